@@ -1,0 +1,70 @@
+# Everything a developer runs. Each target makes the virtual environment it needs, and may be run again at any time.
+
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+# For every platform, with hashes, and without the name of the registry it asked.
+COMPILE := $(VENV)-lock/bin/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
+  --no-emit-index-url --no-header
+PYTEST := $(BIN)/python -m pytest
+
+.DEFAULT_GOAL := help
+.PHONY: help demo check test lint types tidy unit lab soak oracle bench wheel lock clean
+
+help:  ## this list
+	@sed -n 's/^\([a-z]*\):.*##  */  make \1\t/p' $(MAKEFILE_LIST) | expand -t 16
+
+demo: $(READY)  ## the main job on an embedded example, no cluster needed
+	@$(BIN)/reconciler demo
+
+check: lint types tidy unit  ## lint, types, tidy, unit tests
+
+test: $(READY) lint types  ## all tests, the real control plane included (the first run builds it)
+	@$(BIN)/python -m tests.lab build
+	@$(PYTEST) --whole
+
+lint: $(READY)
+	@$(BIN)/ruff check . && $(BIN)/ruff format --check .
+
+types: $(READY)
+	@$(BIN)/mypy
+
+tidy: $(READY)
+	@$(PYTEST) tests/tidy
+
+unit: $(READY)
+	@$(PYTEST) tests/unit
+
+lab: $(READY)  ## a real control plane with 12 GPU nodes, until Ctrl-C
+	@$(BIN)/python -m tests.lab
+
+soak: $(READY)  ## the long tests; figures go to tests/results
+	@$(PYTEST) -m soak -s
+
+oracle: $(READY)  ## long comparisons with the real thing; figures go to tests/results
+	@$(PYTEST) -m oracle -s
+
+bench: $(READY)  ## measurements; figures go to tests/results
+	@$(PYTEST) -m bench -s
+
+wheel: $(READY)  ## the wheel, into dist/
+	@$(BIN)/pip wheel --quiet --no-deps --no-build-isolation --wheel-dir dist .
+
+lock:  ## write the hashed locks again, from pyproject.toml
+	@python3 -m venv $(VENV)-lock && $(VENV)-lock/bin/pip install --quiet uv
+	@$(COMPILE) --output-file requirements.lock --all-extras pyproject.toml
+	@$(COMPILE) --output-file requirements-dev.lock --all-extras --group dev --constraint requirements.lock pyproject.toml
+	@rm -rf $(VENV)-lock
+
+clean:  ## remove what make made here; the lab's cache stays (python -m tests.lab cache)
+	@rm -rf $(VENV) dist .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
+
+$(READY): requirements-dev.lock pyproject.toml
+	@python3 -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+	  || { echo "Python 3.11 or newer is needed, and python3 is $$(python3 --version)."; exit 1; }
+	@echo "setting up $(VENV): about half a minute"
+	@python3 -m venv --clear $(VENV) \
+	  || { echo "python3 cannot make a virtual environment; on Debian and Ubuntu: apt-get install python3-venv."; exit 1; }
+	@$(BIN)/python -m pip install --progress-bar on --disable-pip-version-check --require-hashes -r requirements-dev.lock
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	@touch $@

@@ -1,0 +1,12 @@
+"""What the process says as it ends; scripts and pipelines rely on these numbers."""
+
+from enum import IntEnum
+
+
+class ExitCode(IntEnum):
+    """One meaning each, the same for every command."""
+
+    FINE = 0
+    FAILED = 1
+    WRONG_USAGE = 64
+    INTERRUPTED = 130

@@ -1,0 +1,50 @@
+"""The `reconciler` command: finds a command by its name and imports only that one."""
+
+import importlib
+from collections.abc import Sequence
+
+import click
+
+from reconciler import __version__
+from reconciler.cli.exit_codes import ExitCode
+
+# Name and first line of help, in the order of the help. The text stands here so that `--help` imports no command:
+# start-up is then the same however many there are.
+COMMANDS = (("demo", "Decide the size of an example pool, as time passes. Needs no cluster."),)
+
+
+class Commands(click.Group):
+    """A group whose commands are modules of `reconciler.cli.commands`, each with a `command`."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return [name for name, _ in COMMANDS]
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in self.list_commands(ctx):
+            return None
+        module = importlib.import_module(f"reconciler.cli.commands.{cmd_name}")
+        command: click.Command = module.command
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl(list(COMMANDS))
+
+
+@click.command(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, message="%(prog)s %(version)s")
+def reconciler() -> None:
+    """Plans and applies policies for GPU clusters on Kubernetes."""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs one command and gives its exit code; click's own code for wrong usage, 2, means something else here."""
+    try:
+        result = reconciler.main(arguments, prog_name="reconciler", standalone_mode=False)
+    except (click.Abort, KeyboardInterrupt):
+        click.echo("interrupted", err=True)
+        return ExitCode.INTERRUPTED
+    except click.ClickException as wrong:
+        wrong.show()
+        return ExitCode.WRONG_USAGE if isinstance(wrong, click.UsageError) else ExitCode.FAILED
+    return int(result or ExitCode.FINE)

@@ -1,0 +1,1 @@
+"""Decisions: pure functions from what is wished and what is seen."""

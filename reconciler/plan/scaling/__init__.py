@@ -1,0 +1,1 @@
+"""Node provisioning: how many nodes a pool shall have."""

@@ -1,0 +1,51 @@
+"""How many nodes a pool shall keep.
+
+With u GPUs in use of G, g a node, and p the least percentage that shall be in use: a pool is too large while
+100 u < p G. The largest size that is full enough is ⌊100 u / (p g)⌋; it never undercuts the busy nodes and the
+empty ones that are to be kept. All in integers: at the threshold itself a rounding would taint a node or not.
+"""
+
+import msgspec
+
+from reconciler.model.provisioner import Bounds, Use
+
+
+class Size(msgspec.Struct, frozen=True, gc=False):
+    """A target, what lies above it, and why."""
+
+    target: int
+    surplus: int
+    reason: str
+
+
+def decide_size(use: Use, bounds: Bounds) -> Size:
+    """The target for a pool whose demand is met."""
+    wished, reason = _wished(use, bounds)
+    target = min(max(wished, bounds.min_size), bounds.max_size)
+    if target > wished:
+        reason = f"{reason}; minSize keeps {target}"
+    elif target < wished:
+        reason = f"{reason}; maxSize allows {target}"
+    return Size(target, max(0, use.nodes - target), reason)
+
+
+def _wished(use: Use, bounds: Bounds) -> tuple[int, str]:
+    percent = bounds.min_gpu_utilization_percent
+    if not use.gpus_total:
+        return use.nodes, "the pool has no GPUs"
+    in_use = f"{_tenths_of_percent(use)} % in use"
+    if 100 * use.gpus_used >= percent * use.gpus_total:
+        return use.nodes, f"{in_use}, {percent} % wanted"
+    full_enough = 100 * use.gpus_used // (percent * use.gpus_per_node)
+    kept = use.busy_nodes + bounds.min_unutilized_gpu_nodes
+    # GPUs can be in use on a node without a pod that counts (lent to a claim): it is not empty.
+    some = 1 if use.gpus_used else 0
+    reason = f"{in_use}; {percent} % keeps at most {full_enough}"
+    if max(kept, some) > full_enough:
+        return max(kept, some), f"{reason}, {kept} are busy or kept empty"
+    return full_enough, reason
+
+
+def _tenths_of_percent(use: Use) -> str:
+    tenths = (2000 * use.gpus_used + use.gpus_total) // (2 * use.gpus_total)
+    return f"{tenths // 10}.{tenths % 10}"

@@ -1,0 +1,72 @@
+"""Owner of the time a test run takes: what each file may cost, what it did cost, and the ten slowest tests."""
+
+import time
+import tomllib
+from collections import defaultdict
+from pathlib import Path
+
+import pytest
+
+BUDGETS = Path(__file__).parent / "budgets.toml"
+SLOWEST = 10
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--whole", action="store_true", help="fail when the run takes twice what tests/budgets.toml allows"
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.pluginmanager.register(Stopwatch(config), "stopwatch")
+
+
+class Stopwatch:
+    """Adds up seconds by test and by file."""
+
+    def __init__(self, config: pytest.Config) -> None:
+        self._enforced = bool(config.getoption("--whole"))
+        self._tests: dict[str, float] = defaultdict(float)
+        self._started = time.monotonic()
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        self._tests[report.nodeid] += report.duration
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_sessionfinish(self, session: pytest.Session) -> None:
+        allowed = self._allowed()
+        self.spent = time.monotonic() - self._started
+        if self._enforced and session.exitstatus == 0 and self.spent > 2 * allowed:
+            session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        if not self._enforced:
+            return
+        write = terminalreporter.write_line
+        terminalreporter.section(f"{SLOWEST} slowest tests")
+        for name, seconds in sorted(self._tests.items(), key=lambda pair: -pair[1])[:SLOWEST]:
+            write(f"{seconds:7.2f} s  {name}")
+        for file, seconds in sorted(self._files().items()):
+            if seconds > budgets().get(file, 0) + 1:
+                write(f"{file} took {seconds:.1f} s, {budgets().get(file, 0)} s are allowed in tests/budgets.toml")
+        verdict = (
+            ""
+            if self.spent <= 2 * self._allowed()
+            else ": FAILED, more than twice that; make tests faster, or move one to make soak"
+        )
+        write(f"{self.spent:.0f} s in all, {self._allowed():.0f} s are allowed{verdict}")
+
+    def _files(self) -> dict[str, float]:
+        files: dict[str, float] = defaultdict(float)
+        for name, seconds in self._tests.items():
+            files[name.split("::")[0]] += seconds
+        return files
+
+    def _allowed(self) -> float:
+        return sum(budgets().get(file, 0) for file in self._files())
+
+
+def budgets() -> dict[str, float]:
+    """Seconds by file."""
+    seconds: dict[str, float] = tomllib.loads(BUDGETS.read_text())["seconds"]
+    return seconds

@@ -1,0 +1,1 @@
+"""A door to the API server that misbehaves on demand."""

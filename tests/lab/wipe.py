@@ -1,0 +1,58 @@
+"""Takes everything off a lab's cluster that tests put there, quickest way first."""
+
+import time
+
+from tests.lab.api import Api, Manifest, Refused
+from tests.lab.identities import NAMESPACE, TENANT_NAMESPACE
+
+_KEPT_NAMESPACES = {"default", "kube-system", "kube-public", "kube-node-lease", NAMESPACE, TENANT_NAMESPACE}
+# Owners before what they own, or controllers would make new ones while we delete.
+_NAMESPACED = (
+    "cronjobs",
+    "jobs",
+    "deployments",
+    "statefulsets",
+    "daemonsets",
+    "replicasets",
+    "replicationcontrollers",
+    "poddisruptionbudgets",
+    "pods",
+    "persistentvolumeclaims",
+    "resourceclaims",
+)
+_CLUSTER = ("nodepools", "nodeclaims", "nodes", "persistentvolumes", "resourceslices", "priorityclasses")
+_SECONDS = 20
+
+
+def wipe(admin: Api) -> None:
+    """Deletes, takes off finalizers, and looks again until nothing is left."""
+    deadline = time.monotonic() + _SECONDS
+    while left := [*_leftovers(admin)]:
+        if time.monotonic() > deadline:
+            names = sorted(f"{each['kind']}/{each['metadata']['name']}" for _, each in left)
+            raise AssertionError(f"still there after {_SECONDS} s of deleting: {', '.join(names[:10])}")
+        for plural, each in left:
+            _remove(admin, plural, each)
+        time.sleep(0.05)
+    for each in admin.list("namespaces"):
+        if each["metadata"]["name"] not in _KEPT_NAMESPACES:
+            admin.delete("namespaces", each["metadata"]["name"])
+
+
+def _leftovers(admin: Api) -> list[tuple[str, Manifest]]:
+    """Everything of the listed kinds that does not belong to the system."""
+    found = [(plural, each) for plural in (*_NAMESPACED, *_CLUSTER) for each in admin.list(plural)]
+    return [(plural, each) for plural, each in found if not each["metadata"]["name"].startswith("system-")]
+
+
+def _remove(admin: Api, plural: str, each: Manifest) -> None:
+    metadata = each["metadata"]
+    namespace = metadata.get("namespace", "")
+    try:
+        if metadata.get("finalizers"):
+            path = admin.path(plural, metadata["name"], namespace)
+            admin.merge(path, {"metadata": {"finalizers": None}})
+        admin.delete(plural, metadata["name"], namespace, grace_seconds=0)
+    except Refused as refused:
+        if refused.code not in {404, 409}:  # gone meanwhile, or changed meanwhile: the next look tells
+            raise

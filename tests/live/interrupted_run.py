@@ -1,0 +1,56 @@
+"""A program with a lab of its own, started to be interrupted."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from tests.lab.places import REPOSITORY
+
+SECONDS = 40
+
+
+class Run:
+    """Starts it with its temporary files in a folder where we can see them."""
+
+    def __init__(self, folder: Path, *arguments: str) -> None:
+        self.folder = folder
+        self.process = subprocess.Popen(
+            [sys.executable, *arguments],
+            cwd=REPOSITORY,
+            env={**os.environ, "TMPDIR": str(folder)},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            start_new_session=True,
+        )
+
+    def alive(self) -> list[str]:
+        """Processes that name the folder in their command line: the parts of its lab."""
+        found = []
+        for entry in Path("/proc").glob("[0-9]*/cmdline"):
+            try:
+                line = entry.read_bytes().replace(b"\0", b" ").decode(errors="replace")
+            except OSError:
+                continue  # it ended meanwhile
+            if str(self.folder) in line:
+                found.append(line)
+        return found
+
+    def logs(self, part: str) -> list[Path]:
+        """The log of one part, once something is in it."""
+        return [path for path in self.folder.glob(f"reconciler-lab-*/{part}.log") if path.stat().st_size]
+
+    def wait_until(self, is_so: Callable[[], object]) -> None:
+        deadline = time.monotonic() + SECONDS
+        while not is_so():
+            assert time.monotonic() < deadline, f"not within {SECONDS} s; alive: {self.alive()}"
+            assert self.process.poll() is None, f"ended too early: {self.process.communicate()[0][-2000:]}"
+            time.sleep(0.05)
+
+    def send(self, number: signal.Signals) -> None:
+        """As a terminal does: to the whole group."""
+        os.killpg(self.process.pid, number)

@@ -1,0 +1,1 @@
+"""Long comparisons with the real thing, run by `make oracle`."""

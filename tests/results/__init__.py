@@ -1,0 +1,1 @@
+"""Figures of the long runs, one JSON file each, which the documentation cites."""

@@ -1,0 +1,1 @@
+"""The long forms of tests, run by `make soak`."""

@@ -1,0 +1,72 @@
+"""Tests without a budget and ways in that lead nowhere, and such as are in order."""
+
+from tests.tidy.plant import Plant
+from tests.tidy.rules.budgets import BUDGETS, every_test_has_a_budget
+from tests.tidy.rules.entry_points import (
+    CI,
+    continuous_integration_runs_the_tests,
+    make_check_looks_at_the_tree,
+    phony_targets_exist,
+)
+
+TESTS = {"tests/unit/test_a.py": "", "tests/unit/test_b.py": "", "tests/soak/test_c.py": "", "tests/unit/shape.py": ""}
+
+MAKEFILE = """BIN := bin
+.PHONY: check \\
+  tidy
+
+check: tidy  ## all of it
+\ttrue
+
+tidy: $(BIN)
+\t@$(BIN)/python -m pytest tests/tidy
+"""
+
+PLANTS = (
+    Plant(
+        every_test_has_a_budget,
+        "files without seconds, seconds without file and a total too high are found",
+        {**TESTS, BUDGETS: '[seconds]\n"tests/unit/test_a.py" = 599\n"tests/soak/test_c.py" = 1.5\n'},
+        (
+            f"{BUDGETS}:1: The seconds add up to 600.5, more than 600. Remedy: make the slowest",
+            f"{BUDGETS}:3: tests/soak/test_c.py is no file that `make test` runs. Remedy: take the entry out",
+            f"tests/unit/test_b.py:1: tests/unit/test_b.py has no seconds in {BUDGETS}",
+        ),
+    ),
+    Plant(
+        every_test_has_a_budget,
+        "what is not part of `make test` needs no seconds",
+        {**TESTS, BUDGETS: '[seconds]\n"tests/unit/test_a.py" = 300\n"tests/unit/test_b.py" = 300\n'},
+    ),
+    Plant(
+        continuous_integration_runs_the_tests,
+        "a script that is missing is found",
+        {},
+        (f"{CI}:1: There is no such file",),
+    ),
+    Plant(
+        continuous_integration_runs_the_tests,
+        "a script that cannot run, or runs something else, is found",
+        {CI: "make test-some\n"},
+        (f"{CI}:1: It can't be run. Remedy: chmod", f"{CI}:1: It does not call `make test`"),
+    ),
+    Plant(
+        continuous_integration_runs_the_tests,
+        "a script that calls the tests is enough",
+        {CI: "#!/usr/bin/env bash\nexec make test\n"},
+    ),
+    Plant(
+        phony_targets_exist,
+        "a promise without a rule is found, on a continued line too",
+        {"Makefile": MAKEFILE.replace("  tidy", "  tidy lock")},
+        ("Makefile:2: .PHONY names lock, which has no rule",),
+    ),
+    Plant(phony_targets_exist, "rules that are all there", {"Makefile": MAKEFILE}),
+    Plant(
+        make_check_looks_at_the_tree,
+        "a check that leaves the tree out is found",
+        {"Makefile": MAKEFILE.replace("check: tidy", "check: lint")},
+        ("Makefile:5: `make check` does not run tests/tidy",),
+    ),
+    Plant(make_check_looks_at_the_tree, "the way there may have stations", {"Makefile": MAKEFILE}),
+)

@@ -1,0 +1,58 @@
+"""The command line: help, wrong usage, interrupts, and the codes it ends with."""
+
+import subprocess
+import sys
+
+import pytest
+
+from reconciler import __version__
+from reconciler.cli.commands import demo
+from reconciler.cli.main import COMMANDS, main
+
+
+def test_help_names_every_command(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--help"]) == 0
+    told = capsys.readouterr().out
+    for name, sentence in COMMANDS:
+        assert name in told
+        assert sentence in told
+
+
+def test_the_version_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--version"]) == 0
+    assert capsys.readouterr().out == f"reconciler {__version__}\n"
+
+
+@pytest.mark.parametrize("arguments", [["nope"], ["demo", "--nope"], ["demo", "extra"]])
+def test_wrong_usage_is_code_64_and_says_what_is_wrong(
+    arguments: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(arguments) == 64
+    told = capsys.readouterr()
+    assert told.out == ""
+    assert arguments[-1] in told.err
+
+
+def test_an_interrupt_is_code_130(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(demo, "decide_size", interrupted)
+    assert main(["demo"]) == 130
+    assert "interrupted" in capsys.readouterr().err
+
+
+def test_help_imports_no_command() -> None:
+    """Or start-up would grow with every command that is added."""
+    script = (
+        "import sys; from reconciler.cli.main import main; main(['--help'])\n"
+        "assert not [each for each in sys.modules if each.startswith('reconciler.cli.commands')], sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", script], check=True, capture_output=True)
+
+
+def test_the_demo_decides_the_scenarios_of_the_design(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["demo"]) == 0
+    told = capsys.readouterr().out
+    assert "66.7 % in use; 80 % keeps at most 100: 20 can go" in told
+    assert all(line == line.rstrip() for line in told.splitlines())

@@ -1,0 +1,56 @@
+"""How many nodes a pool shall keep: the table of cases, and what holds for every pool."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as some
+
+from reconciler.model.provisioner import Bounds, Use
+from reconciler.plan.scaling.size import decide_size
+
+CASES = yaml.safe_load((Path(__file__).parents[1] / "cases" / "scaling" / "size.yaml").read_text())
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_case(name: str) -> None:
+    case: dict[str, Any] = CASES[name]
+    size = decide_size(Use(*case["use"]), Bounds(*case["keep"]))
+    assert size.target == case["target"], size.reason
+    assert size.surplus == max(0, case["use"][0] - size.target)
+
+
+@some.composite
+def uses(draw: some.DrawFn) -> Use:
+    nodes, gpus = draw(some.integers(0, 300)), draw(some.sampled_from([1, 2, 4, 8]))
+    busy = draw(some.integers(0, nodes))
+    used = draw(some.integers(busy, busy * gpus))
+    return Use(nodes=nodes, busy_nodes=busy, gpus_used=used, gpus_total=nodes * gpus, gpus_per_node=gpus)
+
+
+@some.composite
+def bounds(draw: some.DrawFn) -> Bounds:
+    least, most = sorted((draw(some.integers(0, 300)), draw(some.integers(0, 300))))
+    return Bounds(least, most, draw(some.integers(0, 100)), draw(some.integers(0, 20)))
+
+
+@given(uses(), bounds())
+def test_the_target_is_within_bounds(use: Use, keep: Bounds) -> None:
+    assert keep.min_size <= decide_size(use, keep).target <= keep.max_size
+
+
+@given(uses(), bounds())
+def test_busy_nodes_are_undercut_only_by_the_largest_size(use: Use, keep: Bounds) -> None:
+    assert decide_size(use, keep).target >= min(use.busy_nodes, keep.max_size)
+
+
+@given(uses(), bounds())
+def test_once_the_surplus_is_gone_the_target_stays(use: Use, keep: Bounds) -> None:
+    """Reaching the target is the end of it: a pool does not shrink step by step for one and the same load."""
+    first = decide_size(use, keep)
+    gone = min(first.surplus, use.nodes - use.busy_nodes)
+    left = use.nodes - gone
+    then = decide_size(Use(left, use.busy_nodes, use.gpus_used, left * use.gpus_per_node, use.gpus_per_node), keep)
+    assert then.target == first.target
