@@ -13,17 +13,28 @@ from tests.results.record import Recorder
 pytest_plugins = ["tests.budget"]
 
 
+MISSING = pytest.StashKey[str]()
+
+
 @pytest.fixture(scope="session")
-def lab() -> Iterator[Lab]:
+def lab(pytestconfig: pytest.Config) -> Iterator[Lab]:
     """The control plane, one for the whole run; tests start on it what else they need."""
     try:
         built = build.built()
     except LabUnavailable as missing:
         if os.environ.get("CI") == "true":
             pytest.exit(f"the lab is missing, and CI must not go without: {missing}", returncode=1)
-        pytest.skip(f"NO LAB: {missing}")
+        pytestconfig.stash[MISSING] = str(missing)
+        pytest.skip(f"no lab: {missing}")
     with Lab(built) as lab:
         yield lab
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    if MISSING in config.stash:
+        skipped = len(terminalreporter.stats.get("skipped", ()))
+        line = f"NO LAB, {skipped} TESTS DID NOT RUN: {config.stash[MISSING]}"
+        terminalreporter.write_line(line, red=True, bold=True)
 
 
 @pytest.fixture

@@ -124,12 +124,12 @@ class Api:
         if answer.code >= 300 and answer.code != 404:
             raise Refused(answer.code, answer.body)
 
-    def watch(self, plural: str, resource_version: str = "0", timeout_seconds: int = 60) -> Iterator[Manifest]:
-        """Events as they come, until the server ends the watch."""
-        query = urlencode({"watch": "true", "resourceVersion": resource_version, "timeoutSeconds": timeout_seconds})
-        headers = {**self._pool.headers, "Accept": "application/json"}
-        address = f"{self.url}{self.path(plural)}?{query}"
-        answer = self._pool.request("GET", address, headers=headers, preload_content=False, timeout=timeout_seconds + 5)
+    def watch(self, plural: str, namespace: str = "", timeout_seconds: int = 60) -> Iterator[Manifest]:
+        """Events from now on, what is there first, until the server ends the watch."""
+        query = urlencode({"watch": "true", "timeoutSeconds": timeout_seconds})
+        answer = self._pool.request(
+            "GET", f"{self.url}{self.path(plural, namespace=namespace)}?{query}", preload_content=False
+        )
         try:
             for line in answer:
                 yield json.loads(line)

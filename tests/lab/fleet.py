@@ -61,7 +61,6 @@ class Pod:
     memory: str = "128Mi"
     labels: Mapping[str, str] = field(default_factory=dict)
     annotations: Mapping[str, str] = field(default_factory=dict)
-    owner: Mapping[str, Any] = field(default_factory=dict)
     spec: Mapping[str, Any] = field(default_factory=dict)
 
     def on(self, node: str) -> "Pod":
@@ -100,12 +99,6 @@ class Pod:
         tolerations = [*self.spec.get("tolerations", ()), {"key": key, "operator": "Exists"}]
         return self.with_spec(tolerations=tolerations)
 
-    def owned_by(self, owner: Manifest) -> "Pod":
-        """Controlled by a ReplicaSet, Job, DaemonSet or the like that exists already."""
-        reference = {key: owner[key] for key in ("apiVersion", "kind")}
-        reference |= {key: owner["metadata"][key] for key in ("name", "uid")}
-        return replace(self, owner={**reference, "controller": True})
-
     def with_spec(self, **fields: Any) -> "Pod":
         """Any other field of the pod's spec."""
         return replace(self, spec={**self.spec, **fields})
@@ -115,8 +108,6 @@ class Pod:
         resources = {"requests": {"cpu": self.cpu, "memory": self.memory, **gpus}, "limits": gpus}
         metadata: Manifest = {"name": self.name, "namespace": self.namespace}
         metadata |= {"labels": dict(self.labels), "annotations": dict(self.annotations)}
-        if self.owner:
-            metadata["ownerReferences"] = [dict(self.owner)]
         container = {"name": "main", "image": "registry.k8s.io/pause:3.9", "resources": resources}
         return {
             "apiVersion": "v1",

@@ -26,6 +26,7 @@ class Run:
             stderr=subprocess.STDOUT,
             text=True,
             start_new_session=True,
+            preexec_fn=_interruptible,  # noqa: PLW1509 - one system call
         )
 
     def alive(self) -> list[str]:
@@ -54,3 +55,8 @@ class Run:
     def send(self, number: signal.Signals) -> None:
         """As a terminal does: to the whole group."""
         os.killpg(self.process.pid, number)
+
+
+def _interruptible() -> None:
+    """As from a terminal: what a shell starts in the background is born deaf to Ctrl-C, and so are its children."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)

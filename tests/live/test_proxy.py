@@ -1,5 +1,7 @@
 """The misbehaving door, in front of the real API server."""
 
+from collections.abc import Generator
+
 import pytest
 import urllib3
 
@@ -107,23 +109,32 @@ def test_an_old_list_is_what_was_true_once(cluster: Lab) -> None:
         assert names(tenant) == {"p"}
 
 
-@pytest.mark.parametrize("act", [WatchError(after_events=1), EndWatch(after_events=1), Garbage(after_events=1)])
-def test_a_watch_breaks_where_it_was_told_to(cluster: Lab, act: Act) -> None:
+def watched(cluster: Lab, act: Act) -> Generator[str]:
+    """Types of the events that come through while `act` is on every watch."""
     cluster.load([pod("p"), pod("q")])
     with cluster.proxy() as proxy:
         tenant = through(cluster, proxy)
         proxy.inject(Fault(act, Match(watch=True)))
-        query = "?watch=true&timeoutSeconds=10"
-        headers = {"Authorization": f"Bearer {tenant.credential.token}"}
-        with urllib3.PoolManager(ca_certs=str(tenant.authority), retries=False) as pool:
-            told = pool.request("GET", f"{proxy.url}{PODS}{query}", headers=headers).data.decode().splitlines()
-    first, *rest = told
-    assert '"type":"ADDED"' in first
-    match act:
-        case WatchError():
-            assert '"ERROR"' in rest[0]
-            assert '"code":410' in rest[0]
-        case Garbage():
-            assert rest == [act.payload.decode()]
-        case _:
-            assert rest == []
+        for event in tenant.watch("pods", identities.TENANT_NAMESPACE, timeout_seconds=10):
+            yield event["type"] if event["type"] != "ERROR" else f"ERROR {event['object']['code']}"
+
+
+def test_a_watch_that_is_too_old_says_so_and_ends(cluster: Lab) -> None:
+    assert list(watched(cluster, WatchError(after_events=1))) == ["ADDED", "ERROR 410"]
+
+
+def test_a_watch_ends_early(cluster: Lab) -> None:
+    assert list(watched(cluster, EndWatch(after_events=1))) == ["ADDED"]
+
+
+def test_a_watch_tells_everything_twice(cluster: Lab) -> None:
+    events = watched(cluster, Repeat(2))
+    assert [next(events) for _ in range(4)] == ["ADDED"] * 4
+    events.close()
+
+
+def test_a_watch_brings_what_is_no_json(cluster: Lab) -> None:
+    events = watched(cluster, Garbage(after_events=1))
+    assert next(events) == "ADDED"
+    with pytest.raises(ValueError, match=r"delimiter|Unterminated|JSON"):
+        next(events)
