@@ -9,7 +9,7 @@ COMPILE := $(VENV)-lock/bin/uv pip compile --quiet --universal --python-version 
 PYTEST := $(BIN)/python -m pytest
 
 .DEFAULT_GOAL := help
-.PHONY: help demo check test lint types tidy unit lab soak oracle bench wheel lock clean
+.PHONY: help demo check test lint types tidy unit generate lab soak oracle bench wheel lock clean
 
 help:  ## this list
 	@sed -n 's/^\([a-z]*\):.*##  */  make \1\t/p' $(MAKEFILE_LIST) | expand -t 16
@@ -34,6 +34,9 @@ tidy: $(READY)
 
 unit: $(READY)
 	@$(PYTEST) tests/unit
+
+generate: $(READY)  ## schemas, CRDs and the reference of the kinds again, from reconciler/model/kinds
+	@$(BIN)/reconciler schema --write .
 
 lab: $(READY)  ## a real control plane with 12 GPU nodes, until Ctrl-C
 	@$(BIN)/python -m tests.lab
@@ -66,5 +69,6 @@ $(READY): requirements-dev.lock pyproject.toml
 	@python3 -m venv --clear $(VENV) \
 	  || { echo "python3 cannot make a virtual environment; on Debian and Ubuntu: apt-get install python3-venv."; exit 1; }
 	@$(BIN)/python -m pip install --progress-bar on --disable-pip-version-check --require-hashes -r requirements-dev.lock
+	@$(BIN)/python build_karpenter_schema.py
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
 	@touch $@

@@ -3,6 +3,7 @@
 import os
 from collections.abc import Iterator
 
+import hypothesis
 import pytest
 
 from tests.lab import build
@@ -11,6 +12,16 @@ from tests.lab.toolchain import LabUnavailable
 from tests.results.record import Recorder
 
 pytest_plugins = ["tests.budget"]
+
+# The same examples each time: a test that fails in one run of a commit fails in all of them. Soak draws at random.
+hypothesis.settings.register_profile(
+    "test", derandomize=True, deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow]
+)
+hypothesis.settings.load_profile("test")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--record", action="store_true", help="write recorded output again; then read the difference")
 
 
 MISSING = pytest.StashKey[str]()

@@ -8,5 +8,6 @@ class ExitCode(IntEnum):
 
     FINE = 0
     FAILED = 1
+    INVALID_POLICY = 3
     WRONG_USAGE = 64
     INTERRUPTED = 130

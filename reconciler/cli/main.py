@@ -10,7 +10,12 @@ from reconciler.cli.exit_codes import ExitCode
 
 # Name and first line of help, in the order of the help. The text stands here so that `--help` imports no command:
 # start-up is then the same however many there are.
-COMMANDS = (("demo", "Decide the size of an example pool, as time passes. Needs no cluster."),)
+COMMANDS = (
+    ("demo", "Decide the size of an example pool, as time passes. Needs no cluster."),
+    ("validate", "Tell every problem of the policies, in base and in each overlay."),
+    ("render", "Print the manifests that the policies yield."),
+    ("schema", "Print the JSON Schema or the CustomResourceDefinition of a kind."),
+)
 
 
 class Commands(click.Group):

@@ -12,7 +12,10 @@ from pathlib import Path
 import pytest
 
 from reconciler import __version__
+from reconciler.sources.defaults import SCHEMA
 from tests.lab.places import REPOSITORY
+
+DEFAULTS = "reconciler/defaults"
 
 
 @pytest.fixture(scope="module")
@@ -65,12 +68,33 @@ def test_the_demo_runs_without_the_checkout(installed: Path, tmp_path: Path) -> 
     assert "nothing was changed" in run(installed, "reconciler", "demo", cwd=tmp_path)
 
 
+PROGRAM = """
+from reconciler.model.rendering import RenderRequest
+from reconciler.sources.defaults import default_templates, karpenter_schema
+from reconciler.sources.renderer import BoundedRenderer
+(done,) = BoundedRenderer().render(default_templates(), [RenderRequest("node_pool.yaml.j2", {})])
+print([text.path for text in default_templates()], karpenter_schema() is not None, done.problem.code)
+"""
+
+
+def test_templates_and_schema_are_found_without_the_checkout_and_can_be_rendered(
+    installed: Path, tmp_path: Path
+) -> None:
+    told = run(installed, "python", "-c", PROGRAM, cwd=tmp_path)
+    templates = sorted(path.name for path in (REPOSITORY / "templates").iterdir())
+    assert told == f"{templates} {(REPOSITORY / DEFAULTS / SCHEMA).exists()} RC402\n"
+
+
 def test_the_wheel_holds_the_package_and_nothing_else(wheel: Path) -> None:
     with zipfile.ZipFile(wheel) as archive:
         names = archive.namelist()
         shipped = {name for name in names if name.startswith("reconciler/")}
         metadata = Parser().parsestr(archive.read(f"reconciler-{__version__}.dist-info/METADATA").decode())
     assert {name.split("/")[0] for name in names} == {"reconciler", f"reconciler-{__version__}.dist-info"}
-    assert shipped == {str(path.relative_to(REPOSITORY)) for path in (REPOSITORY / "reconciler").rglob("*.py")}
+    modules = {str(path.relative_to(REPOSITORY)) for path in (REPOSITORY / "reconciler").rglob("*.py")}
+    templates = {f"{DEFAULTS}/templates/{path.name}" for path in (REPOSITORY / "templates").iterdir()}
+    # Built where no Go can be had, it lacks Karpenter's schema.
+    schema = {f"{DEFAULTS}/{SCHEMA}"} if (REPOSITORY / DEFAULTS / SCHEMA).exists() else set()
+    assert shipped == modules | templates | schema
     assert metadata["Requires-Python"] == ">=3.11"
     assert set(metadata.get_all("Provides-Extra", [])) == {"report", "agent"}

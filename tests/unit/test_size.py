@@ -8,16 +8,27 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as some
 
-from reconciler.model.provisioner import Bounds, Use
+from reconciler.model.kinds.node_provisioner import NodeProvisioner
+from reconciler.model.pool_use import Use
 from reconciler.plan.scaling.size import decide_size
 
 CASES = yaml.safe_load((Path(__file__).parents[1] / "cases" / "scaling" / "size.yaml").read_text())
 
 
+def keeping(least: int, most: int, percent: int, unutilized: int) -> NodeProvisioner:
+    return NodeProvisioner(
+        pool_name="a100",
+        min_size=least,
+        max_size=most,
+        min_gpu_utilization_percent=percent,
+        min_unutilized_gpu_nodes=unutilized,
+    )
+
+
 @pytest.mark.parametrize("name", CASES)
 def test_case(name: str) -> None:
     case: dict[str, Any] = CASES[name]
-    size = decide_size(Use(*case["use"]), Bounds(*case["keep"]))
+    size = decide_size(Use(*case["use"]), keeping(*case["keep"]))
     assert size.target == case["target"], size.reason
     assert size.surplus == max(0, case["use"][0] - size.target)
 
@@ -31,23 +42,23 @@ def uses(draw: some.DrawFn) -> Use:
 
 
 @some.composite
-def bounds(draw: some.DrawFn) -> Bounds:
+def bounds(draw: some.DrawFn) -> NodeProvisioner:
     least, most = sorted((draw(some.integers(0, 300)), draw(some.integers(0, 300))))
-    return Bounds(least, most, draw(some.integers(0, 100)), draw(some.integers(0, 20)))
+    return keeping(least, most, draw(some.integers(0, 100)), draw(some.integers(0, 20)))
 
 
 @given(uses(), bounds())
-def test_the_target_is_within_bounds(use: Use, keep: Bounds) -> None:
+def test_the_target_is_within_bounds(use: Use, keep: NodeProvisioner) -> None:
     assert keep.min_size <= decide_size(use, keep).target <= keep.max_size
 
 
 @given(uses(), bounds())
-def test_busy_nodes_are_undercut_only_by_the_largest_size(use: Use, keep: Bounds) -> None:
+def test_busy_nodes_are_undercut_only_by_the_largest_size(use: Use, keep: NodeProvisioner) -> None:
     assert decide_size(use, keep).target >= min(use.busy_nodes, keep.max_size)
 
 
 @given(uses(), bounds())
-def test_once_the_surplus_is_gone_the_target_stays(use: Use, keep: Bounds) -> None:
+def test_once_the_surplus_is_gone_the_target_stays(use: Use, keep: NodeProvisioner) -> None:
     """Reaching the target is the end of it: a pool does not shrink step by step for one and the same load."""
     first = decide_size(use, keep)
     gone = min(first.surplus, use.nodes - use.busy_nodes)

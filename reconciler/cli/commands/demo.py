@@ -3,11 +3,12 @@
 import click
 
 from reconciler import __version__
-from reconciler.model.provisioner import Bounds, Use
+from reconciler.model.kinds.node_provisioner import NodeProvisioner
+from reconciler.model.pool_use import Use
 from reconciler.plan.scaling.size import Size, decide_size
 
 GPUS_PER_NODE = 8
-BOUNDS = Bounds(min_size=60, max_size=160, min_gpu_utilization_percent=80)
+WISH = NodeProvisioner(pool_name="a100-training", min_size=60, max_size=160, min_gpu_utilization_percent=80)
 # What happens, nodes, of these busy.
 STORY = (
     ("the evening begins", 120, 80),
@@ -23,12 +24,12 @@ def command() -> None:
     """Decide the size of an example pool, as time passes. Needs no cluster."""
     click.echo(f"reconciler {__version__}: how many nodes should this pool keep?\n")
     click.echo(
-        f"  a100-training: {GPUS_PER_NODE} GPUs a node, {BOUNDS.min_size} to {BOUNDS.max_size} nodes, "
-        f"at least {BOUNDS.min_gpu_utilization_percent} % of the GPUs in use\n"
+        f"  {WISH.pool_name}: {GPUS_PER_NODE} GPUs a node, {WISH.min_size} to {WISH.max_size} nodes, "
+        f"at least {WISH.min_gpu_utilization_percent} % of the GPUs in use\n"
     )
     rows = [("when", "nodes", "GPUs in use", "target", "why")]
     for when, nodes, busy in STORY:
-        size = decide_size(_use(nodes, busy), BOUNDS)
+        size = decide_size(_use(nodes, busy), WISH)
         rows.append(
             (when, str(nodes), f"{busy * GPUS_PER_NODE} of {nodes * GPUS_PER_NODE}", str(size.target), _why(size))
         )

@@ -7,7 +7,8 @@ empty ones that are to be kept. All in integers: at the threshold itself a round
 
 import msgspec
 
-from reconciler.model.provisioner import Bounds, Use
+from reconciler.model.kinds.node_provisioner import NodeProvisioner
+from reconciler.model.pool_use import Use
 
 
 class Size(msgspec.Struct, frozen=True, gc=False):
@@ -18,10 +19,10 @@ class Size(msgspec.Struct, frozen=True, gc=False):
     reason: str
 
 
-def decide_size(use: Use, bounds: Bounds) -> Size:
+def decide_size(use: Use, wish: NodeProvisioner) -> Size:
     """The target for a pool whose demand is met."""
-    wished, reason = _wished(use, bounds)
-    target = min(max(wished, bounds.min_size), bounds.max_size)
+    wished, reason = _wished(use, wish)
+    target = min(max(wished, wish.min_size), wish.max_size)
     if target > wished:
         reason = f"{reason}; minSize keeps {target}"
     elif target < wished:
@@ -29,15 +30,15 @@ def decide_size(use: Use, bounds: Bounds) -> Size:
     return Size(target, max(0, use.nodes - target), reason)
 
 
-def _wished(use: Use, bounds: Bounds) -> tuple[int, str]:
-    percent = bounds.min_gpu_utilization_percent
+def _wished(use: Use, wish: NodeProvisioner) -> tuple[int, str]:
+    percent = wish.min_gpu_utilization_percent
     if not use.gpus_total:
         return use.nodes, "the pool has no GPUs"
     in_use = f"{_tenths_of_percent(use)} % in use"
     if 100 * use.gpus_used >= percent * use.gpus_total:
         return use.nodes, f"{in_use}, {percent} % wanted"
     full_enough = 100 * use.gpus_used // (percent * use.gpus_per_node)
-    kept = use.busy_nodes + bounds.min_unutilized_gpu_nodes
+    kept = use.busy_nodes + wish.min_unutilized_gpu_nodes
     # GPUs can be in use on a node without a pod that counts (lent to a claim): it is not empty.
     some = 1 if use.gpus_used else 0
     reason = f"{in_use}; {percent} % keeps at most {full_enough}"

@@ -34,6 +34,8 @@ def _named(tree: Tree) -> Iterator[tuple[str, int, str, str]]:
     named = {
         str(place): "file" if str(place) == path else "folder"
         for path in tree.under("reconciler", "tests")
+        # There, names are those that users write: `base` is what the folder of all environments is called.
+        if not path.startswith("tests/policies/")
         for place in (PurePosixPath(path), *PurePosixPath(path).parents)
     }
     for place, kind in sorted(named.items()):

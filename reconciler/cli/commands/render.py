@@ -1,0 +1,52 @@
+"""`reconciler render`: the manifests that the policies yield, and nothing else, on standard output."""
+
+import json
+
+import click
+import yaml
+
+from reconciler import __version__, wiring
+from reconciler.cli.exit_codes import ExitCode
+from reconciler.cli.origins import origin_options
+from reconciler.cli.output import wants_color
+from reconciler.model.desired import Desired, Manifest
+from reconciler.policy.codes import CODES
+from reconciler.policy.resolve import Resolved
+from reconciler.report import write
+from reconciler.report.document import Checked
+
+
+@click.command()
+@origin_options
+@click.option("-e", "--environment", help="Whose manifests: base, or the name of an overlay.")
+def command(origins: wiring.Origins, environment: str | None) -> int:
+    """Print the manifests that the policies in PATHS (policies) yield, as YAML, always in the same order."""
+    checkup = wiring.check(origins)
+    resolved = checkup.resolved
+    for notice in checkup.notices:
+        click.echo(f"note: {notice}", err=True)
+    if resolved.problems:
+        told = Checked(resolved.problems, resolved.files, __version__, CODES)
+        click.echo(write(told, "text", color=wants_color("auto")), err=True, nl=False)
+        return ExitCode.INVALID_POLICY
+    wish = _chosen(resolved, environment)
+    click.echo("---\n".join(_document(manifest) for manifest in wish.manifests), nl=False)
+    return ExitCode.FINE
+
+
+def _chosen(resolved: Resolved, environment: str | None) -> Desired:
+    """The environment that was asked for; where there are overlays, none is taken for granted."""
+    names = ", ".join(resolved.environments)
+    if environment is None and len(resolved.environments) > 1:
+        raise click.UsageError(f"there are several environments; choose one with --environment: {names}")
+    wish = resolved.wish(environment or resolved.environments[0])
+    if wish is None:
+        raise click.UsageError(f'there is no environment "{environment}"; there are: {names}')
+    return wish
+
+
+def _document(manifest: Manifest) -> str:
+    """YAML with a comment that says where it comes from."""
+    body = yaml.safe_dump(json.loads(manifest.body), sort_keys=True, allow_unicode=True, width=1_000)
+    origin, template = manifest.origin, manifest.template
+    return f"# {origin.file}:{origin.line} by {template.file} at {origin.revision}\n{body}"

@@ -1,0 +1,62 @@
+"""`reconciler schema`: what editors and API servers are told of the kinds."""
+
+from pathlib import Path
+
+import click
+
+from reconciler.policy.kind import Kind
+from reconciler.policy.kinds import KINDS
+from reconciler.policy.published.crd import crd_of
+from reconciler.policy.published.generated import POLICY_KINDS, as_json, as_yaml, generated_files
+from reconciler.policy.published.json_schema import combined_schema_of, overlay_schema_of, schema_of
+from reconciler.policy.words import choice, did_you_mean
+
+
+@click.command()
+@click.argument("kind", required=False)
+@click.option("--overlay", is_flag=True, help="The schema of an overlay: nothing is required, null restores a default.")
+@click.option("--crd", is_flag=True, help="The CustomResourceDefinition instead, as YAML.")
+@click.option(
+    "--write",
+    "folder",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Write every schema, definition and the reference below this folder, and print their names.",
+)
+def command(kind: str | None, overlay: bool, crd: bool, folder: Path | None) -> None:
+    """Print the JSON Schema or the CustomResourceDefinition of a KIND; without one, of all of them together."""
+    if overlay and crd:
+        raise click.UsageError("an overlay is a file, and --crd is for the cluster: give one of --overlay and --crd")
+    if folder is not None:
+        if kind or overlay or crd:
+            raise click.UsageError("--write writes everything: give it alone")
+        _write(folder)
+        return
+    chosen = _chosen(kind) if kind else None
+    if crd:
+        manifests = [as_yaml(crd_of(each)) for each in ([chosen] if chosen else KINDS)]
+        click.echo("---\n".join(manifests), nl=False)
+    else:
+        click.echo(_schema(chosen, overlay), nl=False)
+
+
+def _chosen(name: str) -> Kind:
+    for kind in KINDS:
+        if kind.name.casefold() == name.casefold():
+            return kind
+    names = tuple(kind.name for kind in KINDS)
+    remedy = did_you_mean(name, names) or f"; write {choice(names)}"
+    raise click.UsageError(f'there is no kind "{name}"{remedy}')
+
+
+def _schema(kind: Kind | None, overlay: bool) -> str:
+    if kind is None:
+        return as_json(combined_schema_of(POLICY_KINDS, overlay))
+    return as_json(overlay_schema_of(kind) if overlay else schema_of(kind))
+
+
+def _write(folder: Path) -> None:
+    for name, content in generated_files().items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(content, encoding="utf-8", newline="\n")
+        click.echo(name)

@@ -1,0 +1,49 @@
+"""`reconciler validate`: every problem of the policies, in one run."""
+
+import threading
+
+import click
+
+from reconciler import __version__, wiring
+from reconciler.cli.exit_codes import ExitCode
+from reconciler.cli.origins import origin_options
+from reconciler.cli.output import Output, output_options, write
+from reconciler.policy.codes import CODES
+from reconciler.report.document import Checked
+
+
+@click.command()
+@origin_options
+@output_options
+@click.option("--watch", is_flag=True, help="Look again whenever the policies change, until Ctrl-C.")
+def command(origins: wiring.Origins, outputs: tuple[Output, ...], color: str, watch: bool) -> int:
+    """Tell every problem of the policies in PATHS (policies), base and each overlay. Silent when all is well."""
+    if watch:
+        _keep_watching(origins, outputs, color)
+    checkup = wiring.check(origins)
+    _tell(checkup, outputs, color)
+    return ExitCode.INVALID_POLICY if checkup.resolved.problems else ExitCode.FINE
+
+
+def _tell(checkup: wiring.Checkup, outputs: tuple[Output, ...], color: str) -> None:
+    for notice in checkup.notices:
+        click.echo(f"note: {notice}", err=True)
+    write(Checked(checkup.resolved.problems, checkup.resolved.files, __version__, CODES), outputs, color)
+
+
+def _keep_watching(origins: wiring.Origins, outputs: tuple[Output, ...], color: str) -> None:
+    """Ends with an interrupt. Which revision is in force is told beside the problems of a newer one."""
+    changed = threading.Event()
+    source = wiring.watch(origins, changed.set)
+    source.start()
+    try:
+        while True:
+            changed.wait()
+            changed.clear()
+            refused = source.last_refused
+            if refused is None:
+                click.echo(f"{source.latest().revision}: no problems", err=True)
+            else:
+                _tell(wiring.check_bundle(refused), outputs, color)
+    finally:
+        source.stop()

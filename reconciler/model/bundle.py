@@ -1,0 +1,22 @@
+"""A Bundle: the policy and template texts at one revision."""
+
+import msgspec
+
+from reconciler.model.problem import Problem
+
+
+class Text(msgspec.Struct, frozen=True, gc=False):
+    """One file as it was read; its path is relative to where the bundle was found, with '/' between its parts."""
+
+    path: str
+    content: bytes
+    place: str = ""  # where a person finds it, if that is another than its path
+
+
+class Bundle(msgspec.Struct, frozen=True):
+    """All texts of one revision, sorted by path, and what went wrong in reading them."""
+
+    revision: str
+    policies: tuple[Text, ...]
+    templates: tuple[Text, ...] = ()
+    problems: tuple[Problem, ...] = ()

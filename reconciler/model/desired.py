@@ -1,0 +1,58 @@
+"""Desired: all policies of one environment, resolved into one wish."""
+
+from typing import Generic, TypeVar
+
+import msgspec
+
+from reconciler.model.kinds.change_guard import ChangeGuard
+from reconciler.model.kinds.drain_policy import DrainPolicy
+from reconciler.model.kinds.gpu_pool import GpuPool
+from reconciler.model.kinds.node_provisioner import NodeProvisioner
+from reconciler.model.kinds.pressure_policy import PressurePolicy
+from reconciler.model.problem import Origin
+
+Spec_co = TypeVar("Spec_co", covariant=True)
+
+
+class Declared(msgspec.Struct, Generic[Spec_co], frozen=True):
+    """One object of a kind, and where each of its values was written."""
+
+    kind: str
+    name: str
+    spec: Spec_co
+    origins: tuple[tuple[str, Origin], ...]  # by path, as in spec.taints[0].key; '' is the object itself
+
+    def origin(self, path: str = "") -> Origin:
+        """Where a value was written, or what stands around it, where a default serves."""
+        known = dict(self.origins)
+        while path and path not in known:
+            path = path[: max(path.rfind("."), path.rfind("["), 0)]
+        return known[path]
+
+
+class Manifest(msgspec.Struct, frozen=True):
+    """An object for the cluster, as a template yielded it."""
+
+    kind: str
+    namespace: str
+    name: str
+    body: str  # canonical JSON
+    pool: str  # the GpuPool it is for
+    origin: Origin
+    template: Origin
+
+
+class Desired(msgspec.Struct, frozen=True):
+    """The wish; each tuple is sorted by name."""
+
+    revision: str
+    environment: str
+    pools: tuple[Declared[GpuPool], ...] = ()
+    provisioners: tuple[Declared[NodeProvisioner], ...] = ()
+    drains: tuple[Declared[DrainPolicy], ...] = ()
+    pressures: tuple[Declared[PressurePolicy], ...] = ()
+    guards: tuple[Declared[ChangeGuard], ...] = ()
+    manifests: tuple[Manifest, ...] = ()
+
+    def pool(self, name: str) -> Declared[GpuPool] | None:
+        return next((pool for pool in self.pools if pool.name == name), None)

@@ -1,0 +1,153 @@
+"""GpuPool: what a node of the pool is, and how Karpenter makes one."""
+
+from typing import Annotated, Literal
+
+import msgspec
+
+from reconciler.model.fields import LABEL_KEY, LABEL_VALUE, NAME, NAMESPACE, Keys, MergeKey, Says, Shaped, Unit, Within
+from reconciler.model.quantity import Duration, Money, Quantity
+
+CapacityType = Literal["reserved", "on-demand", "spot"]
+Effect = Literal["NoSchedule", "PreferNoSchedule", "NoExecute"]
+Resources = Annotated[
+    dict[str, Quantity], Keys(r"^[A-Za-z0-9./-]{1,317}$", "a resource name, such as cpu or nvidia.com/gpu")
+]
+
+
+class Devices(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
+    """The GPUs of one node."""
+
+    model: Annotated[str, Says("Model of the GPUs, in the word that claims use: a100, l4."), NAME]
+    count: Annotated[int, Says("GPUs of one node."), Within(1, 16), Unit("GPUs")]
+    memory: Annotated[Quantity, Says("Memory of one GPU.")]
+
+
+class InstanceType(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
+    """A machine that a node of the pool can be."""
+
+    name: Annotated[
+        str, Says("Name of the instance type, as Karpenter and the cloud call it."), Within(1, 63), LABEL_VALUE
+    ]
+    capacity: Annotated[
+        Resources, Says("What one node has, besides its GPUs; needed while no node of the type is alive.")
+    ] = msgspec.field(default_factory=dict)
+    price_per_hour: Annotated[
+        dict[CapacityType, Money], Says("Dollars an hour of one node, by capacity type; quoted, never a float.")
+    ] = msgspec.field(default_factory=dict)
+
+
+class NodeClassRef(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
+    """Karpenter's description of the machine's image, network and disks."""
+
+    group: Annotated[str, Says("API group of the node class."), Within(1, 253), NAME]
+    kind: Annotated[str, Says("Kind of the node class."), Shaped(r"^[A-Za-z][A-Za-z0-9]{0,62}$", "a kind's name")]
+    name: Annotated[str, Says("Name of the node class."), NAME]
+
+
+class Taint(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
+    """Keeps pods away that do not tolerate it."""
+
+    key: Annotated[str, Says("Key of the taint."), Shaped(LABEL_KEY.pattern, LABEL_KEY.words)]
+    value: Annotated[str, Says("Value of the taint."), LABEL_VALUE] = ""
+    effect: Annotated[Effect, Says("What happens to pods that do not tolerate it.")]
+
+
+class Requirement(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
+    """A further demand on the nodes, in Karpenter's words."""
+
+    key: Annotated[str, Says("Label of the node."), Shaped(LABEL_KEY.pattern, LABEL_KEY.words)]
+    operator: Annotated[
+        Literal["In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt"], Says("How the label is compared.")
+    ]
+    values: Annotated[list[Annotated[str, LABEL_VALUE]], Says("Values to compare with."), Within(most=100)] = (
+        msgspec.field(default_factory=list)
+    )
+
+
+class Budget(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
+    """How many nodes Karpenter may disrupt at once."""
+
+    nodes: Annotated[
+        str, Says("A number of nodes or a percentage of them."), Shaped(r"^((100|[0-9]{1,2})%|[0-9]+)$", "10 or 10%")
+    ]
+    reasons: Annotated[
+        list[Literal["Empty", "Underutilized", "Drifted"]], Says("For which reasons; empty means all.")
+    ] = msgspec.field(default_factory=list)
+
+
+class Disruption(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
+    """Karpenter's own initiative; absent, it is quiet and only replaces drifted nodes, a tenth at a time."""
+
+    consolidation_policy: Annotated[
+        Literal["WhenEmpty", "WhenEmptyOrUnderutilized"], Says("Which nodes Karpenter takes away by itself.")
+    ] = "WhenEmpty"
+    consolidate_after: Annotated[
+        Duration | Literal["Never"], Says("How long a node must be so; Never leaves it to the reconciler.")
+    ] = "Never"
+    budgets: Annotated[list[Budget], Says("How many nodes at once; empty means the safe ones."), Within(most=50)] = (
+        msgspec.field(default_factory=list)
+    )
+
+
+class SmartPods(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
+    """Pods that ask Karpenter for capacity which it could not see otherwise."""
+
+    namespace: Annotated[str, Says("Namespace they are made in."), NAMESPACE] = "gpu-system"
+    image: Annotated[str, Says("Image they run."), Within(1, 512)] = "registry.k8s.io/pause:3.9"
+    active_deadline_seconds: Annotated[int, Says("How long one may live."), Within(1, 86_400), Unit("s")] = 600
+    max_retry_attempts: Annotated[int, Says("How often another type or zone is tried."), Within(0, 100)] = 3
+    cleanup_interval: Annotated[Duration, Says("How often finished and orphaned ones are looked for.")] = Duration(
+        30_000
+    )
+
+
+class GpuPool(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
+    """What a node of the pool is and how Karpenter makes one."""
+
+    suspend: Annotated[bool, Says("Set aside: nothing is planned for it until this is taken back.")] = False
+    mode: Annotated[
+        Literal["Observe", "Enforce"], Says("Observe decides and explains and writes nothing; Enforce acts.")
+    ] = "Observe"
+    devices: Annotated[Devices, Says("The GPUs of one node.")]
+    instance_types: Annotated[
+        list[InstanceType],
+        Says("Machines a node can be, first choice first."),
+        Within(1, 60),
+        MergeKey(("name",), ordered=True),
+    ]
+    capacity_types: Annotated[list[CapacityType], Says("How they may be bought, first choice first."), Within(1, 3)] = (
+        msgspec.field(default_factory=lambda: ["on-demand"])
+    )
+    committed_nodes: Annotated[
+        int, Says("Paid for whether they run or not: removing them saves nothing."), Within(0, 100_000), Unit("nodes")
+    ] = 0
+    node_class_ref: Annotated[NodeClassRef, Says("The node class of its nodes.")]
+    labels: Annotated[
+        Annotated[dict[str, Annotated[str, LABEL_VALUE]], LABEL_KEY], Says("Further labels of its nodes.")
+    ] = msgspec.field(default_factory=dict)
+    taints: Annotated[list[Taint], Says("Taints of its nodes."), Within(most=50), MergeKey(("key", "effect"))] = (
+        msgspec.field(default_factory=list)
+    )
+    requirements: Annotated[list[Requirement], Says("Further demands on its nodes: zones, say."), Within(most=90)] = (
+        msgspec.field(default_factory=list)
+    )
+    limits: Annotated[Resources, Says("The most the pool may ever hold: nodes, cpu, memory, nvidia.com/gpu.")] = (
+        msgspec.field(default_factory=dict)
+    )
+    expire_after: Annotated[
+        Duration | Literal["Never"], Says("Age at which Karpenter replaces a node, outside all budgets.")
+    ] = "Never"
+    termination_grace_period: Annotated[
+        Duration | None, Says("How long Karpenter waits for the pods of a node that it removes.")
+    ] = None
+    disruption: Annotated[Disruption, Says("What Karpenter may do of its own accord.")] = Disruption()
+    device_plugin: Annotated[bool, Says("Whether a device plugin advertises the GPUs; without one the agent does.")] = (
+        True
+    )
+    template: Annotated[
+        str,
+        Says("Template of its manifests, a path below templates/."),
+        Within(1, 200),
+        Shaped(r"^[A-Za-z0-9_][A-Za-z0-9_./-]*$", "a relative path"),
+    ] = "node_pool.yaml.j2"
+    smart_pods: Annotated[SmartPods, Says("How its smart pods behave.")] = SmartPods()

@@ -1,0 +1,13 @@
+"""How a pool is used."""
+
+import msgspec
+
+
+class Use(msgspec.Struct, frozen=True, gc=False):
+    """A pool as it is used: its nodes that are not being deleted, tainted ones included."""
+
+    nodes: int
+    busy_nodes: int  # nodes with a pod that counts
+    gpus_used: int
+    gpus_total: int
+    gpus_per_node: int

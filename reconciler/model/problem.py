@@ -1,0 +1,24 @@
+"""A fault in a policy: where it is, what is wrong, and what to do about it."""
+
+import msgspec
+
+
+class Problem(msgspec.Struct, frozen=True, gc=False, order=True):
+    """Lines and columns count from 1; a line of 0 means the file as a whole."""
+
+    file: str
+    line: int
+    column: int
+    code: str
+    sentence: str
+    remedy: str = ""
+    width: int = 1  # of what the caret underlines
+    excerpt: str = ""  # the source line
+
+
+class Origin(msgspec.Struct, frozen=True, gc=False, order=True):
+    """Where a value was written."""
+
+    file: str
+    line: int
+    revision: str = ""

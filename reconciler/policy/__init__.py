@@ -1,0 +1,1 @@
+"""From text to one checked wish, pure."""

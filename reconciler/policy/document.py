@@ -1,0 +1,126 @@
+"""The head of a document: which kind of object it is about, and its name."""
+
+import re
+from collections.abc import Iterator
+
+import msgspec
+
+from reconciler.model.fields import LABEL_KEY, LABEL_VALUE, NAME
+from reconciler.model.problem import Problem
+from reconciler.policy.kind import API_VERSION, GROUP, Kind
+from reconciler.policy.kinds import KINDS, kind_named
+from reconciler.policy.tree import Mapping, Mark, Node, Scalar, problem, what
+from reconciler.policy.words import choice, did_you_mean, meant
+
+_HEAD = ("apiVersion", "kind", "metadata", "spec", "status")
+_METADATA = ("name", "namespace", "labels", "annotations")
+_NAME = re.compile(NAME.pattern)
+
+
+class Document(msgspec.Struct, frozen=True):
+    """An object as one file has it; the spec is not read yet."""
+
+    kind: Kind
+    name: str
+    spec: Node | None
+    at: Mark  # where it begins
+    named_at: Mark  # where its name stands
+
+    @property
+    def title(self) -> str:
+        return f"{self.kind.name}/{self.name}"
+
+
+def read_head(node: Node) -> tuple[Document | None, list[Problem]]:
+    """The document, if its head can be read."""
+    if not isinstance(node, Mapping):
+        remedy = f"begin with apiVersion: {API_VERSION}"
+        return None, [problem(node.at, "RC101", f"expected an object, got {what(node)}", remedy)]
+    kind, problems = _kind(node)
+    name, named_at, wrong = _name(node, kind)
+    problems += wrong
+    known = [key for key in _HEAD if key != "status"]
+    for key, entry in node.entries.items():
+        if key not in _HEAD:
+            remedy = "" if meant(key, known) else "take it out"
+            problems.append(problem(entry.key.at, "RC107", f'unknown key "{key}"{did_you_mean(key, known)}', remedy))
+        elif key == "status":
+            told = "a status is written by the reconciler, not by people"
+            problems.append(problem(entry.key.at, "RC107", told, "take it out"))
+    if kind is None or not name:
+        return None, problems
+    return Document(kind, name, node.get("spec"), node.at, named_at), problems
+
+
+def _kind(node: Mapping) -> tuple[Kind | None, list[Problem]]:
+    version, name = node.get("apiVersion"), node.get("kind")
+    if not isinstance(version, Scalar) or not isinstance(name, Scalar) or not name.text:
+        missing = "apiVersion" if not isinstance(version, Scalar) else "kind"
+        return None, [
+            problem(node.at, "RC101", f"{missing} is missing", f"begin with apiVersion: {API_VERSION} and a kind")
+        ]
+    names = [kind.name for kind in KINDS]
+    if not version.text.startswith(f"{GROUP}/"):
+        told = f"{version.text} is not an API group of policies"
+        return None, [problem(version.at, "RC102", told, f"write {API_VERSION}; other objects belong elsewhere")]
+    kind = kind_named(name.text)
+    if kind is None:
+        close = meant(name.text, names)
+        told = f'there is no kind "{name.text}"' + (f'; did you mean "{close}"?' if close else "")
+        # What was meant is read all the same: the rest of its problems are told with this one.
+        remedy = "" if close else f"write {choice(tuple(names))}"
+        return kind_named(close), [problem(name.at, "RC102", told, remedy)]
+    if version.text != API_VERSION:
+        told = f"{kind.name} has no version {version.text.removeprefix(f'{GROUP}/')}"
+        return kind, [problem(version.at, "RC102", told, f"write {API_VERSION}")]
+    return kind, []
+
+
+def _name(node: Mapping, kind: Kind | None) -> tuple[str, Mark, list[Problem]]:
+    metadata = node.get("metadata")
+    if not isinstance(metadata, Mapping):
+        at = metadata.at if metadata else node.at
+        return "", at, [problem(at, "RC109", "metadata.name is missing", "add metadata: {name: ...}")]
+    problems = []
+    known = [key for key in _METADATA if key != "namespace" or (kind and kind.namespaced)]
+    for key, entry in metadata.entries.items():
+        if key not in known:
+            told = f'unknown key "{key}"{did_you_mean(key, known)}'
+            if key == "namespace" and kind:
+                told = f"a {kind.name} belongs to the cluster, not to a namespace"
+            problems.append(problem(entry.key.at, "RC107", told, "" if meant(key, known) else "take it out"))
+    problems += [*_noted(metadata, "labels"), *_noted(metadata, "annotations")]
+    name = metadata.get("name")
+    if not isinstance(name, Scalar) or name.value is None:
+        at = name.at if name else metadata.at
+        return "", at, [*problems, problem(at, "RC109", "metadata.name is missing", "add a name")]
+    if not isinstance(name.value, str) or not _NAME.fullmatch(name.value):
+        told = f"metadata.name: expected {NAME.words}, got {what(name)}"
+        return "", name.at, [*problems, problem(name.at, "RC109", told, _better_name(name.text))]
+    return name.text, name.at, problems
+
+
+def _noted(metadata: Mapping, field: str) -> Iterator[Problem]:
+    """Labels and annotations are maps of texts, and labels have a form."""
+    noted = metadata.get(field)
+    if noted is None or (isinstance(noted, Scalar) and noted.value is None):
+        return
+    if not isinstance(noted, Mapping):
+        yield problem(noted.at, "RC103", f"metadata.{field}: expected a map, got {what(noted)}")
+        return
+    for key, entry in noted.entries.items():
+        value = entry.value
+        if not re.fullmatch(LABEL_KEY.pattern, key):
+            yield problem(entry.key.at, "RC106", f'metadata.{field}: expected {LABEL_KEY.words}, got "{key}"')
+        if not isinstance(value, Scalar) or not isinstance(value.value, str):
+            told = f"metadata.{field}.{key}: expected a text, got {what(value)}"
+            yield problem(
+                value.at, "RC103", told, f'write "{value.text}" in quotes' if isinstance(value, Scalar) else ""
+            )
+        elif field == "labels" and not re.fullmatch(LABEL_VALUE.pattern, value.text):
+            yield problem(value.at, "RC106", f"metadata.labels.{key}: expected {LABEL_VALUE.words}, got {what(value)}")
+
+
+def _better_name(text: str) -> str:
+    better = re.sub(r"[^a-z0-9.-]+", "-", text.lower()).strip("-.")
+    return f'write "{better}"' if better and _NAME.fullmatch(better) else ""

@@ -1,0 +1,25 @@
+"""The kinds, one file each, in the order in which they refer to one another."""
+
+from reconciler.policy.kind import Kind
+from reconciler.policy.kinds.change_guard import CHANGE_GUARD
+from reconciler.policy.kinds.drain_policy import DRAIN_POLICY
+from reconciler.policy.kinds.gpu_claim import GPU_CLAIM
+from reconciler.policy.kinds.gpu_node_status import GPU_NODE_STATUS
+from reconciler.policy.kinds.gpu_pool import GPU_POOL
+from reconciler.policy.kinds.node_provisioner import NODE_PROVISIONER
+from reconciler.policy.kinds.pressure_policy import PRESSURE_POLICY
+
+KINDS: tuple[Kind, ...] = (
+    GPU_POOL,
+    NODE_PROVISIONER,
+    DRAIN_POLICY,
+    PRESSURE_POLICY,
+    CHANGE_GUARD,
+    GPU_CLAIM,
+    GPU_NODE_STATUS,
+)
+
+
+def kind_named(name: str) -> Kind | None:
+    """The kind of that name."""
+    return next((kind for kind in KINDS if kind.name == name), None)

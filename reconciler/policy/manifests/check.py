@@ -1,0 +1,163 @@
+"""Whether what a template yielded can be applied: its kind, its name, and for a NodePool all that Karpenter asks.
+
+Every problem points to the line of the template that the faulty line of the text came from.
+"""
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import msgspec
+
+from reconciler.model.fields import LABEL_KEY, NAME
+from reconciler.model.problem import Problem
+from reconciler.model.rendering import Rendering
+from reconciler.policy.manifests.structural import Structural, Violation
+from reconciler.policy.tree import Node, Path, places, plain, written
+from reconciler.policy.words import choice, did_you_mean, meant
+from reconciler.policy.yaml_text import read
+
+MANIFEST = "RC411"
+
+_OBJECT = ("apiVersion", "kind", "metadata", "spec")
+_METADATA = ("name", "namespace", "labels", "annotations")
+_NAME, _KEY = re.compile(NAME.pattern), re.compile(LABEL_KEY.pattern)
+
+
+class Yields(msgspec.Struct, frozen=True):
+    """A kind of manifest that a template may yield."""
+
+    api_version: str
+    fields: tuple[str, ...] = _OBJECT
+    namespaced: bool = True
+
+
+# Nothing that grants rights, runs with them, or removes others' objects.
+KINDS: dict[str, Yields] = {
+    "NodePool": Yields("karpenter.sh/v1", namespaced=False),
+    "Pod": Yields("v1"),
+    "PodDisruptionBudget": Yields("policy/v1"),
+    "PriorityClass": Yields(
+        "scheduling.k8s.io/v1",
+        fields=("apiVersion", "kind", "metadata", "value", "globalDefault", "description", "preemptionPolicy"),
+        namespaced=False,
+    ),
+}
+
+
+class Yielded(msgspec.Struct, frozen=True):
+    """One document of a rendered text: its data, and the line of the text at which the value of a path stands."""
+
+    data: Any
+    line_of: Callable[[Path], int]
+
+
+def manifests_of(rendering: Rendering, schema: Structural | None) -> tuple[list[Yielded], list[Problem]]:
+    """The documents of a rendering that has a text, and all that is wrong with it."""
+    nodes, problems = read("", rendering.text.encode())
+    documents = [_yielded(node) for node in nodes]
+    return documents, [relocated(rendering, each) for each in problems] + check(rendering, documents, schema)
+
+
+def check(rendering: Rendering, documents: Sequence[Yielded], schema: Structural | None) -> list[Problem]:
+    """What is wrong with the documents of a rendering; without a schema, NodePools are not held against one."""
+    problems = []
+    for document in documents:
+        found = list(_violations(document.data))
+        if not found and schema and document.data["kind"] == "NodePool":
+            # The API server looks after metadata by itself; a schema does not.
+            found = schema.violations({name: each for name, each in document.data.items() if name != "metadata"})
+        title = _title(document.data)
+        for each in found:
+            file, line = origin(rendering, document.line_of(each.path))
+            at = f"{written(each.path)} " if each.path else ""
+            problems.append(
+                Problem(file, line, 1 if line else 0, each.code, f"{title}: {at}{each.sentence}", each.remedy)
+            )
+    return problems
+
+
+def origin(rendering: Rendering, line: int) -> tuple[str, int]:
+    """The template and the line of it that a line of the text came from."""
+    lines = rendering.lines
+    return lines[min(max(line, 1), len(lines)) - 1] if lines else ("", 0)
+
+
+def relocated(rendering: Rendering, problem: Problem) -> Problem:
+    """A problem with the rendered text, at the line of the template."""
+    file, line = origin(rendering, problem.line)
+    return msgspec.structs.replace(problem, file=file, line=line, column=1 if line else 0, width=1)
+
+
+def _yielded(node: Node) -> Yielded:
+    marks = dict(places(node))
+
+    def line_of(path: Path) -> int:
+        while path and path not in marks:
+            path = path[:-1]
+        return (marks[path] if path else node.at).line
+
+    return Yielded(plain(node), line_of)
+
+
+def _title(manifest: Any) -> str:
+    if not isinstance(manifest, dict):
+        return "the manifest"
+    metadata = manifest.get("metadata")
+    name = metadata.get("name") if isinstance(metadata, dict) else None
+    kind = manifest.get("kind")
+    return f"{kind if isinstance(kind, str) else 'the manifest'}{f'/{name}' if isinstance(name, str) else ''}"
+
+
+def _violations(manifest: Any) -> Iterator[Violation]:
+    """What is wrong with the outermost fields and the metadata."""
+    if not isinstance(manifest, dict):
+        yield Violation((), MANIFEST, "must be a map", "begin with apiVersion, kind and metadata")
+        return
+    kind = manifest.get("kind")
+    yields = KINDS.get(kind) if isinstance(kind, str) else None
+    if yields is None:
+        told = f'is "{kind}", which templates may not yield' if kind else "is missing"
+        yield Violation(("kind",), MANIFEST, told, f"write {choice(tuple(KINDS))}")
+        return
+    if manifest.get("apiVersion") != yields.api_version:
+        yield Violation(
+            ("apiVersion",), MANIFEST, f"of a {kind} is {yields.api_version}", f"write {yields.api_version}"
+        )
+    for name in manifest:
+        if name not in yields.fields:
+            remedy = "" if meant(name, yields.fields) else "take it out"
+            told = f"is no field of a {kind}{did_you_mean(name, yields.fields)}"
+            yield Violation((name,), MANIFEST, told, remedy)
+    if "spec" in yields.fields and not isinstance(manifest.get("spec"), dict):
+        yield Violation(("spec",), MANIFEST, "must be a map", f"give the {kind} a spec")
+    yield from _wrong_metadata(manifest.get("metadata"), f"{kind}", yields.namespaced)
+
+
+def _wrong_metadata(metadata: Any, kind: str, namespaced: bool) -> Iterator[Violation]:
+    if not isinstance(metadata, dict):
+        yield Violation(("metadata",), MANIFEST, "must be a map with a name", "give it metadata: {name: …}")
+        return
+    name = metadata.get("name")
+    if not isinstance(name, str) or not _NAME.fullmatch(name):
+        told = f"must be {NAME.words}" if name else "is missing"
+        yield Violation(("metadata", "name"), MANIFEST, told, "name it after the pool: {{ pool.name }}")
+    for key, value in metadata.items():
+        path: Path = ("metadata", key)
+        if key not in _METADATA:
+            yield Violation(path, MANIFEST, f"may not be set{did_you_mean(key, _METADATA)}", "take it out")
+        elif key == "namespace" and not namespaced:
+            yield Violation(path, MANIFEST, f"is not for a {kind}, which has none", "take it out")
+        elif key in {"labels", "annotations"}:
+            yield from _wrong_texts(value, path)
+
+
+def _wrong_texts(texts: Any, path: Path) -> Iterator[Violation]:
+    if not isinstance(texts, dict):
+        yield Violation(path, MANIFEST, "must be a map", "write key: value")
+        return
+    for key, value in texts.items():
+        if not _KEY.fullmatch(key):
+            yield Violation((*path, key), MANIFEST, f"must be {LABEL_KEY.words}")
+        if not isinstance(value, str):
+            yield Violation((*path, key), MANIFEST, "must be a text", "put it in quotes")

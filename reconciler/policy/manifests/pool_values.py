@@ -1,0 +1,28 @@
+"""What a template is told about a pool: plain data in the words of the policy, defaults filled in."""
+
+from typing import Any
+
+from reconciler.model.kinds.gpu_pool import GpuPool
+from reconciler.policy.shape import ListOf, MapOf, Measured, Object, Shape, describe
+
+
+def values_of(name: str, spec: GpuPool, covered: bool) -> dict[str, Any]:
+    """The values of one rendering; `covered` is whether a NodeProvisioner or DrainPolicy looks after the pool."""
+    return {"pool": {"name": name, **_plain(describe(GpuPool), spec)}, "covered": covered}
+
+
+def _plain(shape: Shape, value: Any) -> Any:
+    """Each field under the name that people write, absent ones as None, measures as people write them."""
+    if value is None:
+        return None
+    match shape:
+        case Object(fields=fields):
+            return {field.name: _plain(field.shape, getattr(value, field.attribute)) for field in fields}
+        case ListOf(item=item):
+            return [_plain(item, each) for each in value]
+        case MapOf(value=inner):
+            return {key: _plain(inner, each) for key, each in sorted(value.items())}
+        case Measured():
+            return str(value)
+        case _:
+            return value

@@ -1,0 +1,86 @@
+"""Environments: base and overlays by folder, merged by kind and name.
+
+Maps merge, lists replace, null restores the default. A file below `overlays/NAME/` belongs to the environment NAME;
+every other file belongs to base, and so to all of them.
+"""
+
+import itertools
+from collections.abc import Iterable, Sequence
+
+import msgspec
+
+from reconciler.model.problem import Problem
+from reconciler.policy.document import Document
+from reconciler.policy.tree import Mapping, Node, Scalar, problem
+
+BASE = "base"
+_OVERLAYS = "overlays"
+
+
+class Layered(msgspec.Struct, frozen=True):
+    """An object of one environment: its merged spec, and the documents it came from, base first."""
+
+    document: Document
+    spec: Node | None
+    layers: tuple[Document, ...]
+    in_base: bool
+
+
+def environment_of(path: str) -> str:
+    """The environment a file belongs to."""
+    parts = path.split("/")
+    for folder, name in itertools.pairwise(parts[:-1]):
+        if folder == _OVERLAYS:
+            return name
+    return BASE
+
+
+def environments(paths: Iterable[str]) -> tuple[str, ...]:
+    """Base, and then each overlay by name."""
+    return BASE, *sorted({environment_of(path) for path in paths} - {BASE})
+
+
+def layered(documents: Sequence[Document], environment: str) -> tuple[list[Layered], list[Problem]]:
+    """The objects of one environment, in the order of their names; and objects that one layer has twice."""
+    layers: dict[tuple[str, str], list[Document]] = {}
+    problems = []
+    for wanted in dict.fromkeys((BASE, environment)):
+        seen: dict[tuple[str, str], Document] = {}
+        for document in documents:
+            if environment_of(document.at.file) != wanted:
+                continue
+            key = document.kind.name, document.name
+            if key in seen:
+                first = seen[key].at
+                told = f"{document.title} stands here again"
+                remedy = f"it stands at {first.file}:{first.line}; take one of them out"
+                problems.append(problem(document.named_at, "RC110", told, remedy))
+                continue
+            seen[key] = document
+            layers.setdefault(key, []).append(document)
+    return [_merged(stack) for _, stack in sorted(layers.items())], problems
+
+
+def _merged(stack: list[Document]) -> Layered:
+    base, *overlays = stack
+    spec = base.spec
+    for overlay in overlays:
+        if overlay.spec is not None:
+            spec = overlay.spec if spec is None else merge(spec, overlay.spec)
+    return Layered(base, spec, tuple(stack), environment_of(base.at.file) == BASE)
+
+
+def merge(base: Node, over: Node) -> Node:
+    """What `over` says, and below it what `base` says."""
+    if not isinstance(base, Mapping) or not isinstance(over, Mapping):
+        return over
+    entries = dict(base.entries)
+    for name, entry in over.entries.items():
+        if isinstance(entry.value, Scalar) and entry.value.value is None:
+            entries.pop(name, None)
+        elif name in entries:
+            merged = merge(entries[name].value, entry.value)
+            entries[name] = msgspec.structs.replace(entry, value=merged)
+        else:
+            entries[name] = entry
+    return Mapping(entries, base.at)

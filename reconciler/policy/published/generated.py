@@ -1,0 +1,52 @@
+"""The files that follow from the kinds: their paths from the root of the repository, and what stands in them."""
+
+import json
+import re
+from typing import Any
+
+import yaml
+
+from reconciler.policy.kind import VERSION
+from reconciler.policy.kinds import KINDS
+from reconciler.policy.published.crd import crd_name, crd_of
+from reconciler.policy.published.json_schema import ORIGIN, combined_schema_of, overlay_schema_of, schema_of
+from reconciler.policy.published.reference import reference_page
+
+POLICY_KINDS = tuple(kind for kind in KINDS if kind.is_policy)
+
+SCHEMAS = "schemas"
+CRDS = f"{SCHEMAS}/crds"
+REFERENCE = "docs/reference/kinds.md"
+
+
+def generated_files() -> dict[str, str]:
+    """Path to content. Kinds that no team writes into its repository have no overlays."""
+    schemas = {f"{_kebab(kind.name)}.{VERSION}.json": schema_of(kind) for kind in KINDS}
+    schemas |= {f"{_kebab(kind.name)}.overlay.{VERSION}.json": overlay_schema_of(kind) for kind in POLICY_KINDS}
+    schemas[f"policies.{VERSION}.json"] = combined_schema_of(POLICY_KINDS)
+    schemas[f"policies.overlay.{VERSION}.json"] = combined_schema_of(POLICY_KINDS, overlay=True)
+    files = {f"{SCHEMAS}/{name}": as_json(schema) for name, schema in schemas.items()}
+    files |= {f"{CRDS}/{crd_name(kind)}.yaml": f"# {ORIGIN}\n{as_yaml(crd_of(kind))}" for kind in KINDS}
+    files[REFERENCE] = reference_page(KINDS)
+    return dict(sorted(files.items()))
+
+
+def as_json(schema: dict[str, Any]) -> str:
+    """As it stands in a file."""
+    return json.dumps(schema, indent=2, ensure_ascii=False) + "\n"
+
+
+def as_yaml(manifest: dict[str, Any]) -> str:
+    """As it stands in a file: keys in their own order, and what stands twice is written twice."""
+    return yaml.dump(manifest, Dumper=_Plain, sort_keys=False, allow_unicode=True, width=120)
+
+
+class _Plain(yaml.SafeDumper):
+    """No anchors and aliases: some readers refuse them, ours among them bounds them, and a person must look them up."""
+
+    def ignore_aliases(self, data: Any) -> bool:
+        return True
+
+
+def _kebab(name: str) -> str:
+    return re.sub(r"(?<=[a-z])(?=[A-Z])", "-", name).lower()

@@ -1,0 +1,136 @@
+"""From a wish to its manifests: what to ask of the templates, and what to make of their answers."""
+
+import itertools
+from collections.abc import Iterator, Sequence
+
+import msgspec
+
+from reconciler.model.desired import Declared, Desired, Manifest
+from reconciler.model.kinds.gpu_pool import GpuPool
+from reconciler.model.problem import Origin, Problem
+from reconciler.model.rendering import Rendering, RenderRequest
+from reconciler.policy.manifests.check import Yielded, manifests_of, origin
+from reconciler.policy.manifests.pool_values import values_of
+from reconciler.policy.manifests.structural import Structural
+
+CONSOLIDATES, CLASHES = "RC306", "RC414"
+_OWN_INITIATIVE = frozenset({"Empty", "Underutilized"})
+
+
+class Order(msgspec.Struct, frozen=True):
+    """A pool, and what is asked of its template."""
+
+    pool: Declared[GpuPool]
+    request: RenderRequest
+
+
+def orders(wish: Desired) -> tuple[Order, ...]:
+    """What to render for a wish, one order a pool."""
+    return tuple(
+        Order(
+            pool, RenderRequest(pool.spec.template, values_of(pool.name, pool.spec, _covering(wish, pool) is not None))
+        )
+        for pool in wish.pools
+    )
+
+
+def manifests(
+    wish: Desired, answers: Sequence[tuple[Order, Rendering]], schema: Structural | None
+) -> tuple[tuple[Manifest, ...], list[Problem]]:
+    """The manifests of a wish, sorted, and all that is wrong with them; without a schema, all but what it asks."""
+    found: list[Manifest] = []
+    problems: list[Problem] = []
+    for order, rendering in answers:
+        if rendering.problem:
+            problems.append(_for(order, rendering.problem))
+            continue
+        documents, wrong = manifests_of(rendering, schema)
+        if not wrong:
+            yielded = [_manifest(wish, order, rendering, document) for document in documents]
+            wrong = [*_misnamed(order, yielded), *_fights(wish, order, documents, yielded)]
+            found += yielded
+        problems += [_for(order, each) for each in wrong]
+    ordered = tuple(sorted(found, key=lambda each: (each.kind, each.namespace, each.name, each.pool)))
+    return ordered, [*problems, *_clashes(ordered)]
+
+
+def _covering(wish: Desired, pool: Declared[GpuPool]) -> Declared[object] | None:
+    """The policy that decides which of the pool's nodes go, if there is one: Karpenter must then leave them alone."""
+    for provisioner in wish.provisioners:
+        if provisioner.spec.pool_name == pool.name and not provisioner.spec.suspend:
+            return provisioner
+    for drain in wish.drains:
+        if {"*", pool.name} & set(drain.spec.pool_names) and not drain.spec.suspend:
+            return drain
+    return None
+
+
+def _manifest(wish: Desired, order: Order, rendering: Rendering, document: Yielded) -> Manifest:
+    metadata = document.data["metadata"]
+    file, line = origin(rendering, document.line_of(()))
+    return Manifest(
+        kind=document.data["kind"],
+        namespace=metadata.get("namespace", ""),
+        name=metadata["name"],
+        body=msgspec.json.encode(document.data, order="sorted").decode(),
+        pool=order.pool.name,
+        origin=order.pool.origin(),
+        template=Origin(file, line, wish.revision),
+    )
+
+
+def _misnamed(order: Order, yielded: Sequence[Manifest]) -> Iterator[Problem]:
+    """A node belongs to the pool that its NodePool is named after: another name, and its nodes would be nobody's."""
+    named = [each for each in yielded if each.kind == "NodePool"]
+    for each in named[1:] if named and named[0].name == order.pool.name else named:
+        told = f"NodePool/{each.name}: a pool has one NodePool, which bears its name"
+        remedy = "write name: {{ pool.name }}, and declare a GpuPool for each NodePool"
+        yield Problem(each.template.file, each.template.line, 1, CLASHES, told, remedy)
+
+
+def _fights(
+    wish: Desired, order: Order, documents: Sequence[Yielded], yielded: Sequence[Manifest]
+) -> Iterator[Problem]:
+    covering = _covering(wish, order.pool)
+    for document, each in zip(documents, yielded, strict=True):
+        if covering is None or each.kind != "NodePool" or not _consolidates(document.data["spec"]):
+            continue
+        place = order.pool.origin("spec.disruption.consolidateAfter")
+        told = (
+            f"NodePool/{each.name} consolidates by itself, and {covering.kind}/{covering.name} decides which of its "
+            f"nodes go: the two would fight"
+        )
+        remedy = f"leave disruption out, or take the pool out of {covering.kind}/{covering.name}"
+        if place.line == order.pool.origin().line:  # not the policy's doing, but its template's
+            place, remedy = each.template, "write consolidateAfter: Never, or the budgets of the default template"
+        yield Problem(place.file, place.line, 1, CONSOLIDATES, told, remedy)
+
+
+def _consolidates(spec: dict[str, dict[str, object]]) -> bool:
+    """Whether Karpenter may take away empty or little used nodes of its own accord."""
+    disruption = spec.get("disruption", {})
+    if disruption.get("consolidateAfter") == "Never":
+        return False
+    budgets = disruption.get("budgets")
+    blocked: set[str] = set()
+    for budget in budgets if isinstance(budgets, list) else []:
+        if budget.get("nodes") in {"0", "0%"} and not budget.get("schedule"):
+            blocked |= set(budget.get("reasons") or _OWN_INITIATIVE)
+    return not blocked >= _OWN_INITIATIVE
+
+
+def _clashes(ordered: Sequence[Manifest]) -> Iterator[Problem]:
+    """The same object from two pools: whichever is applied last would win."""
+    for one, other in itertools.pairwise(ordered):
+        if (one.kind, one.namespace, one.name) == (other.kind, other.namespace, other.name):
+            told = f"{other.kind}/{other.name} is yielded for GpuPool/{one.pool} and GpuPool/{other.pool}"
+            yield Problem(
+                other.template.file, other.template.line, 1, CLASHES, told, "put the pool's name into its name"
+            )
+
+
+def _for(order: Order, problem: Problem) -> Problem:
+    """The same problem, saying for which pool it showed."""
+    place = order.pool.origin()
+    about = f" (for GpuPool/{order.pool.name}, {place.file}:{place.line})"
+    return msgspec.structs.replace(problem, sentence=problem.sentence + about)

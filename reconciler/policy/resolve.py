@@ -1,0 +1,131 @@
+"""A Bundle becomes, for each environment, the wish it declares; and every Problem in it, all at once."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import msgspec
+
+from reconciler.model.bundle import Bundle
+from reconciler.model.desired import Declared, Desired
+from reconciler.model.problem import Origin, Problem
+from reconciler.policy.document import Document, read_head
+from reconciler.policy.overlay import BASE, Layered, environments, layered
+from reconciler.policy.read import read_spec
+from reconciler.policy.rules import CROSS_RULES
+from reconciler.policy.rules.own import own_problems
+from reconciler.policy.tree import Mark, places, problem, written
+from reconciler.policy.wish import Wish
+from reconciler.policy.words import meant
+from reconciler.policy.yaml_text import read
+
+
+class Resolved(msgspec.Struct, frozen=True):
+    """What a bundle says: a wish for each environment that could be read whole, and all problems."""
+
+    environments: tuple[str, ...]
+    wishes: tuple[Desired, ...]  # an environment with problems is among them with what could be read
+    problems: tuple[Problem, ...]
+    files: int
+
+    def wish(self, environment: str) -> Desired | None:
+        return next((wish for wish in self.wishes if wish.environment == environment), None)
+
+
+def resolve(bundle: Bundle) -> Resolved:
+    """Everything that a bundle's policies say. Templates are rendered later: see `policy.render`."""
+    documents, problems = _documents(bundle)
+    names = environments(text.path for text in bundle.policies)
+    wishes = []
+    for environment in names:
+        objects, found = layered(documents, environment)
+        wish, wrong = _wish(objects, bundle.revision, environment)
+        wishes.append(wish)
+        problems += found + wrong
+    # Base is part of every environment, and so are its problems: each is told once.
+    told = sorted(set(with_excerpts(bundle, [*bundle.problems, *problems])))
+    return Resolved(names, tuple(wishes), tuple(told), len(bundle.policies))
+
+
+def _documents(bundle: Bundle) -> tuple[list[Document], list[Problem]]:
+    documents, problems = [], []
+    for text in bundle.policies:
+        nodes, wrong = read(text.path, text.content)
+        problems += wrong
+        for node in nodes:
+            document, wrong = read_head(node)
+            problems += wrong
+            if document:
+                documents.append(document)
+    return documents, problems
+
+
+def _wish(objects: Sequence[Layered], revision: str, environment: str) -> tuple[Desired, list[Problem]]:
+    problems: list[Problem] = []
+    declared: list[Declared[Any]] = []
+    marks: dict[tuple[str, str], dict[str, Mark]] = {}
+    names = [layers.document.title for layers in objects if layers.in_base]
+    for layers in objects:
+        document = layers.document
+        spec, wrong = read_spec(document.kind.shape, layers.spec, document.named_at)
+        where = dict(_marks(layers))
+        if spec is None:
+            problems += _missing_base(layers, wrong, names) or wrong
+            continue
+        problems += own_problems(document.kind, spec, where)
+        marks[document.kind.name, document.name] = where
+        origins = tuple((path, Origin(mark.file, mark.line, revision)) for path, mark in where.items())
+        declared.append(Declared(document.kind.name, document.name, spec, origins))
+    desired = _sorted_by_kind(declared, revision, environment)
+    # What could not be read is not missing: an object with problems of its own is no dangling reference.
+    wish = Wish(desired, marks, frozenset((layers.document.kind.name, layers.document.name) for layers in objects))
+    for rule in CROSS_RULES:
+        problems += rule(wish)
+    return desired, problems
+
+
+def _marks(layers: Layered) -> Iterator[tuple[str, Mark]]:
+    yield "", layers.document.named_at
+    if layers.spec is not None:
+        for path, mark in places(layers.spec, ("spec",)):
+            yield written(path), mark
+
+
+def _missing_base(layers: Layered, wrong: Sequence[Problem], names: Sequence[str]) -> list[Problem]:
+    """An overlay that changes what base does not have: said once, instead of every field that it lacks."""
+    if layers.in_base or not any(each.code == "RC104" for each in wrong):
+        return []
+    title = layers.document.title
+    close = meant(title, names)
+    told = f"this overlay changes {title}, which {BASE} does not have" + (f'; did you mean "{close}"?' if close else "")
+    remedy = "" if close else "write all of it, or correct its name"
+    rest = [each for each in wrong if each.code != "RC104"]
+    return [problem(layers.document.named_at, "RC111", told, remedy), *rest]
+
+
+def _sorted_by_kind(declared: Sequence[Declared[Any]], revision: str, environment: str) -> Desired:
+    def of(kind: str) -> tuple[Declared[Any], ...]:
+        return tuple(sorted((each for each in declared if each.kind == kind), key=lambda each: each.name))
+
+    return Desired(
+        revision=revision,
+        environment=environment,
+        pools=of("GpuPool"),
+        provisioners=of("NodeProvisioner"),
+        drains=of("DrainPolicy"),
+        pressures=of("PressurePolicy"),
+        guards=of("ChangeGuard"),
+    )
+
+
+def with_excerpts(bundle: Bundle, problems: Sequence[Problem]) -> list[Problem]:
+    """The same with the source line of each."""
+    wanted = {each.file for each in problems}
+    texts = {text.path: text.content for text in bundle.policies if text.path in wanted}
+    texts |= {text.place: text.content for text in bundle.templates if text.place in wanted}
+    lines = {path: content.decode(errors="replace").splitlines() for path, content in texts.items()}
+    return [
+        msgspec.structs.replace(each, excerpt=lines[each.file][each.line - 1])
+        if each.file in lines and 0 < each.line <= len(lines[each.file])
+        else each
+        for each in problems
+    ]

@@ -1,0 +1,27 @@
+"""Rules between the objects of one environment; each sees the whole wish, and tells every problem it finds."""
+
+from collections.abc import Callable, Iterable
+
+from reconciler.model.problem import Problem
+from reconciler.policy.rules.conflicts import (
+    one_drain_policy_a_pool,
+    one_order_for_the_same_pods,
+    one_pressure_policy_a_pool,
+    one_provisioner_a_pool,
+    room_for_the_largest_size,
+    thresholds_below_targets,
+)
+from reconciler.policy.rules.hardware import instance_types_carry_the_gpus
+from reconciler.policy.rules.references import references_lead_somewhere
+from reconciler.policy.wish import Wish
+
+CROSS_RULES: tuple[Callable[[Wish], Iterable[Problem]], ...] = (
+    references_lead_somewhere,
+    one_provisioner_a_pool,
+    one_order_for_the_same_pods,
+    one_drain_policy_a_pool,
+    one_pressure_policy_a_pool,
+    thresholds_below_targets,
+    room_for_the_largest_size,
+    instance_types_carry_the_gpus,
+)

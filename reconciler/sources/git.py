@@ -1,0 +1,97 @@
+"""Policies and templates of one revision of a Git repository: blobs only, the same whatever is checked out.
+
+A repository on disk is read where it is. A remote is fetched into the cache folder, whose owner is `repository.cache`.
+Three plumbing commands read: rev-parse, ls-tree and cat-file; none of them runs a hook or a filter, and the environment
+they get forbids the rest (`repository.environment`). A link is followed within the commit and never on disk.
+"""
+
+import contextlib
+import os
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from threading import Event
+
+import msgspec
+
+from reconciler.model.bundle import Bundle
+from reconciler.sources.bounds import Bounds
+from reconciler.sources.fault import Fault, Refused
+from reconciler.sources.naming import shown
+from reconciler.sources.repository.address import Address, check_revision, parse_address
+from reconciler.sources.repository.cache import Fetch, GitCache, commit_of
+from reconciler.sources.repository.commit import Commit, Repository
+from reconciler.sources.repository.environment import Credentials, credentials_for, reading
+from reconciler.sources.repository.process import GitFailed, Session
+
+REMEDY = "see that the repository is whole (git fsck); a partial clone holds only what was checked out"
+
+
+class GitPlace(msgspec.Struct, frozen=True):
+    """A folder (or one file) of a repository at a revision."""
+
+    repository: str  # a folder, bare or not, or an address of https or SSH
+    revision: str = "HEAD"
+    path: str = ""
+
+
+class Access(msgspec.Struct, frozen=True):
+    """What a reading needs besides: where remotes are kept, what opens them, and who may call it off."""
+
+    cache: Path | None = None
+    credentials: Credentials = Credentials()
+    cancelled: Event = msgspec.field(default_factory=Event)
+
+
+NO_ACCESS = Access()  # enough for a repository on disk
+
+
+def read_revision(place: GitPlace, bounds: Bounds, access: Access = NO_ACCESS) -> Bundle:
+    """The bundle whose revision is the full id of the commit; with problems and nothing else where it can't be read."""
+    try:
+        address = parse_address(place.repository)
+        check_revision(place.revision, address)
+        credentials = credentials_for(address, access.credentials)
+        until = time.monotonic() + bounds.deadline_seconds
+        session = Session(address.shown, bounds, until, access.cancelled, credentials.secrets)
+        path = _checked_path(place.path, session)
+        with _opened(Fetch(address, place.revision, credentials), access, session) as commit:
+            return commit.bundle(path)
+    except Refused as refused:
+        return Bundle("", (), problems=(refused.problem,))
+
+
+@contextlib.contextmanager
+def _opened(fetch: Fetch, access: Access, session: Session) -> Iterator[Commit]:
+    """The commit, for as long as the block lasts."""
+    try:
+        if fetch.address.transport == "path":
+            git_dir = _git_dir(fetch.address, session)
+            yield Commit(Repository(git_dir), commit_of(reading(git_dir), fetch.revision, session), session)
+        elif access.cache is None:
+            sentence = "cannot be fetched, as no cache folder is named"
+            raise session.refuse(Fault.GIT_FAILED, sentence, "name a cache folder")
+        else:
+            with GitCache(access.cache).fetched(fetch, session) as (git_dir, identity):
+                yield Commit(Repository(git_dir, is_ours=True), identity, session)
+    except GitFailed as error:
+        raise session.failed(error, REMEDY) from error
+
+
+def _git_dir(address: Address, session: Session) -> str:
+    """Git must not look for one itself: what it finds above could be anybody's."""
+    folder = Path(os.path.realpath(address.location))
+    if (folder / ".git").is_dir() or (folder / ".git").is_file():
+        return str(folder / ".git")
+    if (folder / "HEAD").is_file() and (folder / "objects").is_dir():
+        return str(folder)
+    sentence = "is no Git repository"
+    raise session.refuse(Fault.GIT_FAILED, sentence, "name the top folder of a work tree, or a bare repository")
+
+
+def _checked_path(path: str, session: Session) -> str:
+    parts = [part for part in path.split("/") if part not in {"", "."}]
+    if path.startswith("/") or ".." in parts or shown(path) != path:
+        sentence = f"'{shown(path)}' is no path within a repository"
+        raise session.refuse(Fault.UNREADABLE, sentence, "give it from the top of the repository, such as policies")
+    return "/".join(parts)

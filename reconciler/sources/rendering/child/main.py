@@ -1,0 +1,147 @@
+"""Renders what it is asked for, one request after another, within limits that it sets itself before it begins.
+
+It is started by `renderer`, which writes one JSON object to its stdin, and reads from its stdout an empty line when
+rendering begins, then a line of JSON for each request. After a request that took too much the process ends: whatever
+that request left behind is gone with it, and the parent starts another.
+"""
+
+import codecs
+import contextlib
+import json
+import resource
+import signal
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TypedDict
+
+import jinja2.debug  # noqa: F401  Jinja imports it when something fails, and then no file can be opened any more
+from jinja2.environment import Environment
+
+from reconciler.sources.rendering.child.bounds import OutOfTime, TooMuch
+from reconciler.sources.rendering.child.faults import TOO_MUCH, Fault, Request, fault_of
+from reconciler.sources.rendering.child.line_marks import marked_text, unmarked
+from reconciler.sources.rendering.child.sandbox import Sandbox, Texts
+
+# Python's own handler can't run while one long multiplication does; then the process is ended by the second timer.
+GRACE_SECONDS = 0.2
+# How many times longer a text may be with the marks of its lines.
+MARKED = 4
+
+
+class Limits(TypedDict):
+    """What the process, and one rendering, may take."""
+
+    memory_bytes: int
+    cpu_seconds: int
+    share_seconds: float  # of the processor, for one rendering
+    rendering_bytes: int
+    rendering_lines: int
+
+
+class Answer(TypedDict, total=False):
+    """One line of stdout."""
+
+    index: int
+    text: str
+    files: list[str]
+    lines: list[int]  # for each line the number of its file in `files`, and its line there
+    fault: Fault
+
+
+def main() -> None:
+    """Reads the job, gives up all rights, renders."""
+    job = json.loads(sys.stdin.buffer.read())
+    limits: Limits = job["limits"]
+    codecs.lookup("unicode-escape")  # the same as with jinja2.debug
+    _confine(limits)
+    environment = Sandbox(Texts(job["templates"], job["broken"]))
+    # Jinja builds its lexer once; the time for that is no request's.
+    environment.from_string("{{ 1 }}").render()
+    signal.signal(signal.SIGVTALRM, _stop)
+    _say(b"")
+    for request in job["requests"]:
+        answer = _answer(environment, request, limits)
+        # A sentence may quote half a character.
+        _say(json.dumps(answer, ensure_ascii=False).encode(errors="replace"))
+        if answer.get("fault", {}).get("code") == TOO_MUCH:
+            return
+
+
+def _confine(limits: Limits) -> None:
+    # Where memory is short, the kernel is to choose this process and not its parent.
+    with contextlib.suppress(OSError):
+        Path("/proc/self/oom_score_adj").write_text("1000")
+    allowed = {
+        "RLIMIT_AS": limits["memory_bytes"],
+        "RLIMIT_CPU": limits["cpu_seconds"],
+        "RLIMIT_CORE": 0,
+        "RLIMIT_FSIZE": 0,
+        "RLIMIT_NPROC": 0,
+        "RLIMIT_NOFILE": 3,  # those that are open: no further file, socket or pipe
+    }
+    for name, most in allowed.items():
+        kind = getattr(resource, name)
+        _, hard = resource.getrlimit(kind)
+        least = most if hard == resource.RLIM_INFINITY else min(most, hard)
+        try:
+            resource.setrlimit(kind, (least, least))
+        except (OSError, ValueError):
+            if sys.platform == "linux":  # others lack some; the parent's clock still holds there
+                raise
+
+
+def _say(line: bytes) -> None:
+    sys.stdout.buffer.write(line + b"\n")
+    sys.stdout.buffer.flush()
+
+
+def _answer(environment: Environment, request: Request, limits: Limits) -> Answer:
+    try:
+        with _timed(limits["share_seconds"]):
+            text, places = _rendered(environment, request, limits)
+    except (Exception, OutOfTime) as wrong:  # noqa: BLE001  whatever a template does is told as its fault
+        return {"index": request["index"], "fault": fault_of(wrong, request, environment)}
+    files = sorted({name for name, _ in places})
+    lines = [number for name, line in places for number in (files.index(name), line)]
+    return {"index": request["index"], "text": text, "files": files, "lines": lines}
+
+
+def _rendered(environment: Environment, request: Request, limits: Limits) -> tuple[str, list[tuple[str, int]]]:
+    template = environment.get_template(request["template"])
+    context = template.new_context(request["values"])
+    most = limits["rendering_bytes"]
+    parts, size = [], 0
+    for part in template.root_render_func(context):
+        parts.append(marked_text(part))
+        size += len(parts[-1])
+        if size > MARKED * most:
+            raise _too_large(most)
+    marked = "".join(parts)
+    if marked.count("\n") > limits["rendering_lines"]:
+        raise TooMuch(f"more than the {limits['rendering_lines']:,} lines that one text may have")
+    text, places = unmarked(marked)
+    # In memory: a text with one character beyond Latin takes up to four bytes for each.
+    if sys.getsizeof(text) > most:
+        raise _too_large(most)
+    return text, places
+
+
+def _too_large(most_bytes: int) -> TooMuch:
+    return TooMuch(f"more than the {most_bytes >> 20} MiB that one text may have")
+
+
+@contextlib.contextmanager
+def _timed(seconds: float) -> Iterator[None]:
+    """Time of the processor, so that a busy machine makes no template slow."""
+    try:
+        signal.setitimer(signal.ITIMER_PROF, 1.25 * seconds + GRACE_SECONDS)
+        signal.setitimer(signal.ITIMER_VIRTUAL, seconds)
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+        signal.setitimer(signal.ITIMER_PROF, 0)
+
+
+def _stop(*_: object) -> None:
+    raise OutOfTime("more time than it may have")

@@ -1,0 +1,158 @@
+"""Fetches single revisions of remotes; owner of the cache folder: a folder a remote, in it a bare repository a commit.
+
+A repository of one commit is made whole in a folder of its own and then renamed into place, so that whatever breaks off
+leaves nothing that could be taken for it. Nothing is fetched twice, and only a few commits of a remote are kept.
+"""
+
+import contextlib
+import fcntl
+import hashlib
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+
+from reconciler.sources.fault import Fault
+from reconciler.sources.repository.address import COMMIT, Address
+from reconciler.sources.repository.environment import Credentials, fetching, reading
+from reconciler.sources.repository.process import LOOK_SECONDS, GitFailed, Run, Session, run
+
+KEPT = 4  # commits of one remote: the head and the base of a pull request, and those before
+FETCHED = "refs/reconciler/fetched"
+SETTINGS = {
+    40: "[core]\n\trepositoryformatversion = 0\n\tbare = true\n",
+    64: "[core]\n\trepositoryformatversion = 1\n\tbare = true\n[extensions]\n\tobjectFormat = sha256\n",
+}  # by the length of an id
+REMEDY = "see that the address is right, that the credentials open it, and that the host can be reached"
+
+
+class Fetch(msgspec.Struct, frozen=True):
+    """What is wanted of which remote."""
+
+    address: Address
+    revision: str
+    credentials: Credentials
+
+
+class GitCache:
+    """The folder may be shared by threads and processes: each remote is locked while it is read."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    @contextlib.contextmanager
+    def fetched(self, fetch: Fetch, session: Session) -> Iterator[tuple[str, str]]:
+        """A repository that holds the revision, and the revision's commit id, for as long as the block lasts."""
+        # The bound too: what was fetched under a lower one lacks what the higher one lets in.
+        what = f"{session.bounds.file_bytes} {fetch.address.location}"
+        remote = self._folder / hashlib.sha256(what.encode()).hexdigest()[:24]
+        try:
+            remote.mkdir(mode=0o700, parents=True, exist_ok=True)
+            owner = remote.stat().st_uid
+        except OSError as error:
+            sentence = f"the cache folder {self._folder} cannot be used: {error.strerror}"
+            raise session.refuse(Fault.GIT_FAILED, sentence, "name a folder that can be written to") from error
+        if owner != os.geteuid():
+            sentence = f"the cache folder {remote} belongs to another user"
+            raise session.refuse(Fault.GIT_FAILED, sentence, "name a folder of your own")
+        with _locked(remote, session):
+            commit = _stored(remote, fetch, session)
+            os.utime(remote / commit)
+            _prune(remote)
+            yield str(remote / commit), commit
+
+
+@contextlib.contextmanager
+def _locked(remote: Path, session: Session) -> Iterator[None]:
+    with (remote / "lock").open("a") as lock:
+        while True:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except BlockingIOError:
+                session.cancelled.wait(LOOK_SECONDS)
+                session.look_at_the_clock()
+        yield
+
+
+def _stored(remote: Path, fetch: Fetch, session: Session) -> str:
+    """The commit, in place by now."""
+    if COMMIT.fullmatch(fetch.revision) and (remote / fetch.revision).is_dir():
+        return fetch.revision
+    for left in remote.glob("new-*"):  # by a process that was killed, since nobody else is in here
+        shutil.rmtree(left, ignore_errors=True)
+    new = Path(tempfile.mkdtemp(prefix="new-", dir=remote))
+    try:
+        commit = _fill(new, remote, fetch, session)
+        if not (remote / commit).is_dir():
+            new.rename(remote / commit)
+    except GitFailed as error:
+        raise session.failed(error, REMEDY) from error
+    finally:
+        shutil.rmtree(new, ignore_errors=True)
+    return commit
+
+
+def _fill(new: Path, remote: Path, fetch: Fetch, session: Session) -> str:
+    """Fetches, unless the remote's answer is a commit that is in place."""
+    environment = fetching(str(new), fetch.address, fetch.credentials)
+    run(Run(("init", "--quiet", "--bare", "--template="), environment), session)
+    wanted = commit = fetch.revision
+    if not COMMIT.fullmatch(wanted):
+        wanted, commit = _asked(environment, fetch, session)
+        if (remote / commit).is_dir():
+            return commit
+    settings = SETTINGS[len(commit)]
+    (new / "config").write_text(settings)
+    smallest_omitted = session.bounds.file_bytes + 1  # larger ones would be refused, so they are not even sent
+    arguments = (
+        "fetch", "--quiet", "--depth=1", "--no-tags", "--no-recurse-submodules", "--no-write-fetch-head",
+        f"--filter=blob:limit={smallest_omitted}", "--end-of-options", "origin", f"+{wanted}:{FETCHED}",
+    )  # fmt: skip
+    run(Run(arguments, environment, filling=new), session)
+    # A fetch notes where omitted blobs could be had; without the note, git takes them for missing and asks nobody.
+    (new / "config").write_text(settings)
+    return commit_of(reading(str(new)), FETCHED, session)
+
+
+def _asked(environment: dict[str, str], fetch: Fetch, session: Session) -> tuple[str, str]:
+    """The full name that the remote has for the revision, in git's own order, and the commit there."""
+    revision = fetch.revision
+    names = [revision] if revision == "HEAD" or revision.startswith("refs/") else []
+    names += [f"refs/tags/{revision}", f"refs/heads/{revision}"]
+    patterns = [pattern for name in names for pattern in (name, f"{name}^{{}}")]
+    said = run(Run(("ls-remote", "--quiet", "--end-of-options", "origin", *patterns), environment), session)
+    there = {}
+    for line in said.decode("utf-8", "replace").splitlines():
+        commit, _, name = line.partition("\t")
+        if COMMIT.fullmatch(commit):
+            there[name] = commit
+    for full_name in names:
+        if full_name in there:
+            return full_name, there.get(f"{full_name}^{{}}", there[full_name])
+    sentence = f"has no branch or tag {revision}"
+    raise session.refuse(Fault.BAD_REVISION, sentence, "name a branch, a tag, or a commit by its full id")
+
+
+def commit_of(environment: dict[str, str], revision: str, session: Session) -> str:
+    """The full id of the commit that a revision names in a repository on disk."""
+    arguments = ("rev-parse", "--verify", "--end-of-options", f"{revision}^{{commit}}")
+    try:
+        said = run(Run(arguments, environment), session).decode().strip()
+    except GitFailed as error:
+        if "Needed a single revision" not in str(error):
+            raise
+        sentence = f"has no commit {revision}"
+        raise session.refuse(Fault.BAD_REVISION, sentence, "name a branch, tag or commit that is there") from error
+    if not COMMIT.fullmatch(said):
+        raise session.refuse(Fault.BAD_REVISION, f"{revision} is not one commit", "name a branch, tag or commit")
+    return said
+
+
+def _prune(remote: Path) -> None:
+    kept = sorted((one for one in remote.iterdir() if one.is_dir()), key=lambda one: one.stat().st_mtime_ns)
+    for old in kept[:-KEPT]:
+        shutil.rmtree(old, ignore_errors=True)

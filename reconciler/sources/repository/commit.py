@@ -1,0 +1,130 @@
+"""One commit of a repository on disk, read as a bundle: its tree listed once, its blobs asked for once."""
+
+import msgspec
+
+from reconciler.model.bundle import Bundle
+from reconciler.model.problem import Problem
+from reconciler.sources.bundling import Read, bundled
+from reconciler.sources.fault import Fault
+from reconciler.sources.naming import TEMPLATES_FOLDER
+from reconciler.sources.repository.environment import reading
+from reconciler.sources.repository.process import GitFailed, Run, Session, run
+from reconciler.sources.repository.tree import Entry, GitTree, entries_of
+from reconciler.sources.walk import LINK_REMEDY, Listing, Root, Walk, joined, obstacle
+
+LONGEST_LINK_BYTES = 1_024
+ENTRY_BYTES = 512  # of a line of a listing, on the average
+HEADER_BYTES = 128  # before each blob
+LFS = b"version https://git-lfs.github.com/spec/v1\n"
+NOWHERE = "\0"  # no tree has such a name
+
+
+class Repository(msgspec.Struct, frozen=True):
+    """Where git finds it; one that is ours lacks the blobs that are too large to be read."""
+
+    git_dir: str
+    is_ours: bool = False
+
+
+class Commit:
+    """What one commit holds."""
+
+    def __init__(self, repository: Repository, identity: str, session: Session) -> None:
+        self._environment = reading(repository.git_dir)
+        self._omitted_above = session.bounds.file_bytes if repository.is_ours else None
+        self._identity = identity
+        self._session = session
+        self._bounds = session.bounds
+
+    def bundle(self, path: str) -> Bundle:
+        """The policies below the path, which may be empty, and the templates in and beside it."""
+        listing = self._listing(path)
+        contents = self._contents({str(found.node.stamp[0]) for found in listing.found})
+        read: list[Read] = []
+        problems: list[Problem] = []
+        for found in listing.found:
+            content = contents[str(found.node.stamp[0])]
+            if content.startswith(LFS):
+                sentence = "is kept in Git LFS, and the repository holds only a pointer to it"
+                remedy = "commit the file itself: git lfs untrack, then add it again"
+                problems.append(Fault.KEPT_ELSEWHERE.problem(found.file, sentence, remedy))
+            else:
+                read.append((found, content))
+        return bundled(self._identity, read, [*listing.problems, *problems])
+
+    def _listing(self, path: str) -> Listing:
+        folder, _, name = path.rpartition("/")
+        areas = (path, joined(folder, TEMPLATES_FOLDER)) if path else ("",)
+        entries = self._entries(areas)
+        tree = GitTree(entries, self._targets(list(entries.values())), areas)
+        if not tree.holds(path):
+            sentence = f"has no {path} in {self._identity[:12]}"
+            raise self._session.refuse(Fault.UNREADABLE, sentence, "name a folder or a file of that revision")
+        walk = Walk(tree, self._bounds)
+        node = tree.look(folder, name)
+        itself = tree.entry(path)
+        if itself and itself.is_link:
+            sentence = f"is a link in {self._identity[:12]} of {self._session.shown}"
+            walk.add(Fault.LINK_LEAVES.problem(path, sentence, LINK_REMEDY))
+        elif node.kind == "file":
+            walk.single(path, node)
+        elif node.kind == "folder":
+            walk.below(Root("policy", path, path))
+            if path:  # nothing is beside the top of a repository
+                _walk_templates(walk, tree, folder)
+        else:
+            walk.add(obstacle(path, node))
+        return walk.listing()
+
+    def _entries(self, areas: tuple[str, ...]) -> dict[str, Entry]:
+        most_bytes = self._bounds.entries * ENTRY_BYTES
+        paths = [area for area in areas if area]
+        arguments = ("ls-tree", "-r", "-l", "-z", "--full-tree", "--end-of-options", self._identity, *paths)
+        listing = run(Run(arguments, self._environment, most_bytes=most_bytes), self._session)
+        return entries_of(listing, self._omitted_above)
+
+    def _targets(self, entries: list[Entry]) -> dict[str, str]:
+        """Where each link points, by its id; of one that says nothing, or too much, that it leads nowhere."""
+        sizes = {entry.id: entry.size_bytes or 0 for entry in entries if entry.is_link}
+        if len(sizes) > self._bounds.files:
+            sentence = f"holds {len(sizes):,} links, and a bundle may have {self._bounds.files:,}"
+            raise self._session.refuse(Fault.TOO_MUCH, sentence, "name a folder that holds only policies")
+        contents = self._contents({identity for identity, size in sizes.items() if 0 < size <= LONGEST_LINK_BYTES})
+        targets = {identity: contents.get(identity, b"") for identity in sizes}
+        return {one: target.decode("utf-8", "surrogateescape") or NOWHERE for one, target in targets.items()}
+
+    def _contents(self, identities: set[str]) -> dict[str, bytes]:
+        """Blobs by id. Their sizes are known and within bounds; git is held to that."""
+        wanted = sorted(identities)
+        if not wanted:
+            return {}
+        most_bytes = self._bounds.total_bytes + len(wanted) * (HEADER_BYTES + LONGEST_LINK_BYTES)
+        stdin = "".join(f"{one}\n" for one in wanted).encode()
+        said = run(Run(("cat-file", "--batch"), self._environment, stdin, most_bytes), self._session)
+        return _blobs(said, wanted)
+
+
+def _walk_templates(walk: Walk, tree: GitTree, parent: str) -> None:
+    called = joined(parent, TEMPLATES_FOLDER)
+    if not tree.holds(called):
+        return
+    node = tree.look(parent, TEMPLATES_FOLDER)
+    if node.kind == "folder":
+        walk.below(Root("template", node.real, called))
+    elif node.kind != "file":
+        walk.add(obstacle(called, node))
+
+
+def _blobs(said: bytes, wanted: list[str]) -> dict[str, bytes]:
+    """Takes the answer of `git cat-file --batch` apart: a line with id, kind and size, the content, a line's end."""
+    contents: dict[str, bytes] = {}
+    place = 0
+    for one in wanted:
+        end = said.find(b"\n", place)
+        header = said[place:end].split(b" ")
+        if len(header) != 3 or header[1] != b"blob":
+            raise GitFailed(f"it lacks the content {one}")
+        start, size = end + 1, int(header[2])
+        contents[one] = said[start : start + size]
+        place = start + size + 1
+    return contents

@@ -1,0 +1,91 @@
+"""`validate` of 1,000 documents in 200 files, on one core, from the start of the process."""
+
+import os
+import resource
+import statistics
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.results.record import Recorder, Result
+
+RUNS, FILES = 5, 200
+
+# Five documents a file: 1,000 in all.
+FILE = """\
+apiVersion: gpu.scheduling/v1
+kind: GpuPool
+metadata: {{name: pool-{n}}}
+spec:
+  devices: {{model: model-{n}, count: 8, memory: 40Gi}}
+  instanceTypes:
+    - name: type-{n}.24xlarge
+      capacity: {{cpu: 96, memory: 1152Gi, pods: 250}}
+      pricePerHour: {{reserved: "14.75", on-demand: "21.96"}}
+  capacityTypes: [reserved, on-demand]
+  nodeClassRef: {{group: karpenter.k8s.aws, kind: EC2NodeClass, name: gpu}}
+  taints: [{{key: nvidia.com/gpu, value: "true", effect: NoSchedule}}]
+  limits: {{nodes: 128}}
+---
+apiVersion: gpu.scheduling/v1
+kind: NodeProvisioner
+metadata: {{name: pool-{n}}}
+spec:
+  poolName: pool-{n}
+  minSize: 8
+  maxSize: 16
+  minGPUUtilizationPercent: 70
+  scaleDownDelay: 30m
+---
+apiVersion: gpu.scheduling/v1
+kind: DrainPolicy
+metadata: {{name: pool-{n}}}
+spec:
+  poolNames: [pool-{n}]
+  utilizationThresholdPercent: 50
+  windows: [{{schedule: "0 20 * * *", timeZone: Europe/Berlin, duration: 10h}}]
+---
+apiVersion: gpu.scheduling/v1
+kind: PressurePolicy
+metadata: {{name: pool-{n}}}
+spec:
+  poolNames: [pool-{n}]
+  resources: {{cpu: {{system: 2, watermark: 85%}}, memory: {{system: 8Gi, watermark: 90%}}}}
+  computeUnit: {{cpu: 1, memory: 4Gi}}
+---
+apiVersion: gpu.scheduling/v1
+kind: ChangeGuard
+metadata: {{name: pool-{n}}}
+spec:
+  poolNames: [pool-{n}]
+  perPlan: {{maxRemovedNodes: 4, maxDisruptedGPUs: 8}}
+"""
+
+
+@pytest.mark.bench
+@pytest.mark.parametrize("files", [FILES // 2, FILES], ids=["half", "whole"])
+def test_a_thousand_documents(tmp_path: Path, recorder: Recorder, files: int) -> None:
+    for number in range(files):
+        folder = tmp_path / "policies" / f"team-{number % 20}"
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / f"pool-{number}.yaml").write_text(FILE.format(n=number))
+    core = min(os.sched_getaffinity(0))
+    seconds = []
+    for _ in range(RUNS):
+        started = time.perf_counter()
+        command = ["taskset", "-c", str(core), sys.executable, "-m", "reconciler", "validate", "policies"]
+        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+        seconds.append(time.perf_counter() - started)
+        assert (done.returncode, done.stdout) == (0, ""), done.stdout[:2000]
+    figures: dict[str, float | int | str] = {
+        "documents": files * 5,
+        "files": files,
+        "median_seconds": round(statistics.median(seconds), 2),
+        "aim_seconds": 2.0,
+        "peak_mib": resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss // 1024,
+    }
+    name = "bench-validate" if files == FILES else "bench-validate-half"
+    recorder.write(Result(name, "runs of validate on one core, from process start", RUNS, 0, figures=figures))

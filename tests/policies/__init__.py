@@ -1,0 +1,1 @@
+"""Policies that are good, and policies that are bad in one way each."""

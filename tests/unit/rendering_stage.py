@@ -1,0 +1,31 @@
+"""What tests of rendering share: one template and its text, whatever renders it."""
+
+from typing import Any
+
+from reconciler.model.bundle import Text
+from reconciler.model.problem import Problem
+from reconciler.model.rendering import Rendering, RenderRequest
+from reconciler.sources.renderer import BoundedRenderer, Bounds
+
+# Nothing innocent comes near these, and what is not innocent is stopped soon.
+QUICK = Bounds(share_seconds=0.2, least_share_seconds=0.05)
+
+
+def rendered(template: str, values: dict[str, Any] | None = None, **others: str) -> Rendering:
+    """The rendering of `main.j2`; further templates are given by name, their dots as underscores."""
+    texts = [Text(f"{name}.j2", text.encode()) for name, text in {"main": template, **others}.items()]
+    (rendering,) = BoundedRenderer(QUICK).render(texts, [RenderRequest("main.j2", values or {})])
+    return rendering
+
+
+def text_of(template: str, values: dict[str, Any] | None = None, **others: str) -> str:
+    rendering = rendered(template, values, **others)
+    assert rendering.problem is None, rendering.problem
+    return rendering.text
+
+
+def problem_of(template: str, values: dict[str, Any] | None = None, **others: str) -> Problem:
+    rendering = rendered(template, values, **others)
+    assert rendering.problem, rendering.text
+    assert (rendering.text, rendering.lines) == ("", ())
+    return rendering.problem

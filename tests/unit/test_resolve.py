@@ -1,0 +1,159 @@
+"""Base and overlays become one wish for each environment, and every value knows where it was written."""
+
+import json
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as some
+
+from reconciler.model.bundle import Bundle, Text
+from reconciler.policy.resolve import Resolved, resolve
+from tests.lab.places import REPOSITORY
+
+BASE = """\
+apiVersion: gpu.scheduling/v1
+kind: GpuPool
+metadata: {name: a100}
+spec:
+  devices: {model: a100, count: 8, memory: 40Gi}
+  instanceTypes: [{name: p4d.24xlarge}]
+  nodeClassRef: {group: karpenter.k8s.aws, kind: EC2NodeClass, name: gpu-a100}
+  taints: [{key: one, effect: NoSchedule}, {key: two, effect: NoSchedule}]
+  labels: {team: research, tier: gold}
+  committedNodes: 8
+---
+apiVersion: gpu.scheduling/v1
+kind: NodeProvisioner
+metadata: {name: a100}
+spec: {poolName: a100, minSize: 2, maxSize: 16, minGPUUtilizationPercent: 70}
+"""
+
+
+def resolved(**files: str) -> Resolved:
+    texts = [Text(name.replace("__", "/") + ".yaml", text.encode()) for name, text in files.items()]
+    return resolve(Bundle("r1", tuple(sorted(texts, key=lambda text: text.path))))
+
+
+def overlay(spec: str, kind: str = "GpuPool") -> str:
+    return f"apiVersion: gpu.scheduling/v1\nkind: {kind}\nmetadata: {{name: a100}}\nspec: {spec}\n"
+
+
+def test_without_overlays_there_is_one_environment() -> None:
+    found = resolved(base=BASE)
+    assert (found.environments, found.problems) == (("base",), ())
+
+
+def test_maps_merge_lists_replace_and_null_restores_the_default() -> None:
+    spec = "{taints: [{key: three, effect: NoExecute}], labels: {team: serving}, committedNodes: null, mode: Enforce}"
+    found = resolved(base__pools=BASE, overlays__prod__pools=overlay(spec))
+    assert found.problems == ()
+    assert found.environments == ("base", "prod")
+    base, prod = (found.wish(name).pools[0].spec for name in found.environments)  # type: ignore[union-attr]
+    assert [taint.key for taint in prod.taints] == ["three"]
+    assert prod.labels == {"team": "serving", "tier": "gold"}
+    assert (prod.committed_nodes, prod.mode) == (0, "Enforce")
+    assert (base.committed_nodes, base.mode, base.labels["team"]) == (8, "Observe", "research")
+
+
+def test_every_value_knows_its_file_and_line() -> None:
+    found = resolved(base__pools=BASE, overlays__prod__pools=overlay("{labels: {team: serving}}"))
+    wish = found.wish("prod")
+    assert wish
+    pool = wish.pools[0]
+    assert (pool.origin("spec.labels.team").file, pool.origin("spec.labels.team").line) == (
+        "overlays/prod/pools.yaml",
+        4,
+    )
+    assert (pool.origin("spec.labels.tier").file, pool.origin("spec.labels.tier").line) == ("base/pools.yaml", 9)
+    assert pool.origin("spec.taints[1].key").line == 8
+    assert pool.origin("spec.mode").line == 3, "a default is pointed at where the object is named"
+    assert pool.origin().revision == "r1"
+
+
+def test_an_environment_may_add_an_object_of_its_own() -> None:
+    guard = (
+        "apiVersion: gpu.scheduling/v1\nkind: ChangeGuard\nmetadata: {name: fleet}\n"
+        "spec: {poolNames: ['*'], perPlan: {maxRemovedNodes: 4}}\n"
+    )
+    found = resolved(base__pools=BASE, overlays__prod__guard=guard)
+    assert found.problems == ()
+    assert [len(wish.guards) for wish in found.wishes] == [0, 1]
+
+
+def test_a_problem_of_base_is_told_once_however_many_environments_there_are() -> None:
+    wrong = BASE.replace("minSize: 2", "minSize: 20")
+    mode = overlay("{mode: Enforce}")
+    found = resolved(base__pools=wrong, overlays__a__p=mode, overlays__b__p=mode)
+    assert [each.code for each in found.problems] == ["RC201"]
+
+
+def test_a_conflict_that_only_one_environment_has_points_at_its_overlay() -> None:
+    found = resolved(base__pools=BASE, overlays__prod__p=overlay("{minSize: 20}", "NodeProvisioner"))
+    (problem,) = found.problems
+    assert (problem.code, problem.file, problem.line) == ("RC201", "overlays/prod/p.yaml", 4)
+    assert problem.excerpt == "spec: {minSize: 20}"
+
+
+def test_an_object_that_cannot_be_read_is_no_dangling_reference() -> None:
+    found = resolved(base=BASE.replace("count: 8", "count: eight"))
+    assert [each.code for each in found.problems] == ["RC103"]
+
+
+def test_a_suspended_policy_fights_nobody() -> None:
+    second = (
+        BASE.split("---\n")[1].replace("name: a100}", "name: other}").replace("{poolName", "{suspend: true, poolName")
+    )
+    assert resolved(base=BASE, more=second).problems == ()
+
+
+def test_the_order_of_files_does_not_matter() -> None:
+    pool, provisioner = BASE.split("---\n")
+    one, other = resolved(a=pool, b=provisioner), resolved(a=provisioner, b=pool)
+    assert one.wishes[0].pools[0].spec == other.wishes[0].pools[0].spec
+    assert one.problems == other.problems == ()
+
+
+@pytest.fixture(scope="module")
+def good() -> tuple[Text, ...]:
+    files = sorted((REPOSITORY / "policies").rglob("*.yaml"))
+    return tuple(Text(str(path.relative_to(REPOSITORY)), path.read_bytes()) for path in files)
+
+
+JUNK = ["", "no", "3", "-1", "[]", "{}", "{a: b}", "[x, y]", '"*"', "1e9", "null", "&a [*a]", "!!x y", "|\n x", "\x00"]
+
+
+@settings(max_examples=300)
+@given(data=some.data())
+def test_any_mutation_of_a_good_policy_never_raises(good: tuple[Text, ...], data: some.DataObject) -> None:
+    number = data.draw(some.integers(0, len(good) - 1))
+    words = good[number].content.decode().split(" ")
+    for _ in range(data.draw(some.integers(1, 4))):
+        place = data.draw(some.integers(0, len(words) - 1))
+        words[place] = data.draw(some.sampled_from([*JUNK, *words]))
+    changed = Text(good[number].path, " ".join(words).encode())
+    resolve(Bundle("r1", (*good[:number], changed, *good[number + 1 :])))
+
+
+NAMES = "apiVersion kind metadata spec name poolName devices count windows limits x"
+KEYS = some.sampled_from(NAMES.split())
+LEAVES = some.none() | some.booleans() | some.integers() | some.text(max_size=8) | some.sampled_from(["GpuPool", "*"])
+VALUES = some.recursive(
+    LEAVES,
+    lambda inner: some.lists(inner, max_size=3) | some.dictionaries(KEYS, inner, max_size=4),
+    max_leaves=12,
+)
+KINDS = some.sampled_from(["GpuPool", "DrainPolicy", "GpuClaim", "ChangeGuard", "PressurePolicy"])
+
+
+@settings(max_examples=300)
+@given(values=some.dictionaries(KEYS, VALUES, max_size=5), kind=KINDS)
+def test_any_document_never_raises(values: dict[str, object], kind: str) -> None:
+    head = {"apiVersion": "gpu.scheduling/v1", "kind": kind, "metadata": {"name": "x"}}
+    for document in (values, {**head, "spec": values}):
+        resolve(Bundle("r1", (Text("x.yaml", json.dumps(document).encode()),)))
+
+
+def test_the_example_policies_hold(good: tuple[Text, ...]) -> None:
+    found = resolve(Bundle("r1", good))
+    assert found.problems == ()
+    assert found.environments == ("base", "prod")
