@@ -9,13 +9,13 @@ from tests.tidy.tree import Tree
 FOLDERS = ("wor" + "k/", "roo" + "t/", "hom" + "e/[^/\\s]+/", "Use" + "rs/")
 REGISTRIES = (
     "pypi" + ".org",
-    "files.pythonhosted" + ".org",
-    "proxy.golang" + ".org",
-    "registry.npmjs" + ".org",
+    "files.pythonho" + "sted.org",
+    "proxy.go" + "lang.org",
+    "registry.n" + "pmjs.org",
     "crates" + ".io",
-    "repo1.maven" + ".org",
-    "repo.maven.apache" + ".org",
-    "deb.debian" + ".org",
+    "repo1.ma" + "ven.org",
+    "repo.ma" + "ven.apache.org",
+    "deb.de" + "bian.org",
 )
 
 # After a word, a slash is within some other path, or a URL.
