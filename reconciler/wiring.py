@@ -23,6 +23,7 @@ from reconciler.sources.rounds import Pace
 from reconciler.sources.watching import PolledRepository, Watched, WatchedFolders
 
 POLL_SECONDS = 30.0
+NOTHING_FOUND = "no policies were found: there is no .yaml, .yml or .json file where they were looked for"
 
 
 class Checkup(msgspec.Struct, frozen=True):
@@ -87,7 +88,9 @@ def check_bundle(bundle: Bundle) -> Checkup:
         wishes.append(msgspec.structs.replace(wish, manifests=yielded))
         problems += with_excerpts(bundle, wrong)
     told = tuple(sorted(set(problems)))
-    notices = (NOT_CHECKED,) if rendered and not schema else ()
+    notices = ((NOT_CHECKED,) if rendered and not schema else ()) + (
+        () if bundle.policies or bundle.problems else (NOTHING_FOUND,)
+    )
     return Checkup(msgspec.structs.replace(resolved, wishes=tuple(wishes), problems=told), notices)
 
 

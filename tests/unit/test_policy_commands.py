@@ -89,6 +89,12 @@ def test_rendering_asks_which_environment(monkeypatch: pytest.MonkeyPatch, capsy
     assert 'there is no environment "stage"; there are: base, prod' in capsys.readouterr().err
 
 
+def test_finding_nothing_is_said(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (here / "policies" / "guard.yaml").unlink()
+    assert main(["validate"]) == 0
+    assert "no policies were found" in capsys.readouterr().err
+
+
 def test_what_has_problems_is_not_rendered(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (here / "policies" / "guard.yaml").write_text(GUARD.replace("4", "four"))
     assert main(["render"]) == 3
