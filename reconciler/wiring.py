@@ -64,8 +64,7 @@ def watch(origins: Origins, on_change: Callable[[], None]) -> Watched:
 
 
 def _git_place(origins: Origins) -> GitPlace:
-    path = "" if origins.paths == () else origins.paths[0].as_posix()
-    return GitPlace(origins.repository, origins.revision, path)
+    return GitPlace(origins.repository, origins.revision, origins.paths[0].as_posix())
 
 
 def _git_access() -> Access:

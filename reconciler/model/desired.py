@@ -9,7 +9,7 @@ from reconciler.model.kinds.drain_policy import DrainPolicy
 from reconciler.model.kinds.gpu_pool import GpuPool
 from reconciler.model.kinds.node_provisioner import NodeProvisioner
 from reconciler.model.kinds.pressure_policy import PressurePolicy
-from reconciler.model.problem import Origin
+from reconciler.model.origin import Origin
 
 Spec_co = TypeVar("Spec_co", covariant=True)
 

@@ -14,11 +14,3 @@ class Problem(msgspec.Struct, frozen=True, gc=False, order=True):
     remedy: str = ""
     width: int = 1  # of what the caret underlines
     excerpt: str = ""  # the source line
-
-
-class Origin(msgspec.Struct, frozen=True, gc=False, order=True):
-    """Where a value was written."""
-
-    file: str
-    line: int
-    revision: str = ""

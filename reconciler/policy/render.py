@@ -7,7 +7,8 @@ import msgspec
 
 from reconciler.model.desired import Declared, Desired, Manifest
 from reconciler.model.kinds.gpu_pool import GpuPool
-from reconciler.model.problem import Origin, Problem
+from reconciler.model.origin import Origin
+from reconciler.model.problem import Problem
 from reconciler.model.rendering import Rendering, RenderRequest
 from reconciler.policy.manifests.check import Yielded, manifests_of, origin
 from reconciler.policy.manifests.pool_values import values_of

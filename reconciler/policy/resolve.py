@@ -7,7 +7,8 @@ import msgspec
 
 from reconciler.model.bundle import Bundle
 from reconciler.model.desired import Declared, Desired
-from reconciler.model.problem import Origin, Problem
+from reconciler.model.origin import Origin
+from reconciler.model.problem import Problem
 from reconciler.policy.document import Document, read_head
 from reconciler.policy.overlay import BASE, Layered, environments, layered
 from reconciler.policy.read import read_spec

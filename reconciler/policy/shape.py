@@ -97,8 +97,10 @@ class Object(msgspec.Struct, frozen=True):
     sentence: str
     fields: tuple[Field, ...]
 
-    def field(self, name: str) -> Field | None:
-        return next((field for field in self.fields if field.name == name), None)
+    @property
+    def required(self) -> list[str]:
+        """Names of the fields that have no default."""
+        return [field.name for field in self.fields if field.required]
 
 
 Shape = Whole | Flag | Words | Choice | Measured | ListOf | MapOf | Object

@@ -118,10 +118,9 @@ def _node(shape: Shape) -> Keywords:
 
 
 def _object(shape: Object) -> Keywords:
-    required = [field.name for field in shape.fields if field.required]
     return {
         "type": "object",
-        **({"required": required} if required else {}),
+        **({"required": shape.required} if shape.required else {}),
         "properties": {field.name: _property(field) for field in shape.fields},
     }
 
