@@ -35,7 +35,7 @@ tidy: $(READY)
 unit: $(READY)
 	@$(PYTEST) tests/unit
 
-generate: $(READY)  ## schemas, CRDs and the reference of the kinds again, from reconciler/model/kinds
+generate: $(READY)  ## schemas, CRDs, rights and the reference of the kinds again, from reconciler/model
 	@$(BIN)/reconciler schema --write .
 
 lab: $(READY)  ## a real control plane with 12 GPU nodes, until Ctrl-C

@@ -8,6 +8,7 @@ class ExitCode(IntEnum):
 
     FINE = 0
     FAILED = 1
+    CHANGES_EXIST = 2  # only where --detailed-exitcode asks for it
     INVALID_POLICY = 3
     WRONG_USAGE = 64
     INTERRUPTED = 130

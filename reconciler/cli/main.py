@@ -14,8 +14,16 @@ COMMANDS = (
     ("demo", "Decide the size of an example pool, as time passes. Needs no cluster."),
     ("validate", "Tell every problem of the policies, in base and in each overlay."),
     ("render", "Print the manifests that the policies yield."),
+    ("plan", "Tell what would happen to the cluster, and why. Nothing is ever written."),
+    ("explain", "Tell why a node, pod, pool or provisioner is, or is not, being acted on."),
+    ("status", "Tell how the policies and the cluster stand, at one look."),
+    ("dump", "Write policies and cluster into one file that any plan can be made from again."),
     ("schema", "Print the JSON Schema or the CustomResourceDefinition of a kind."),
+    ("rbac", "Print the least rights that the policies need, to look or to write."),
+    ("import", "Write policies and templates that say what NodePools in the cluster are."),
 )
+# Where a command is called what no module can be.
+MODULES = {"import": "import_pools"}
 
 
 class Commands(click.Group):
@@ -27,7 +35,7 @@ class Commands(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in self.list_commands(ctx):
             return None
-        module = importlib.import_module(f"reconciler.cli.commands.{cmd_name}")
+        module = importlib.import_module(f"reconciler.cli.commands.{MODULES.get(cmd_name, cmd_name)}")
         command: click.Command = module.command
         return command
 

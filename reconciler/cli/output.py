@@ -9,7 +9,8 @@ from typing import Any, NamedTuple
 import click
 
 from reconciler import report
-from reconciler.report.document import Checked
+from reconciler.report.checked import Checked
+from reconciler.report.document import Document
 
 
 class Output(NamedTuple):
@@ -47,7 +48,7 @@ def output_options(command: Callable[..., Any]) -> Callable[..., Any]:
     return output(color(command))
 
 
-def write(document: Checked, outputs: tuple[Output, ...], color: str) -> None:
+def write(document: Document | Checked, outputs: tuple[Output, ...], color: str) -> None:
     """Writes the document once for each output; text to standard output where none was asked for."""
     for output in outputs or (Output("text", None),):
         if output.file:

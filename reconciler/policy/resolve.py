@@ -14,8 +14,8 @@ from reconciler.policy.overlay import BASE, Layered, environments, layered
 from reconciler.policy.read import read_spec
 from reconciler.policy.rules import CROSS_RULES
 from reconciler.policy.rules.own import own_problems
+from reconciler.policy.rules.wish import Wish
 from reconciler.policy.tree import Mark, places, problem, written
-from reconciler.policy.wish import Wish
 from reconciler.policy.words import meant
 from reconciler.policy.yaml_text import read
 
@@ -33,7 +33,7 @@ class Resolved(msgspec.Struct, frozen=True):
 
 
 def resolve(bundle: Bundle) -> Resolved:
-    """Everything that a bundle's policies say. Templates are rendered later: see `policy.render`."""
+    """Everything that a bundle's policies say. Templates are rendered later: see `policy.manifests.render`."""
     documents, problems = _documents(bundle)
     names = environments(text.path for text in bundle.policies)
     wishes = []

@@ -2,30 +2,33 @@
 
 from collections.abc import Callable
 
-from reconciler.report import github, json_format, junit, sarif, text
-from reconciler.report.document import Checked
+from reconciler.report.checked import Checked, checked_document
+from reconciler.report.document import Document
+from reconciler.report.formats import github, html_page, json_format, junit, markdown, sarif, text
 
-Writer = Callable[[Checked, bool], str]
+Writer = Callable[[Document, bool], str]
 
 
-def _colorless(write: Callable[[Checked], str]) -> Writer:
+def _colorless(write: Callable[[Document], str]) -> Writer:
     return lambda document, _color: write(document)
 
 
 WRITERS: dict[str, Writer] = {
     "text": text.write,
     "json": _colorless(json_format.write),
+    "markdown": _colorless(markdown.write),
     "github": _colorless(github.write),
     "sarif": _colorless(sarif.write),
     "junit": _colorless(junit.write),
+    "html": _colorless(html_page.write),
 }
 
 FORMATS = tuple(WRITERS)
 
 
-def write(document: Checked, format: str, color: bool) -> str:  # noqa: A002 - what -o and people call it
+def write(document: Document | Checked, format: str, color: bool) -> str:  # noqa: A002 - what -o and people call it
     """The document in one of FORMATS: nothing, or whole lines; only text for people has colours."""
     writer = WRITERS.get(format)
     if not writer:
         raise ValueError(f'there is no format "{format}"; choose one of {", ".join(FORMATS)}')
-    return writer(document, color)
+    return writer(checked_document(document) if isinstance(document, Checked) else document, color)

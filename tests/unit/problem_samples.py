@@ -3,7 +3,7 @@
 from hypothesis import strategies as some
 
 from reconciler.model.problem import Problem
-from reconciler.report.document import Checked
+from reconciler.report.checked import Checked
 
 L4 = "policies/base/l4-inference.yaml"
 WRONG_TYPE = Problem(

@@ -4,16 +4,18 @@ import pytest
 from hypothesis import given
 
 from reconciler.report import FORMATS, write
-from reconciler.report.document import Checked
+from reconciler.report.checked import Checked
 from tests.unit.problem_samples import FINE, documents
 
 
 def test_the_formats_are_those_of_the_command_line() -> None:
-    assert FORMATS == ("text", "json", "github", "sarif", "junit")
+    assert FORMATS == ("text", "json", "markdown", "github", "sarif", "junit", "html")
 
 
 def test_an_unknown_format_is_refused_with_those_there_are() -> None:
-    with pytest.raises(ValueError, match='no format "yaml"; choose one of text, json, github, sarif, junit'):
+    with pytest.raises(
+        ValueError, match='no format "yaml"; choose one of text, json, markdown, github, sarif, junit, html'
+    ):
         write(FINE, "yaml", color=False)
 
 

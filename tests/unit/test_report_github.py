@@ -6,7 +6,7 @@ from hypothesis import given
 
 from reconciler.model.problem import Problem
 from reconciler.report import write
-from reconciler.report.document import Checked
+from reconciler.report.checked import Checked
 from tests.unit.problem_samples import FINE, MISTAKES, WHOLE_FILE, checked, documents
 
 COMMAND = re.compile(r"::error ([^:]*)::(.*)")

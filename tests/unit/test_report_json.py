@@ -5,7 +5,7 @@ import json
 from hypothesis import given
 
 from reconciler.report import write
-from reconciler.report.document import Checked
+from reconciler.report.checked import Checked
 from tests.unit.problem_samples import FINE, WRONG_TYPE, checked, documents
 
 

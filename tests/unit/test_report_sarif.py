@@ -10,7 +10,7 @@ from hypothesis import given
 
 from reconciler.model.problem import Problem
 from reconciler.report import write
-from reconciler.report.document import Checked
+from reconciler.report.checked import Checked
 from tests.unit.problem_samples import FINE, MISTAKES, UNKNOWN_KEY, WHOLE_FILE, WRONG_TYPE, checked, documents
 
 RELATIVE_REFERENCE = re.compile(r"(?:[A-Za-z0-9._~/-]|%[0-9A-F]{2})+")

@@ -10,8 +10,8 @@ from hypothesis import strategies as some
 
 from reconciler.model.problem import Problem
 from reconciler.report import write
-from reconciler.report.document import Checked
-from reconciler.report.excerpt import CUT, LINE_COLUMNS
+from reconciler.report.checked import Checked
+from reconciler.report.formats.excerpt import CUT, LINE_COLUMNS
 from tests.unit.problem_samples import FINE, MISTAKES, UNKNOWN_KEY, WHOLE_FILE, WRONG_TYPE, checked, documents
 
 COLOR = re.compile(r"\x1b\[\d+m")

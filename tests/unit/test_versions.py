@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 
 from reconciler.policy.kinds.node_provisioner import NODE_PROVISIONER
-from reconciler.policy.versions import CONVERSIONS, Conversion, Document, NoConversion, convert, readable
+from reconciler.policy.published.versions import CONVERSIONS, Conversion, Document, NoConversion, convert, readable
 from tests import specimens
 
 HEADROOM = "gpu.scheduling/v2-headroom"

@@ -9,11 +9,11 @@ from reconciler import __version__, wiring
 from reconciler.cli.exit_codes import ExitCode
 from reconciler.cli.origins import origin_options
 from reconciler.cli.output import wants_color
-from reconciler.model.desired import Desired, Manifest
+from reconciler.model.desired import Manifest
 from reconciler.policy.codes import CODES
-from reconciler.policy.resolve import Resolved
+from reconciler.policy.environments import NotChosen, chosen
 from reconciler.report import write
-from reconciler.report.document import Checked
+from reconciler.report.checked import Checked
 
 
 @click.command()
@@ -29,20 +29,12 @@ def command(origins: wiring.Origins, environment: str | None) -> int:
         told = Checked(resolved.problems, resolved.files, __version__, CODES)
         click.echo(write(told, "text", color=wants_color("auto")), err=True, nl=False)
         return ExitCode.INVALID_POLICY
-    wish = _chosen(resolved, environment)
+    try:
+        wish = chosen(resolved, environment)
+    except NotChosen as wrong:
+        raise click.UsageError(str(wrong)) from None
     click.echo("---\n".join(_document(manifest) for manifest in wish.manifests), nl=False)
     return ExitCode.FINE
-
-
-def _chosen(resolved: Resolved, environment: str | None) -> Desired:
-    """The environment that was asked for; where there are overlays, none is taken for granted."""
-    names = ", ".join(resolved.environments)
-    if environment is None and len(resolved.environments) > 1:
-        raise click.UsageError(f"there are several environments; choose one with --environment: {names}")
-    wish = resolved.wish(environment or resolved.environments[0])
-    if wish is None:
-        raise click.UsageError(f'there is no environment "{environment}"; there are: {names}')
-    return wish
 
 
 def _document(manifest: Manifest) -> str:

@@ -10,6 +10,7 @@ from reconciler.policy.published.crd import crd_of
 from reconciler.policy.published.generated import POLICY_KINDS, as_json, as_yaml, generated_files
 from reconciler.policy.published.json_schema import combined_schema_of, overlay_schema_of, schema_of
 from reconciler.policy.words import choice, did_you_mean
+from reconciler.report.published import published_files
 
 
 @click.command()
@@ -20,7 +21,7 @@ from reconciler.policy.words import choice, did_you_mean
     "--write",
     "folder",
     type=click.Path(file_okay=False, path_type=Path),
-    help="Write every schema, definition and the reference below this folder, and print their names.",
+    help="Write every schema and definition, the reference and the rights below this folder, and print their names.",
 )
 def command(kind: str | None, overlay: bool, crd: bool, folder: Path | None) -> None:
     """Print the JSON Schema or the CustomResourceDefinition of a KIND; without one, of all of them together."""
@@ -55,7 +56,7 @@ def _schema(kind: Kind | None, overlay: bool) -> str:
 
 
 def _write(folder: Path) -> None:
-    for name, content in generated_files().items():
+    for name, content in sorted((generated_files() | published_files()).items()):
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(content, encoding="utf-8", newline="\n")

@@ -9,7 +9,7 @@ from reconciler.cli.exit_codes import ExitCode
 from reconciler.cli.origins import origin_options
 from reconciler.cli.output import Output, output_options, write
 from reconciler.policy.codes import CODES
-from reconciler.report.document import Checked
+from reconciler.report.checked import Checked
 
 
 @click.command()

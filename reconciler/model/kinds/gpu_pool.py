@@ -144,6 +144,10 @@ class GpuPool(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
     device_plugin: Annotated[bool, Says("Whether a device plugin advertises the GPUs; without one the agent does.")] = (
         True
     )
+    adopt: Annotated[
+        bool,
+        Says("Take over the NodePool of this name that someone else made; that never makes its nodes drift."),
+    ] = False
     template: Annotated[
         str,
         Says("Template of its manifests, a path below templates/."),

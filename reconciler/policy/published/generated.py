@@ -1,4 +1,4 @@
-"""The files that follow from the kinds: their paths from the root of the repository, and what stands in them."""
+"""The files that follow from the kinds, and from what is looked at: their paths from the root, and what they say."""
 
 import json
 import re
@@ -11,12 +11,15 @@ from reconciler.policy.kinds import KINDS
 from reconciler.policy.published.crd import crd_name, crd_of
 from reconciler.policy.published.json_schema import ORIGIN, combined_schema_of, overlay_schema_of, schema_of
 from reconciler.policy.published.reference import reference_page
+from reconciler.policy.published.rights.page import reading_page
 
 POLICY_KINDS = tuple(kind for kind in KINDS if kind.is_policy)
 
 SCHEMAS = "schemas"
 CRDS = f"{SCHEMAS}/crds"
 REFERENCE = "docs/reference/kinds.md"
+RIGHTS = "deploy/observe/rbac.yaml"
+_RIGHTS_ORIGIN = "Written by `make generate`: for any policies. `reconciler rbac PATHS` prints what some policies need."
 
 
 def generated_files() -> dict[str, str]:
@@ -28,6 +31,7 @@ def generated_files() -> dict[str, str]:
     files = {f"{SCHEMAS}/{name}": as_json(schema) for name, schema in schemas.items()}
     files |= {f"{CRDS}/{crd_name(kind)}.yaml": f"# {ORIGIN}\n{as_yaml(crd_of(kind))}" for kind in KINDS}
     files[REFERENCE] = reference_page(KINDS)
+    files[RIGHTS] = f"# {_RIGHTS_ORIGIN}\n{reading_page(())}"
     return dict(sorted(files.items()))
 
 

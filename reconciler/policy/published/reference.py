@@ -11,8 +11,8 @@ from reconciler.policy.kind import API_VERSION, VERSION, Kind
 from reconciler.policy.published.defaults import default_of
 from reconciler.policy.published.keywords import form, in_words
 from reconciler.policy.published.rule_words import without_figures
+from reconciler.policy.published.versions import CONVERSIONS, readable
 from reconciler.policy.shape import Choice, Field, ListOf, MapOf, Object, Shape, Words, describe
-from reconciler.policy.versions import CONVERSIONS, readable
 from reconciler.policy.words import choice, expected, how_many
 
 _OPENING = f"""<!-- Written by `make generate` from reconciler/model/kinds; edit there. -->

@@ -13,7 +13,7 @@ from reconciler.policy.rules.conflicts import (
 )
 from reconciler.policy.rules.hardware import instance_types_carry_the_gpus
 from reconciler.policy.rules.references import references_lead_somewhere
-from reconciler.policy.wish import Wish
+from reconciler.policy.rules.wish import Wish
 
 CROSS_RULES: tuple[Callable[[Wish], Iterable[Problem]], ...] = (
     references_lead_somewhere,

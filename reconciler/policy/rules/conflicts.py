@@ -10,7 +10,7 @@ from reconciler.model.kinds.gpu_pool import GpuPool
 from reconciler.model.kinds.node_provisioner import NodeProvisioner
 from reconciler.model.kinds.pressure_policy import PressurePolicy
 from reconciler.model.problem import Problem
-from reconciler.policy.wish import Wish
+from reconciler.policy.rules.wish import Wish
 
 Policy = TypeVar("Policy", NodeProvisioner, DrainPolicy, PressurePolicy)
 Named = TypeVar("Named", DrainPolicy, PressurePolicy)

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 
 from reconciler.model.problem import Problem
-from reconciler.policy.wish import Wish
+from reconciler.policy.rules.wish import Wish
 
 # Instance type (a pattern), model, GPUs. First match wins; what matches nothing is not known, and not judged.
 KNOWN = tuple(

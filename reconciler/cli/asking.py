@@ -1,0 +1,86 @@
+"""What commands that plan have in common: `--policies`, `--repo`, `--revision`, `-e`, the cluster, and `--now`."""
+
+from collections.abc import Callable
+from functools import wraps
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from reconciler.cli.sight import cluster_options
+from reconciler.kube.api_server import Unreachable
+from reconciler.kube.file_text import ClusterFileError
+from reconciler.model.instant import Instant, instant
+from reconciler.plan.check import BrokenInvariant
+from reconciler.policy.environments import NotChosen
+from reconciler.wiring import ClusterPlace, NoRepository, Origins, Question
+
+T = TypeVar("T")
+
+
+def answered(ask: Callable[[], T]) -> T:
+    """What was asked for; what stands in the way of an answer becomes a sentence, and never a trace."""
+    try:
+        return ask()
+    except NotChosen as wrong:
+        raise click.UsageError(str(wrong)) from None
+    except BrokenInvariant as broken:
+        raise click.ClickException(
+            f"there is no safe plan, by a fault of reconciler or of the cluster file:\n{broken}"
+        ) from None
+    except ClusterFileError as wrong:
+        raise click.ClickException(f"{wrong}\n  remedy: {wrong.remedy}") from None
+    except (NoRepository, Unreachable, OSError) as wrong:
+        raise click.ClickException(str(wrong)) from None
+
+
+class TimeType(click.ParamType[Instant]):
+    """Reads 2026-11-02T08:00:00Z."""
+
+    name = "TIME"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Instant:
+        try:
+            return instant(str(value))
+        except ValueError as wrong:
+            self.fail(f"{wrong}.", param, ctx)
+
+
+def question_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """The options, and those for a base and for pruning where a command has them; it gets all as `question`."""
+
+    @wraps(command)
+    def with_question(place: ClusterPlace, **given: Any) -> Any:
+        paths: tuple[Path, ...] = given.pop("policies") or (Path("policies"),)
+        repository = given.pop("repository")
+        if repository and len(paths) > 1:
+            raise click.UsageError("in a repository, name one path")
+        origins = Origins(paths, repository, given.pop("revision"))
+        question = Question(
+            origins,
+            place,
+            environment=given.pop("environment"),
+            now=given.pop("now"),
+            base=given.pop("base", ""),
+            prune=given.pop("prune", ()),
+        )
+        return command(question=question, **given)
+
+    for option in reversed(_OPTIONS):
+        with_question = option(with_question)
+    return cluster_options(with_question)
+
+
+_OPTIONS = (
+    click.option(
+        "--policies", type=click.Path(path_type=Path), multiple=True, metavar="PATH", help="Where they are: policies."
+    ),
+    click.option(
+        "--repo", "repository", default="", metavar="URL", help="A repository: a folder, or an address of https or SSH."
+    ),
+    click.option("--revision", default="HEAD", show_default=True, metavar="REV", help="Its revision."),
+    click.option(
+        "-e", "--environment", help="base, or the name of an overlay; else the one whose guard names the cluster."
+    ),
+    click.option("--now", type=TimeType(), help="Plan as if it were then."),
+)

@@ -1,0 +1,43 @@
+"""`reconciler plan`: what would happen. Nothing is ever written."""
+
+from collections.abc import Iterator
+
+import click
+
+from reconciler import wiring
+from reconciler.cli.asking import answered, question_options
+from reconciler.cli.exit_codes import ExitCode
+from reconciler.cli.output import Output, output_options, write
+from reconciler.cli.setting import setting_of
+from reconciler.cli.telling import refused
+from reconciler.model.planned.action import Hold
+from reconciler.model.planned.plan import Plan
+from reconciler.report.plans.plan_document import plan_document
+from reconciler.report.plans.planned_of import Compared, planned_of
+
+
+@click.command()
+@question_options
+@click.option("--base", default="", metavar="REV", help="Tell what this change does apart from what happens anyway.")
+@click.option("--prune", multiple=True, metavar="KIND/NAME", help="Agree to lose what no policy yields any more.")
+@click.option("--detailed-exitcode", is_flag=True, help="Exit with 2 where something is to be done.")
+@output_options
+def command(question: wiring.Question, detailed_exitcode: bool, outputs: tuple[Output, ...], color: str) -> int:
+    """Tell what would happen to the cluster, and why: nodes, GPUs, evictions, money."""
+    run = answered(lambda: wiring.dry_run(question))
+    if run.sight is None or run.head is None:
+        return refused(run.checkup)
+    compared = Compared(run.base.plan, run.changed) if run.base else None
+    notices = (*run.checkup.notices, *run.sight.notes, *_pointless(question.prune, run.head.plan))
+    planned = planned_of(setting_of(run.sight, run.head, run.base), run.head, compared, notices)
+    write(plan_document(planned), outputs, color)
+    acts = any(not isinstance(each.act, Hold) and not each.would for each in run.head.plan.decisions)
+    return ExitCode.CHANGES_EXIST if detailed_exitcode and acts else ExitCode.FINE
+
+
+def _pointless(prune: tuple[str, ...], plan: Plan) -> Iterator[str]:
+    """A name that is mistyped must not pass for an agreement."""
+    subjects = {each.subject.title for each in plan.decisions}
+    return (
+        f"--prune {each} agrees to nothing: no such object is to be pruned" for each in prune if each not in subjects
+    )

@@ -1,0 +1,25 @@
+"""`reconciler status`: how things stand, at one look."""
+
+import click
+
+from reconciler import wiring
+from reconciler.cli.asking import answered, question_options
+from reconciler.cli.exit_codes import ExitCode
+from reconciler.cli.output import Output, output_options, write
+from reconciler.cli.setting import setting_of
+from reconciler.cli.telling import refused
+from reconciler.report.overview import overview_document
+from reconciler.report.overview_of import overview_of
+
+
+@click.command()
+@question_options
+@output_options
+def command(question: wiring.Question, outputs: tuple[Output, ...], color: str) -> int:
+    """Tell how the policies and the cluster stand: pools, nodes, GPUs, and how many decisions wait."""
+    run = answered(lambda: wiring.dry_run(question))
+    if run.sight is None or run.head is None:
+        return refused(run.checkup)
+    notices = (*run.checkup.notices, *run.sight.notes)
+    write(overview_document(overview_of(setting_of(run.sight, run.head), run.head, notices)), outputs, color)
+    return ExitCode.FINE

@@ -1,0 +1,30 @@
+"""Where a command looks at a cluster: `--cluster FILE`, or the live one of the current kubeconfig or `--context`."""
+
+from collections.abc import Callable
+from functools import wraps
+from pathlib import Path
+from typing import Any
+
+import click
+
+from reconciler.wiring import ClusterPlace
+
+
+def cluster_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """The three options; the command gets them as `place`."""
+
+    @wraps(command)
+    def with_place(cluster_file: Path | None, complete: bool, context: str | None, **others: Any) -> Any:
+        if cluster_file and context:
+            raise click.UsageError("name a file or a context, not both")
+        return command(place=ClusterPlace(cluster_file, complete, context), **others)
+
+    file = click.option(
+        "--cluster",
+        "cluster_file",
+        type=click.Path(exists=True, dir_okay=False, path_type=Path),
+        help="A dump, or what kubectl get -A -o json printed; else the live cluster.",
+    )
+    complete = click.option("--complete", is_flag=True, help="The file has all there is of every kind.")
+    context = click.option("--context", metavar="NAME", help="Context of the kubeconfig.")
+    return file(complete(context(with_place)))

@@ -1,0 +1,176 @@
+"""A cluster from a file that a person has at hand: a dump, or what kubectl get -o json printed."""
+
+from collections import Counter, defaultdict
+from typing import Any
+
+import msgspec
+
+from reconciler.kube.decode import Undecodable, one
+from reconciler.kube.file_text import ClusterFileError, as_json, line_at, not_json
+from reconciler.model import names
+from reconciler.model.cluster.kinds import SEEN, Seen
+from reconciler.model.cluster.observed import Observed, Unread
+from reconciler.model.planned.inputs import Inputs
+from reconciler.plan.dump import BadDump, read
+
+__all__ = ["ClusterFile", "ClusterFileError", "read_cluster"]
+
+NONE_OF_IT = "the file has none; if the cluster has none either, say so with --complete"
+
+
+class ClusterFile(msgspec.Struct, frozen=True):
+    """What a file told."""
+
+    observed: Observed
+    inputs: Inputs | None = None  # of a dump: what was wished, and when
+    skipped: tuple[tuple[str, int], ...] = ()  # kinds that are not looked at, and how many there were of each
+    notes: tuple[str, ...] = ()  # what a reader of a plan made from it must know
+
+
+class _Opening(msgspec.Struct, rename="camel"):
+    """Enough of a file to tell what it is."""
+
+    format: str = ""
+    kind: str = ""
+    api_version: str = ""
+    items: list[msgspec.Raw] | None = None
+
+
+class _Metadata(msgspec.Struct):
+    name: str = ""
+    namespace: str | None = ""
+    uid: str | None = ""
+    labels: dict[str, Any] | None = None
+
+
+class _Peek(msgspec.Struct, rename="camel"):
+    """Enough of an object to tell whether it is wanted."""
+
+    kind: str = ""
+    api_version: str = ""
+    metadata: _Metadata | None = None
+
+    @property
+    def group(self) -> str:
+        group, slash, _ = self.api_version.partition("/")
+        return group if slash else ""
+
+
+def read_cluster(name: str, content: bytes, complete: bool = False) -> ClusterFile:
+    """`complete`: of what the file has nothing of, the cluster has nothing either. Raises ClusterFileError."""
+    content = as_json(name, content)
+    try:
+        opening = msgspec.json.decode(content, type=_Opening)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as fault:
+        raise not_json(name, content, fault) from fault
+    if opening.format:
+        return _dump(name, content)
+    if opening.items is None and opening.kind.endswith("List"):
+        opening.items = []
+    if opening.items is None:
+        found = f"one {opening.kind}, not a list" if opening.kind else "no list of objects"
+        raise ClusterFileError(name, f"it holds {found}")
+    reading = _Reading(name, content, opening)
+    for raw in opening.items:
+        reading.take(raw)
+    return reading.result(complete)
+
+
+def _dump(name: str, content: bytes) -> ClusterFile:
+    try:
+        inputs = read(content)
+    except BadDump as fault:
+        raise ClusterFileError(name, str(fault), fault.remedy) from fault
+    return ClusterFile(inputs.observed, inputs)
+
+
+class _Reading:
+    """Owner of what was found so far in one file of kubectl."""
+
+    def __init__(self, name: str, content: bytes, opening: _Opening) -> None:
+        self._name = name
+        self._content = content
+        self._opening = opening
+        self._objects: dict[Seen, dict[tuple[str, str], Any]] = defaultdict(dict)
+        self._skipped: Counter[str] = Counter()
+        self._other_versions: dict[Seen, str] = {}
+        self._met: set[Seen] = set()
+        self._cluster_uid = ""
+
+    def take(self, raw: msgspec.Raw) -> None:
+        try:
+            peek = msgspec.json.decode(raw, type=_Peek)
+        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as fault:
+            raise self._refused(raw, f"an item of the list is no object of Kubernetes: {fault}") from fault
+        self._fill_in(peek)
+        metadata = peek.metadata or _Metadata()
+        if peek.kind == "Namespace" and not peek.group:
+            self._cluster_uid = metadata.uid or "" if metadata.name == "kube-system" else self._cluster_uid
+            return
+        wanted = _BY_KIND.get((peek.group, peek.kind), ())
+        if not wanted:
+            self._skipped[f"{peek.kind}.{peek.group}" if peek.group else peek.kind] += 1
+        for seen in wanted:
+            self._take_as(seen, peek, raw)
+
+    def result(self, complete: bool) -> ClusterFile:
+        found: dict[str, Any] = defaultdict(tuple)
+        for seen in SEEN:
+            found[seen.field] += tuple(self._objects[seen].values())
+        observed = Observed(cluster_uid=self._cluster_uid, unread=self._unread(complete), **found)
+        return ClusterFile(observed, None, tuple(sorted(self._skipped.items())), tuple(self._notes(observed)))
+
+    def _fill_in(self, peek: _Peek) -> None:
+        """What the API server prints by itself (kubectl get --raw) says kind and version once, at the list."""
+        if not peek.kind and self._opening.kind != "List":
+            peek.kind = self._opening.kind.removesuffix("List")
+            peek.api_version = self._opening.api_version
+
+    def _take_as(self, seen: Seen, peek: _Peek, raw: msgspec.Raw) -> None:
+        metadata = peek.metadata or _Metadata()
+        if seen.version and peek.api_version.rpartition("/")[2] != seen.version:
+            self._other_versions[seen] = peek.api_version
+            return
+        self._met.add(seen)
+        key, _, value = seen.selector.partition("=")
+        if key and (metadata.labels or {}).get(key) != value:
+            return
+        if seen.own_namespace and metadata.namespace != names.OWN_NAMESPACE:
+            return
+        try:
+            # The later one counts: kubectl prints an object once for each name of its kind that it was given.
+            self._objects[seen][metadata.namespace or "", metadata.name] = one(seen, raw, peek.api_version)
+        except Undecodable as fault:
+            raise self._refused(raw, str(fault)) from fault
+
+    def _refused(self, raw: msgspec.Raw, sentence: str) -> ClusterFileError:
+        return ClusterFileError(self._name, sentence, line=line_at(self._content, self._content.find(bytes(raw))))
+
+    def _unread(self, complete: bool) -> tuple[Unread, ...]:
+        found = []
+        for seen in SEEN:
+            if seen in self._other_versions:
+                found.append(Unread(seen.title, f"the file has it as {self._other_versions[seen]}, not {seen.version}"))
+            elif seen not in self._met and not complete:
+                found.append(Unread(seen.title, NONE_OF_IT))
+        return tuple(sorted(found))
+
+    def _notes(self, observed: Observed) -> list[str]:
+        notes = ["when the cluster looked like this is not known: kubectl does not write it"]
+        namespaces = {pod.metadata.namespace for pod in observed.pods}
+        if len(namespaces) == 1:
+            notes.append(f"all pods are of namespace {namespaces.pop()}: was the file written without -A?")
+        if self._skipped:
+            told = ", ".join(f"{count} {kind}" for kind, count in sorted(self._skipped.items()))
+            notes.append(f"not looked at: {told}")
+        return notes
+
+
+def _by_kind() -> dict[tuple[str, str], tuple[Seen, ...]]:
+    found: dict[tuple[str, str], tuple[Seen, ...]] = {}
+    for seen in SEEN:
+        found[seen.group, seen.kind] = (*found.get((seen.group, seen.kind), ()), seen)
+    return found
+
+
+_BY_KIND = _by_kind()

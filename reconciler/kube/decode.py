@@ -1,0 +1,248 @@
+"""What the API server says, as bytes, becomes the structs of the model; only the fields that are used are read."""
+
+from collections import defaultdict
+from collections.abc import Callable
+from functools import cache
+from typing import Any, Generic, NoReturn, TypeVar
+
+import msgspec
+
+from reconciler.kube.loose import loosened, without_nulls
+from reconciler.kube.sharing import Sharing
+from reconciler.model.cluster.karpenter import NodeClass
+from reconciler.model.cluster.kinds import Seen
+from reconciler.model.cluster.metadata import Metadata
+from reconciler.model.cluster.pod import Pod
+from reconciler.model.cluster.whole import Whole, WholeMetadata
+from reconciler.model.cluster.withheld import class_without_secrets, metadata_without_secrets, without_secrets
+from reconciler.model.cluster.workload import Workload
+
+T = TypeVar("T")
+
+# What msgspec raises for bytes that are not JSON, not UTF-8, nested without end, or of another shape.
+_FAULTS = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
+
+
+class Undecodable(ValueError):
+    """Not what was asked for; the sentence names the kind, and the object where it can."""
+
+
+class Page(msgspec.Struct, frozen=True):
+    """Part of a list."""
+
+    items: tuple[Any, ...]
+    resource_version: str
+    continue_token: str  # empty on the last page
+
+
+class Event(msgspec.Struct, frozen=True):
+    """A line of a watch."""
+
+    type: str  # ADDED, MODIFIED, DELETED, BOOKMARK, ERROR
+    object: Any | None = None  # of the first three
+    resource_version: str = ""
+    code: int = 0  # of an ERROR
+    message: str = ""
+
+
+class _ListMetadata(msgspec.Struct, frozen=True, rename="camel"):
+    resource_version: str = ""
+    continue_token: str = msgspec.field(name="continue", default="")
+
+
+class _Listed(msgspec.Struct, Generic[T], rename="camel"):
+    items: tuple[T, ...] | None
+    kind: str = ""
+    api_version: str = ""
+    metadata: _ListMetadata = _ListMetadata()
+
+
+class _Told(msgspec.Struct):
+    type: str
+    object: msgspec.Raw
+
+
+class _Mark(msgspec.Struct, rename="camel"):
+    """All that is wanted of a BOOKMARK or an ERROR."""
+
+    metadata: _ListMetadata | None = None
+    code: int | None = None
+    message: str | None = None
+
+
+class _Class(msgspec.Struct):
+    """A NodeClass, before the images are taken out of its status."""
+
+    metadata: Metadata
+    spec: dict[str, Any] = {}
+    status: dict[str, Any] = {}
+
+
+def page(seen: Seen, raw: bytes) -> Page:
+    """A list of one kind. Raises Undecodable."""
+    try:
+        listed = _list_decoder(seen).decode(raw)
+    except _FAULTS:
+        listed = _page_by_object(seen, raw)
+    if listed.kind not in {"", "List", f"{seen.kind}List"}:
+        raise Undecodable(f"expected a list of {seen.title}, got a {listed.kind}")
+    finish = _finisher(seen, listed.api_version)
+    items = tuple(map(finish, listed.items or ())) if finish else listed.items or ()
+    return Page(items, listed.metadata.resource_version, listed.metadata.continue_token)
+
+
+def one(seen: Seen, raw: bytes | msgspec.Raw, api_version: str = "") -> Any:
+    """One object; `api_version` is of the list that it stood in. Raises Undecodable."""
+    try:
+        wire = _decoder(seen).decode(raw)
+    except _FAULTS as fault:
+        wire = _by_the_slow_path(seen, raw, fault)
+    finish = _finisher(seen, api_version)
+    return finish(wire) if finish else wire
+
+
+def event(seen: Seen, line: bytes) -> Event:
+    """A line of a watch. Raises Undecodable."""
+    try:
+        told = _TOLD.decode(line)
+        if told.type in {"BOOKMARK", "ERROR"}:
+            mark = _MARK.decode(told.object)
+            version = mark.metadata.resource_version if mark.metadata else ""
+            return Event(told.type, None, version, mark.code or 0, mark.message or "")
+    except _FAULTS as fault:
+        raise Undecodable(f"a watch of {seen.title} said what is no event: {_short(fault)}") from fault
+    found = one(seen, told.object)
+    return Event(told.type, found, found.metadata.resource_version)
+
+
+_TOLD = msgspec.json.Decoder(_Told)
+_MARK = msgspec.json.Decoder(_Mark)
+
+
+def _page_by_object(seen: Seen, raw: bytes) -> _Listed[Any]:
+    """Each object by itself: one that is written unusually costs no other its speed, and a broken one is named."""
+    try:
+        listed = _RAW_LIST.decode(raw)
+    except _FAULTS as fault:
+        try:
+            listed = msgspec.convert(without_nulls(msgspec.json.decode(raw)), _Listed[Any])
+        except _FAULTS:
+            raise Undecodable(f"expected a list of {seen.title}: {_short(fault)}") from fault
+        listed.items = tuple(msgspec.Raw(msgspec.json.encode(each)) for each in listed.items or ())
+    return _Listed(
+        tuple(_wire(seen, each) for each in listed.items or ()), listed.kind, listed.api_version, listed.metadata
+    )
+
+
+_RAW_LIST = msgspec.json.Decoder(_Listed[msgspec.Raw])
+
+
+def _wire(seen: Seen, raw: msgspec.Raw) -> Any:
+    try:
+        return _decoder(seen).decode(raw)
+    except _FAULTS as fault:
+        return _by_the_slow_path(seen, raw, fault)
+
+
+def _by_the_slow_path(seen: Seen, raw: bytes | msgspec.Raw, first: Exception) -> Any:
+    """Go writes null for what is empty, and people write numbers as quantities: both are set right, and tried again."""
+    try:
+        plain = msgspec.json.decode(raw)
+    except _FAULTS as fault:
+        raise Undecodable(f"a {seen.kind} is no JSON: {_short(fault)}") from fault
+    try:
+        return msgspec.convert(loosened(plain), _wire_type(seen))
+    except _FAULTS as fault:
+        raise Undecodable(f"{_title(seen, plain)}: {_short(fault)}") from first
+
+
+def _title(seen: Seen, plain: object) -> str:
+    metadata = plain.get("metadata") if isinstance(plain, dict) else None
+    named = metadata if isinstance(metadata, dict) else {}
+    parts = (seen.kind, named.get("namespace"), named.get("name"))
+    title = "/".join(str(part) for part in parts if part)
+    return title if named.get("name") else f"a {title} without a name"
+
+
+def _short(fault: Exception) -> str:
+    return "it is nested too deeply" if isinstance(fault, RecursionError) else str(fault).removesuffix(".")
+
+
+@cache
+def _wire_type(seen: Seen) -> Any:
+    if seen.type is Whole:
+        return dict[str, Any]
+    return _Class if seen.type is NodeClass else seen.type
+
+
+@cache
+def _decoder(seen: Seen) -> "msgspec.json.Decoder[Any]":
+    return msgspec.json.Decoder(_wire_type(seen))
+
+
+@cache
+def _list_decoder(seen: Seen) -> "msgspec.json.Decoder[_Listed[Any]]":
+    listed: Any = _Listed
+    return msgspec.json.Decoder(listed[_wire_type(seen)])
+
+
+# One for each kind, since each kind is read by a thread of its own.
+_SHARING: defaultdict[Seen, Sharing] = defaultdict(Sharing)
+
+
+class _Finish:
+    """Fills in what an object of a list does not say itself."""
+
+    def __init__(self, seen: Seen, api_version: str) -> None:
+        self._seen = seen
+        served = "/".join(part for part in (seen.group, seen.version or "v1") if part)
+        self._api_version = api_version or served
+
+    def workload(self, wire: Workload) -> Workload:
+        _SHARING[self._seen].workload(wire)
+        return msgspec.structs.replace(wire, kind=self._seen.kind)
+
+    def node_class(self, wire: _Class) -> NodeClass:
+        return NodeClass(wire.metadata, self._seen.kind, class_without_secrets(wire.spec), _images(wire.status))
+
+    def whole(self, wire: dict[str, Any]) -> Whole:
+        rest = {key: value for key, value in wire.items() if key not in {"apiVersion", "kind", "metadata"}}
+        metadata = metadata_without_secrets(_whole_metadata(self._seen, wire))
+        version = str(wire.get("apiVersion") or self._api_version)
+        return Whole(version, self._seen.kind, metadata, without_secrets(self._seen.kind, rest))
+
+
+def _finisher(seen: Seen, api_version: str) -> Callable[[Any], Any] | None:
+    """What is still to be done to an object once it is read; None for most kinds."""
+    if seen.type is Pod:
+        return _SHARING[seen].pod
+    finish = _Finish(seen, api_version)
+    if seen.type is Workload:
+        return finish.workload
+    if seen.type is NodeClass:
+        return finish.node_class
+    return finish.whole if seen.type is Whole else None
+
+
+def _whole_metadata(seen: Seen, wire: dict[str, Any]) -> WholeMetadata:
+    plain = wire.get("metadata")
+    try:
+        return msgspec.convert(plain, WholeMetadata)
+    except _FAULTS as first:
+        try:
+            return msgspec.convert(without_nulls(plain), WholeMetadata)
+        except _FAULTS as fault:
+            _refuse(seen, wire, fault, first)
+
+
+def _refuse(seen: Seen, wire: object, fault: Exception, first: Exception) -> NoReturn:
+    raise Undecodable(f"{_title(seen, wire)}: {_short(fault)}") from first
+
+
+def _images(status: dict[str, Any]) -> tuple[str, ...]:
+    """EC2NodeClass lists amis; others have a list of images, or one imageID."""
+    lists = [status.get(key) for key in ("amis", "images")]
+    listed = [each for some in lists if isinstance(some, list) for each in some]
+    found = {str(each.get("id") or "") if isinstance(each, dict) else str(each) for each in listed}
+    found.add(str(status.get("imageID") or ""))
+    return tuple(sorted(found - {""}))

@@ -1,0 +1,172 @@
+"""The cluster as last seen: once, for a command, or kept up with by an Observer, the owner of threads and store."""
+
+import random
+import threading
+import time
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from typing import TypeVar
+
+import msgspec
+
+from reconciler.kube.api_server import ApiServer, Unreachable
+from reconciler.kube.backoff import Backoff, Waits
+from reconciler.kube.changes import Absent, Change, Clock, Identity, Trouble, wall_clock
+from reconciler.kube.discovery import Discovery, identity
+from reconciler.kube.handover import Handover
+from reconciler.kube.listing import Asked, list_all
+from reconciler.kube.outcome import Outcome, Setback, What
+from reconciler.kube.store import Store
+from reconciler.kube.watching import Means, Pace, Watcher
+from reconciler.model.cluster.kinds import SEEN, Seen
+from reconciler.model.cluster.observed import Observed
+
+NAMESPACE = "gpu-system"
+STOP_SECONDS = 2.0
+_THREADS = 8
+_ATTEMPTS = 3
+_LONGEST_WAIT_SECONDS = 10.0  # of a command, whatever the API server asks for
+_WORTH_ANOTHER_TRY = frozenset({What.FAILED, What.EXPIRED})
+
+T = TypeVar("T")
+
+
+def observe_once(
+    server: ApiServer, namespace: str = NAMESPACE, seen: Iterable[Seen] = SEEN, now: Clock = wall_clock
+) -> Observed:
+    """All kinds listed, nothing watched. A kind that can't be read is told as unread; Unreachable is raised only when
+    there is no API server to be asked, or it does not know us."""
+    kinds = tuple(seen)
+    store = Store(kinds, now)
+    discovery = Discovery(server, namespace)
+    store.take([_identity(server)])
+    try:
+        _patiently(discovery.ask)
+    except Setback as setback:
+        raise Unreachable(f"the cluster can't be read: {setback}", "see what its API server says of it") from setback
+    with ThreadPoolExecutor(_THREADS) as threads:
+        store.take(threads.map(partial(_read, server, discovery, now), kinds))
+    return store.observed()
+
+
+def _identity(server: ApiServer) -> Identity:
+    try:
+        return identity(server)
+    except Setback as setback:
+        return Identity(why=setback.outcome.why)
+
+
+def _read(server: ApiServer, discovery: Discovery, clock: Clock, seen: Seen) -> Change:
+    def listed() -> Change:
+        path = discovery.path(seen, float("inf"))
+        return list_all(server, Asked(seen, path), clock)
+
+    try:
+        return _patiently(listed)
+    except Setback as setback:
+        outcome = setback.outcome
+    except Unreachable as fault:
+        outcome = Outcome(What.FAILED, str(fault))
+    is_gone = outcome.what is What.MISSING and seen.optional  # since we asked what is served
+    if is_gone or outcome.what is What.NOT_SERVED:
+        return Absent(seen, clock())
+    return Trouble(seen, outcome.why, is_refusal=True)
+
+
+def _patiently(read: Callable[[], T]) -> T:
+    """A few attempts where another may help."""
+    backoff = Backoff(Waits(), random.Random())  # noqa: S311 - of no secret
+    for _ in range(_ATTEMPTS - 1):
+        wait_seconds = 0.0
+        try:
+            return read()
+        except Setback as setback:
+            if setback.outcome.what not in _WORTH_ANOTHER_TRY:
+                raise
+            wait_seconds = min(_LONGEST_WAIT_SECONDS, setback.outcome.retry_after_seconds)
+        except Unreachable:
+            pass
+        time.sleep(max(wait_seconds, backoff.seconds_after(0)))
+    return read()
+
+
+class Scope(msgspec.Struct, frozen=True):
+    """What is looked at."""
+
+    namespace: str = NAMESPACE
+    seen: tuple[Seen, ...] = SEEN
+
+
+class Observer:
+    """Keeps up with a cluster. `on_change` is called on some thread when observe() may have something new to say, once
+    until it is asked."""
+
+    def __init__(
+        self,
+        server: ApiServer,
+        scope: Scope | None = None,
+        pace: Pace | None = None,
+        on_change: Callable[[], None] = lambda: None,
+    ) -> None:
+        scope, pace = scope or Scope(), pace or Pace()
+        self._server = server.apart()
+        self._stop = threading.Event()
+        self._handover = Handover(on_change)
+        self._store = Store(scope.seen, pace.clock)
+        self._lock = threading.Lock()  # whoever takes changes over puts them into the store before another takes more
+        discovery = Discovery(self._server, scope.namespace)
+        means = Means(self._server, discovery, self._handover.tell, pace, self._stop)
+        self._threads = [
+            threading.Thread(target=Watcher(each, means).run, name=f"watch {each.title}", daemon=True)
+            for each in scope.seen
+        ]
+        identifying = partial(_identify, means)
+        self._threads.append(threading.Thread(target=identifying, name="identify the cluster", daemon=True))
+
+    def start(self) -> None:
+        for thread in self._threads:
+            thread.start()
+
+    def stop(self) -> None:
+        """Ends what goes on and waits for the threads; one that waits for a connection is left to run into its end."""
+        self._stop.set()
+        self._handover.close()
+        self._server.close()
+        deadline = time.monotonic() + STOP_SECONDS
+        for thread in self._threads:
+            if thread.is_alive() and thread is not threading.current_thread():
+                thread.join(max(0.0, deadline - time.monotonic()))
+
+    def observe(self) -> Observed:
+        """What is known now; the same object while nothing changes. Never waits for the API server."""
+        with self._lock:
+            self._store.take(self._handover.take())
+            return self._store.observed()
+
+    def wait_until_synced(self, timeout_seconds: float) -> bool:
+        """Waits until each kind is listed, or known to be absent or forbidden; says whether it came to that."""
+        deadline = time.monotonic() + timeout_seconds
+        while True:
+            with self._lock:
+                self._store.take(self._handover.take())
+                if self._store.is_settled:
+                    return True
+            left_seconds = deadline - time.monotonic()
+            if left_seconds <= 0 or self._stop.is_set():
+                return False
+            self._handover.wait(left_seconds)
+
+
+def _identify(means: Means) -> None:
+    """Asks which cluster it is until that is known."""
+    backoff = Backoff(means.pace.waits, means.pace.chance)
+    while not means.stop.is_set():
+        try:
+            found = identity(means.server)
+        except (Setback, Unreachable) as fault:
+            found = Identity(why=str(fault))
+        means.tell(found)
+        if found.uid:
+            return
+        means.stop.wait(backoff.seconds_after(0))

@@ -1,0 +1,94 @@
+"""What every object of the cluster has."""
+
+import msgspec
+
+from reconciler.model import names
+
+
+class OwnerReference(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):
+    """Who made an object."""
+
+    kind: str
+    name: str
+    uid: str = ""
+    controller: bool = False
+
+
+class Annotations(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
+    """The annotations that are gone by. All others are left behind as they are read: they may hold anything."""
+
+    frozen_until: str = msgspec.field(name=names.FROZEN_UNTIL, default="")
+    adopted: str = msgspec.field(name=names.ADOPTED, default="")
+    do_not_disrupt: str = msgspec.field(name=names.DO_NOT_DISRUPT, default="")
+    safe_to_evict: str = msgspec.field(name=names.SAFE_TO_EVICT, default="")
+    scale_down_disabled: str = msgspec.field(name=names.SCALE_DOWN_DISABLED, default="")
+    mirror_pod: str = msgspec.field(name=names.MIRROR_POD, default="")
+    pool_hash: str = msgspec.field(name=names.POOL_HASH, default="")
+    pool_hash_version: str = msgspec.field(name=names.POOL_HASH_VERSION, default="")
+
+
+class Metadata(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):
+    """Name, version, and who it belongs to."""
+
+    name: str
+    namespace: str = ""
+    uid: str = ""
+    resource_version: str = ""
+    generation: int = 0
+    creation_timestamp: str = ""
+    deletion_timestamp: str = ""
+    labels: dict[str, str] = {}
+    annotations: Annotations = Annotations()
+    owner_references: tuple[OwnerReference, ...] = ()
+
+    @property
+    def leaving(self) -> bool:
+        return bool(self.deletion_timestamp)
+
+    @property
+    def controller(self) -> OwnerReference | None:
+        return next((owner for owner in self.owner_references if owner.controller), None)
+
+
+class Condition(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):
+    """One thing that holds of an object, or does not."""
+
+    type: str
+    status: str
+    reason: str = ""
+    last_transition_time: str = ""
+
+
+class LabelExpression(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
+    """A label compared: In, NotIn, Exists, DoesNotExist."""
+
+    key: str
+    operator: str
+    values: tuple[str, ...] = ()
+
+
+class LabelSelector(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):
+    """Which objects are meant, by their labels."""
+
+    match_labels: dict[str, str] = {}
+    match_expressions: tuple[LabelExpression, ...] = ()
+
+    def matches(self, labels: dict[str, str]) -> bool:
+        """Whether all of it holds; an empty selector matches everything."""
+        return all(labels.get(key) == value for key, value in self.match_labels.items()) and all(
+            _holds(each, labels) for each in self.match_expressions
+        )
+
+
+def _holds(expression: LabelExpression, labels: dict[str, str]) -> bool:
+    found = labels.get(expression.key)
+    match expression.operator:
+        case "In":
+            return found in expression.values
+        case "NotIn":
+            return found is None or found not in expression.values
+        case "Exists":
+            return found is not None
+        case "DoesNotExist":
+            return found is None
+    return False

@@ -1,0 +1,44 @@
+"""Observed: the cluster as last seen, always a little old; immutable, and honest about what could not be read."""
+
+import msgspec
+
+from reconciler.model.cluster.devices import ResourceClaim, ResourceSlice
+from reconciler.model.cluster.karpenter import NodeClaim, NodeClass
+from reconciler.model.cluster.lease import Lease
+from reconciler.model.cluster.node import Node
+from reconciler.model.cluster.pod import Pod
+from reconciler.model.cluster.whole import Whole
+from reconciler.model.cluster.workload import PodDisruptionBudget, Workload
+from reconciler.model.instant import Instant
+
+
+class Unread(msgspec.Struct, frozen=True, gc=False, order=True):
+    """A kind that could not be read: none seen of it does not mean that there is none."""
+
+    kind: str  # the title of a Seen: nodepools.karpenter.sh
+    why: str
+
+
+class Observed(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Objects by kind, in no particular order: whoever's outcome could show the order sorts what it walks."""
+
+    cluster_uid: str = ""  # uid of the namespace kube-system
+    seen_at: Instant = Instant(0)  # of the kind that was seen longest ago
+    unread: tuple[Unread, ...] = ()
+    absent: tuple[str, ...] = ()  # titles of kinds that the cluster does not serve: of these there are none
+    nodes: tuple[Node, ...] = ()
+    pods: tuple[Pod, ...] = ()
+    budgets: tuple[PodDisruptionBudget, ...] = ()
+    workloads: tuple[Workload, ...] = ()
+    node_pools: tuple[Whole, ...] = ()
+    node_claims: tuple[NodeClaim, ...] = ()
+    node_classes: tuple[NodeClass, ...] = ()
+    resource_claims: tuple[ResourceClaim, ...] = ()
+    resource_slices: tuple[ResourceSlice, ...] = ()
+    policies: tuple[Whole, ...] = ()
+    leases: tuple[Lease, ...] = ()
+    kept: tuple[Whole, ...] = ()
+
+    def why_unread(self, *titles: str) -> str:
+        """Why one of the kinds could not be read; nothing when all could."""
+        return next((f"{each.kind}: {each.why}" for each in self.unread if each.kind in titles), "")

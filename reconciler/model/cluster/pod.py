@@ -1,0 +1,250 @@
+"""A Pod: what it needs, where it may run, and how it is. Nothing of what it does: no image, command or environment."""
+
+import msgspec
+
+from reconciler.model import names
+from reconciler.model.cluster.metadata import Condition, LabelSelector, Metadata
+
+Amounts = dict[str, str]  # as written: "500m", "8Gi"
+
+
+class Toleration(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):
+    """A taint that the pod bears."""
+
+    key: str = ""
+    operator: str = "Equal"
+    value: str = ""
+    effect: str = ""
+    toleration_seconds: int | None = None
+
+
+class Resources(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
+    """What is asked for."""
+
+    requests: Amounts = {}
+    limits: Amounts = {}
+
+
+class Port(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):
+    """A port; only one of the host's is in another pod's way."""
+
+    host_port: int = 0
+    protocol: str = "TCP"
+    host_ip: str = msgspec.field(name="hostIP", default="")
+
+
+class Container(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):
+    """What one container asks for; an init container that restarts is a sidecar."""
+
+    name: str = ""
+    resources: Resources = Resources()
+    ports: tuple[Port, ...] = ()
+    restart_policy: str = ""
+
+
+class NodeExpression(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
+    """A label or field of a node compared: In, NotIn, Exists, DoesNotExist, Gt, Lt."""
+
+    key: str
+    operator: str
+    values: tuple[str, ...] = ()
+
+
+class NodeTerm(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):
+    """All of it must hold; a term without anything matches nothing."""
+
+    match_expressions: tuple[NodeExpression, ...] = ()
+    match_fields: tuple[NodeExpression, ...] = ()
+
+
+class NodeSelector(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):
+    """One term must hold."""
+
+    node_selector_terms: tuple[NodeTerm, ...] = ()
+
+
+class NodeAffinity(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
+    """Where it must run; what it would only prefer is not looked at."""
+
+    required: NodeSelector | None = msgspec.field(name="requiredDuringSchedulingIgnoredDuringExecution", default=None)
+
+
+class PodTerm(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):
+    """Other pods, and how near is meant."""
+
+    topology_key: str = ""
+    label_selector: LabelSelector | None = None
+    namespaces: tuple[str, ...] = ()
+    namespace_selector: LabelSelector | None = None
+    match_label_keys: tuple[str, ...] = ()
+    mismatch_label_keys: tuple[str, ...] = ()
+
+
+class PodTerms(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
+    """All terms must hold."""
+
+    required: tuple[PodTerm, ...] = msgspec.field(name="requiredDuringSchedulingIgnoredDuringExecution", default=())
+
+
+class Affinity(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):
+    """Nodes it must run on, pods it must be near to or away from."""
+
+    node_affinity: NodeAffinity = NodeAffinity()
+    pod_affinity: PodTerms = PodTerms()
+    pod_anti_affinity: PodTerms = PodTerms()
+
+
+class Spread(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):
+    """How evenly it must be spread."""
+
+    max_skew: int
+    topology_key: str
+    when_unsatisfiable: str
+    label_selector: LabelSelector | None = None
+    min_domains: int | None = None
+    node_affinity_policy: str = "Honor"
+    node_taints_policy: str = "Ignore"
+    match_label_keys: tuple[str, ...] = ()
+
+
+class Named(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):
+    """Something known by its name."""
+
+    name: str = ""
+
+
+class ClaimSource(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):
+    """A volume's claim."""
+
+    claim_name: str = ""
+
+
+class Present(msgspec.Struct, frozen=True, gc=False):
+    """That it is there is all that is read of it."""
+
+
+class Volume(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):
+    """A volume: what ties a pod to a place is looked at, what is in it is not."""
+
+    name: str = ""
+    persistent_volume_claim: ClaimSource | None = None
+    ephemeral: Present | None = None
+    empty_dir: Present | None = None
+    host_path: Present | None = None
+
+
+class PodClaim(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):
+    """A claim for devices, by name or made from a template."""
+
+    name: str = ""
+    resource_claim_name: str = ""
+    resource_claim_template_name: str = ""
+
+
+class PodSpec(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):
+    """What the pod asks of a node."""
+
+    node_name: str = ""
+    scheduler_name: str = ""
+    priority: int = 0
+    priority_class_name: str = ""
+    preemption_policy: str = ""
+    restart_policy: str = ""
+    host_network: bool = False
+    termination_grace_period_seconds: int | None = None
+    active_deadline_seconds: int | None = None
+    node_selector: dict[str, str] = {}
+    affinity: Affinity | None = None
+    tolerations: tuple[Toleration, ...] = ()
+    topology_spread_constraints: tuple[Spread, ...] = ()
+    scheduling_gates: tuple[Named, ...] = ()
+    overhead: Amounts = {}
+    resources: Resources | None = None
+    containers: tuple[Container, ...] = ()
+    init_containers: tuple[Container, ...] = ()
+    resource_claims: tuple[PodClaim, ...] = ()
+    volumes: tuple[Volume, ...] = ()
+
+
+class ContainerStatus(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):
+    """How a container is, and what it was really given."""
+
+    name: str = ""
+    ready: bool = False
+    resources: Resources | None = None
+    allocated_resources: Amounts = {}
+
+
+class ClaimStatus(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):
+    """The claim that was made from a template."""
+
+    name: str = ""
+    resource_claim_name: str = ""
+
+
+class PodStatus(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):
+    """How the pod is."""
+
+    phase: str = ""
+    reason: str = ""
+    start_time: str = ""
+    nominated_node_name: str = ""
+    conditions: tuple[Condition, ...] = ()
+    container_statuses: tuple[ContainerStatus, ...] = ()
+    init_container_statuses: tuple[ContainerStatus, ...] = ()
+    resource_claim_statuses: tuple[ClaimStatus, ...] = ()
+
+
+class Pod(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
+    """Containers that run together on one node."""
+
+    metadata: Metadata
+    spec: PodSpec = PodSpec()
+    status: PodStatus = PodStatus()
+
+    @property
+    def name(self) -> str:
+        return self.metadata.name
+
+    @property
+    def title(self) -> str:
+        return f"{self.metadata.namespace}/{self.metadata.name}"
+
+    @property
+    def node(self) -> str:
+        return self.spec.node_name
+
+    @property
+    def is_finished(self) -> bool:
+        return self.status.phase in {"Succeeded", "Failed"}
+
+    @property
+    def stays_with_its_node(self) -> bool:
+        """A DaemonSet's pod or a mirror of a static one: it comes and goes with its node, and never moves."""
+        owner = self.metadata.controller
+        return bool(self.metadata.annotations.mirror_pod) or (owner is not None and owner.kind in {"DaemonSet", "Node"})
+
+    @property
+    def counts(self) -> bool:
+        """Whether its node is busy because of it."""
+        return not self.is_finished and not self.stays_with_its_node
+
+    @property
+    def gpus(self) -> int:
+        """GPUs that it asks for: containers together, or its largest init container; sidecars count with the rest."""
+        wanted = sum(_gpus(each) for each in self.spec.containers)
+        beside = 0
+        largest = 0
+        for each in self.spec.init_containers:
+            if each.restart_policy == "Always":
+                beside += _gpus(each)
+                largest = max(largest, beside)
+            else:
+                largest = max(largest, beside + _gpus(each))
+        return max(wanted + beside, largest)
+
+
+def _gpus(container: Container) -> int:
+    asked = container.resources
+    found = asked.requests.get(names.NVIDIA_GPU) or asked.limits.get(names.NVIDIA_GPU, "0")
+    return int(found) if found.isdigit() else 0

@@ -1,0 +1,25 @@
+"""Moments: unix milliseconds, and the two ways they are written."""
+
+from datetime import UTC, datetime
+from functools import lru_cache
+from typing import NewType
+
+Instant = NewType("Instant", int)  # unix milliseconds
+
+
+@lru_cache(maxsize=65_536)
+def instant(text: str) -> Instant:
+    """Reads 2026-11-02T08:00:00Z, or the same with a fraction or another offset. Raises ValueError with a sentence."""
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        raise ValueError(f'expected a time such as 2026-11-02T08:00:00Z, got "{text}"') from None
+    if moment.tzinfo is None:
+        raise ValueError(f'"{text}" names no time zone; write 2026-11-02T08:00:00Z')
+    return Instant(round(moment.timestamp() * 1000))
+
+
+def timestamp(moment: Instant) -> str:
+    """2026-11-02T08:00:00Z; with milliseconds where there are any."""
+    written = datetime.fromtimestamp(moment / 1000, UTC)
+    return written.isoformat(timespec="milliseconds" if moment % 1000 else "seconds").replace("+00:00", "Z")

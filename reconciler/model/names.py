@@ -1,0 +1,39 @@
+"""Every label, annotation and taint that is ours or that we go by, once."""
+
+FIELD_MANAGER = "reconciler"
+OWN_NAMESPACE = "gpu-system"  # its Leases, and whatever else it keeps, unless it is told otherwise
+
+OURS = "gpu.scheduling/"
+
+# Labels
+POOL = f"{OURS}pool"  # on nodes without Karpenter, and on what is rendered for a pool
+PROVISIONER = f"{OURS}provisioner"
+MANAGED = f"{OURS}managed"  # "true" on every object that we keep: the inventory
+GPU_TYPE = f"{OURS}gpu-type"
+
+# Annotations
+ADOPTED = f"{OURS}adopted"  # "true" on a NodePool that was someone else's: its template is not made to drift
+FROZEN_UNTIL = f"{OURS}frozen-until"
+
+# Taints
+DELETION_TIME = f"{OURS}deletion-time"
+DRAIN_CANDIDATE = f"{OURS}drain-candidate"
+DRAINING = f"{OURS}draining"
+ARRIVING = f"{OURS}arriving"
+
+NVIDIA_GPU = "nvidia.com/gpu"
+UPGRADE_STATE = "nvidia.com/gpu-driver-upgrade-state"
+
+INSTANCE_TYPE = "node.kubernetes.io/instance-type"
+ZONE = "topology.kubernetes.io/zone"
+HOSTNAME = "kubernetes.io/hostname"
+MIRROR_POD = "kubernetes.io/config.mirror"
+
+KARPENTER_POOL = "karpenter.sh/nodepool"
+CAPACITY_TYPE = "karpenter.sh/capacity-type"
+DISRUPTED = "karpenter.sh/disrupted"
+DO_NOT_DISRUPT = "karpenter.sh/do-not-disrupt"
+POOL_HASH = "karpenter.sh/nodepool-hash"
+POOL_HASH_VERSION = "karpenter.sh/nodepool-hash-version"
+SAFE_TO_EVICT = "cluster-autoscaler.kubernetes.io/safe-to-evict"
+SCALE_DOWN_DISABLED = "cluster-autoscaler.kubernetes.io/scale-down-disabled"

@@ -1,0 +1,105 @@
+"""What the shell can do, one variant a verb, each with what it presumes; and a Hold, which is not doing it."""
+
+import msgspec
+
+from reconciler.model.instant import Instant
+
+
+class Ref(msgspec.Struct, frozen=True, gc=False, order=True):
+    """An object of the cluster."""
+
+    kind: str
+    namespace: str
+    name: str
+    uid: str = ""
+
+    @property
+    def title(self) -> str:
+        """NodePool/a100, Pod/team-a/train-0."""
+        return "/".join(part for part in (self.kind, self.namespace, self.name) if part)
+
+
+class Presumes(msgspec.Struct, frozen=True, gc=False):
+    """What must still be so when the write arrives; the uid is in the subject."""
+
+    absent: bool = False
+    resource_version: str = ""
+    fields: tuple[tuple[str, str], ...] = ()
+
+
+class Act(msgspec.Struct, frozen=True, gc=False, tag_field="verb", tag=str.lower, kw_only=True):
+    """One write."""
+
+    presumes: Presumes = Presumes()
+
+
+class Apply(Act, frozen=True, gc=False):
+    """Server-side apply of a manifest."""
+
+    manifest: str  # canonical JSON
+    force: bool = False  # take fields from the manager that set them: only for what is or was adopted
+
+
+class Delete(Act, frozen=True, gc=False):
+    """Delete the subject."""
+
+
+class Taint(Act, frozen=True, gc=False):
+    """Put a taint on a node, or take it off."""
+
+    key: str
+    value: str | None  # None takes it off
+    effect: str
+
+
+class Evict(Act, frozen=True, gc=False):
+    """Ask a pod to leave, by the eviction API."""
+
+    grace_seconds: int
+
+
+class Resize(Act, frozen=True, gc=False):
+    """Resize a pod in place."""
+
+    resources: tuple[tuple[str, int], ...]
+
+
+class Bind(Act, frozen=True, gc=False):
+    """Bind a pod to a node, its leases with it."""
+
+    node: str
+    leases: tuple[str, ...]
+    annotations: tuple[tuple[str, str], ...]
+
+
+class Annotate(Act, frozen=True, gc=False):
+    """Set annotations, or take them off: all in one write, since a plan has one action a subject."""
+
+    annotations: tuple[tuple[str, str | None], ...]  # None takes it off
+
+
+class Label(Act, frozen=True, gc=False):
+    """Set labels, or take them off: all in one write, since a plan has one action a subject."""
+
+    labels: tuple[tuple[str, str | None], ...]  # None takes it off
+
+
+class Ungate(Act, frozen=True, gc=False):
+    """Lift a scheduling gate of a pod."""
+
+    gate: str
+
+
+class Status(Act, frozen=True, gc=False):
+    """Write the status of one of our objects."""
+
+    body: str
+
+
+class Hold(msgspec.Struct, frozen=True, gc=False, tag_field="verb", tag="hold"):
+    """Not yet, and when to look again."""
+
+    until: Instant | None = None
+
+
+Action = Apply | Delete | Taint | Evict | Resize | Bind | Annotate | Label | Ungate | Status

@@ -1,0 +1,18 @@
+"""A Decision: a subject, what is done to it or why nothing is, and the reason."""
+
+import msgspec
+
+from reconciler.model.planned.action import Action, Hold, Ref
+from reconciler.model.planned.reason import Reason
+
+
+class Decision(msgspec.Struct, frozen=True, gc=False):
+    """Holds are decisions too: they answer "why not?"."""
+
+    planner: str
+    subject: Ref
+    act: Action | Hold
+    reason: Reason
+    pool: str = ""  # the GpuPool it is for; its mode and freeze hold for the decision
+    would: bool = False  # the pool only observes: told, and never carried out
+    after: tuple[Ref, ...] = ()

@@ -1,0 +1,118 @@
+"""Invariants that no plan may break: one that does is a fault of ours, is refused as a whole, and stops the cycle."""
+
+from collections.abc import Callable, Iterator
+
+import msgspec
+
+from reconciler.fleet.fleet import Fleet
+from reconciler.model.cluster.kinds import SEEN
+from reconciler.model.planned.action import Action, Delete, Hold, Ref
+from reconciler.model.planned.decision import Decision
+from reconciler.model.planned.inputs import Inputs
+from reconciler.model.planned.plan import Plan
+from reconciler.plan.planner import observes
+from reconciler.plan.removal import why_untouchable
+
+# To judge whether a node or a NodePool is in use, all of these must have been read.
+_USE = frozenset({"nodes", "pods", "nodeclaims.karpenter.sh"})
+
+
+class BrokenInvariant(Exception):
+    """Each line names an invariant and the decision that breaks it."""
+
+
+class Acted(msgspec.Struct, frozen=True):
+    """A decision to act, and the action."""
+
+    decision: Decision
+    act: Action
+
+    @property
+    def title(self) -> str:
+        return f"{self.decision.planner} on {self.decision.subject.title}"
+
+
+class Case(msgspec.Struct, frozen=True):
+    """What is judged: all actions of a plan, and what they follow from."""
+
+    inputs: Inputs
+    fleet: Fleet
+    acted: tuple[Acted, ...]
+
+
+class Invariant(msgspec.Struct, frozen=True):
+    """What must hold, and what breaks it."""
+
+    sentence: str
+    broken_by: Callable[[Case], Iterator[str]]
+
+
+def check(inputs: Inputs, fleet: Fleet, plan: Plan) -> None:
+    """Raises BrokenInvariant with everything that is wrong."""
+    acted = [Acted(each, each.act) for each in plan.decisions if not isinstance(each.act, Hold)]
+    case = Case(inputs, fleet, tuple(acted))
+    broken = [f"{each.sentence}: broken by {told}" for each in INVARIANTS for told in each.broken_by(case)]
+    if broken:
+        raise BrokenInvariant("\n".join(broken))
+
+
+def _twice(case: Case) -> Iterator[str]:
+    first: dict[Ref, str] = {}
+    for each in case.acted:
+        subject = each.decision.subject
+        if subject in first:
+            yield f"{first[subject]} and {each.title}"
+        first[subject] = each.title
+
+
+def _on_what_others_remove(case: Case) -> Iterator[str]:
+    going = {each.name for each in case.inputs.observed.node_pools if each.metadata.deletion_timestamp}
+    for each in case.acted:
+        subject = each.decision.subject
+        if why_untouchable(case.fleet, each.decision) or (subject.kind == "NodePool" and subject.name in going):
+            yield each.title
+
+
+def _deleted_unseen(case: Case) -> Iterator[str]:
+    unread = {each.kind for each in case.inputs.observed.unread}
+    for each in case.acted:
+        missing = unread & _needed(each.decision.subject.kind)
+        if isinstance(each.act, Delete) and missing:
+            yield f"{each.title}, although {', '.join(sorted(missing))} could not be read"
+
+
+def _in_observe_mode(case: Case) -> Iterator[str]:
+    for each in case.acted:
+        if observes(case.inputs, each.decision.pool) and not each.decision.would:
+            yield f"{each.title} of GpuPool/{each.decision.pool}"
+
+
+def _blind(case: Case) -> Iterator[str]:
+    for each in case.acted:
+        presumes = each.act.presumes
+        if not (presumes.absent or presumes.resource_version or presumes.fields or each.decision.subject.uid):
+            yield each.title
+
+
+def _of_another_pool(case: Case) -> Iterator[str]:
+    for each in case.acted:
+        subject = each.decision.subject
+        node = case.fleet.node(subject.name) if subject.kind == "Node" else None
+        if node and node.pool != each.decision.pool:
+            yield f"{each.title}, which belongs to {node.pool or 'no pool'}, for {each.decision.pool or 'no pool'}"
+
+
+INVARIANTS = (
+    Invariant("one action a subject", _twice),
+    Invariant("no action on a subject that someone else is removing", _on_what_others_remove),
+    Invariant("no delete from a partial read", _deleted_unseen),
+    Invariant("nothing for a pool in Observe mode that is not marked as would", _in_observe_mode),
+    Invariant("each write presumes something that the API server checks", _blind),
+    Invariant("a decision about a node is for the pool that it belongs to", _of_another_pool),
+)
+
+
+def _needed(kind: str) -> frozenset[str]:
+    """What must have been read whole before an object of the kind is deleted."""
+    own = {each.title for each in SEEN if each.kind == kind}
+    return _USE | own if kind in {"Node", "NodePool"} else frozenset(own)

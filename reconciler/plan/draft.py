@@ -1,0 +1,44 @@
+"""Owner of a plan in the making: the what-if fleet, and the subjects that planners have claimed so far."""
+
+from typing import Protocol
+
+import msgspec
+
+from reconciler.fleet.fleet import Fleet
+from reconciler.model.instant import Instant
+from reconciler.model.planned.action import Ref
+from reconciler.model.planned.consequence import Consequence
+from reconciler.model.planned.decision import Decision
+from reconciler.model.planned.inputs import Inputs
+from reconciler.model.planned.memory import Memory
+
+
+class Draft:
+    """What one planner leaves for the next."""
+
+    def __init__(self, fleet: Fleet) -> None:
+        self.fleet = fleet
+        self._claimed: dict[Ref, str] = {}
+
+    def claimed_by(self, subject: Ref) -> str:
+        """The planner that acts on it already; nothing when it is free."""
+        return self._claimed.get(subject, "")
+
+    def claim(self, decision: Decision) -> None:
+        """The subject of an action is its planner's for the rest of this plan."""
+        self._claimed.setdefault(decision.subject, decision.planner)
+
+
+class Verdict(msgspec.Struct, frozen=True):
+    """What one planner came to."""
+
+    decisions: tuple[Decision, ...] = ()
+    consequences: tuple[Consequence, ...] = ()
+    memory: Memory | None = None  # None: as it was
+    wake_at: Instant | None = None
+
+
+class Planner(Protocol):
+    """Pure: from inputs and draft to a verdict; for the cluster's condition it holds, and never raises."""
+
+    def __call__(self, inputs: Inputs, draft: Draft) -> Verdict: ...

@@ -1,0 +1,167 @@
+"""Who may be moved: what stands in the way of a pod's eviction, and which PodDisruptionBudgets hold for it."""
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable
+
+import msgspec
+
+from reconciler.model import names
+from reconciler.model.cluster.metadata import LabelSelector
+from reconciler.model.cluster.pod import Pod
+from reconciler.model.cluster.workload import BudgetStatus, PodDisruptionBudget
+from reconciler.model.instant import Instant, instant
+from reconciler.plan.karpenter.durations import nanoseconds
+
+DO_NOT_DISRUPT = "do-not-disrupt"
+SEVERAL_BUDGETS = "several budgets"
+BUDGET_UNSEEN = "budget without status"
+BUDGET_SPENT = "budget allows none"
+NOTHING = ""
+
+FOREVER = Instant(2**63 - 1)
+_NEVER = Instant(-1)
+_NO_STATUS = BudgetStatus()
+
+
+class PodBudgets:
+    """PodDisruptionBudgets by namespace and by one label that each asks for; never changed once it is made."""
+
+    def __init__(self, budgets: Iterable[PodDisruptionBudget] = ()) -> None:
+        self._by_namespace: dict[str, _Namespace] = {}
+        found = defaultdict(list)
+        for each in budgets:
+            # One without a selector selects nothing.
+            if each.spec.selector is not None:
+                found[each.metadata.namespace].append((each, each.spec.selector))
+        for namespace, there in found.items():
+            self._by_namespace[namespace] = _Namespace(there)
+
+    def of(self, pod: Pod) -> tuple[PodDisruptionBudget, ...]:
+        """Those that select the pod, by name."""
+        there = self._by_namespace.get(pod.metadata.namespace)
+        return there.of(pod.metadata.labels) if there is not None else ()
+
+
+class _Budget(msgspec.Struct, frozen=True, gc=False):
+    """A budget, and what is left to compare once one of its labels is known to fit."""
+
+    budget: PodDisruptionBudget
+    labels: tuple[tuple[str, str], ...]
+    selector: LabelSelector | None  # where expressions have to be compared as well
+
+    def selects(self, labels: dict[str, str]) -> bool:
+        for key, value in self.labels:
+            if labels.get(key) != value:
+                return False
+        return self.selector is None or self.selector.matches(labels)
+
+
+class _Namespace:
+    """The budgets of one namespace."""
+
+    def __init__(self, budgets: list[tuple[PodDisruptionBudget, LabelSelector]]) -> None:
+        shared = Counter(label for _, selector in budgets for label in selector.match_labels.items())
+        self._by_label: dict[str, dict[str, list[_Budget]]] = {}
+        self._others: list[_Budget] = []
+        for budget, selector in budgets:
+            # The rarest first: a namespace may be full of budgets that all ask for one application.
+            labels = sorted(selector.match_labels.items(), key=lambda label: (shared[label], label))
+            kept = _Budget(budget, tuple(labels[1:]), selector if selector.match_expressions else None)
+            if labels:
+                key, value = labels[0]
+                self._by_label.setdefault(key, {}).setdefault(value, []).append(kept)
+            else:
+                self._others.append(kept)
+
+    def of(self, labels: dict[str, str]) -> tuple[PodDisruptionBudget, ...]:
+        found = [each.budget for each in self._others if each.selects(labels)]
+        for key, by_value in self._by_label.items():
+            if key in labels:
+                found += [each.budget for each in by_value.get(labels[key], ()) if each.selects(labels)]
+        return tuple(found if len(found) < 2 else sorted(found, key=lambda each: each.metadata.name))
+
+
+class Asked(msgspec.Struct, frozen=True, gc=False):
+    """A pod that somebody would evict, and the budgets that hold for it."""
+
+    pod: Pod
+    budgets: tuple[PodDisruptionBudget, ...]
+    now: Instant
+
+    @property
+    def why_not(self) -> str:
+        """The code of what stands in its way; empty when nothing does."""
+        for case in CASES:
+            if case.applies(self):
+                return case.code
+        return NOTHING
+
+    def held_by(self, why_not: str) -> tuple[str, ...]:
+        """The names of what stands in its way."""
+        if why_not == NOTHING:
+            return ()
+        return (names.DO_NOT_DISRUPT,) if why_not == DO_NOT_DISRUPT else tuple(each.title for each in self.budgets)
+
+
+class Case(msgspec.Struct, frozen=True, gc=False):
+    """A way in which an eviction can end, and when."""
+
+    code: str
+    applies: Callable[[Asked], bool]
+
+
+def _is_going(asked: Asked) -> bool:
+    return asked.pod.is_finished or asked.pod.metadata.leaving
+
+
+def _is_mirror(asked: Asked) -> bool:
+    owner = asked.pod.metadata.controller
+    return bool(asked.pod.metadata.annotations.mirror_pod) or (owner is not None and owner.kind == "Node")
+
+
+def _may_go_unhealthy(asked: Asked) -> bool:
+    return asked.budgets[0].spec.unhealthy_pod_eviction_policy == "AlwaysAllow" and any(
+        each.type == "Ready" and each.status == "False" for each in asked.pod.status.conditions
+    )
+
+
+# First match wins; the last one always applies. Below "no budget" there is one, and below "several" exactly one.
+CASES = (
+    Case(NOTHING, _is_going),
+    Case(DO_NOT_DISRUPT, lambda asked: stays_until(asked.pod) > asked.now),
+    Case(NOTHING, lambda asked: not asked.budgets),
+    # It comes and goes with its node: nobody asks for its eviction.
+    Case(NOTHING, _is_mirror),
+    # The API server refuses to weigh one against the other, whatever they allow.
+    Case(SEVERAL_BUDGETS, lambda asked: len(asked.budgets) > 1),
+    Case(NOTHING, _may_go_unhealthy),
+    Case(BUDGET_UNSEEN, lambda asked: asked.budgets[0].status == _NO_STATUS),
+    Case(BUDGET_SPENT, lambda asked: asked.budgets[0].status.disruptions_allowed <= 0),
+    Case(NOTHING, lambda _: True),
+)
+
+
+def why_immovable(pod: Pod, budgets: PodBudgets, now: Instant) -> str:
+    """The code of what stands in the way of evicting it now; empty when nothing does.
+
+    DaemonSet pods are judged like any other: whether a pod has to move at all is `pod.counts`.
+    """
+    return Asked(pod, budgets.of(pod), now).why_not
+
+
+def stays_until(pod: Pod) -> Instant:
+    """Until when its annotation forbids to disrupt it: FOREVER for true; for a duration, that long from its start."""
+    written = pod.metadata.annotations.do_not_disrupt
+    if not written:
+        return _NEVER
+    if written == "true":
+        return FOREVER
+    try:
+        length_nanoseconds = nanoseconds(written)
+    except ValueError:
+        # Karpenter takes what it can't read as not written.
+        return _NEVER
+    if length_nanoseconds <= 0:
+        return _NEVER
+    started = pod.status.start_time
+    return Instant(instant(started) - -length_nanoseconds // 1_000_000) if started else FOREVER

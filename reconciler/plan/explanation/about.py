@@ -1,0 +1,78 @@
+"""What is told of a subject: a headline, what will happen, and rows of what is behind it."""
+
+import msgspec
+
+from reconciler.model.origin import Origin
+from reconciler.model.planned.action import Hold
+from reconciler.model.planned.consequence import Consequence
+from reconciler.model.planned.decision import Decision
+from reconciler.plan.explain import sentence
+
+
+class Asked(msgspec.Struct, frozen=True):
+    """The subject that a person asked about."""
+
+    kind: str
+    name: str
+    namespace: str = ""
+
+    @property
+    def title(self) -> str:
+        return "/".join(part for part in (self.kind, self.namespace, self.name) if part)
+
+
+class About(msgspec.Struct, frozen=True):
+    """The answer."""
+
+    title: str
+    headline: str
+    outcome: str
+    rows: tuple[tuple[str, str], ...] = ()
+    decisions: tuple[Decision, ...] = ()
+
+
+class UnknownSubject(ValueError):
+    """There is no such thing, or it was not named as one is; the sentence says how."""
+
+
+def counted(number: int, noun: str) -> str:
+    """A number and what it counts: 1 pod, 2 pods."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def placed(origin: Origin | None) -> str:
+    """file:line @ revision."""
+    if origin is None:
+        return ""
+    return f"{origin.file}:{origin.line}" + (f" @ {_short(origin.revision)}" if origin.revision else "")
+
+
+def _short(revision: str) -> str:
+    """Seven letters tell commits apart; the digest of a folder is short already."""
+    return revision if ":" in revision else revision[:7]
+
+
+def told(decision: Decision) -> str:
+    """What a decision says, as one sentence with the place that it goes back to."""
+    place = placed(decision.reason.origin)
+    would = "Would, were the pool in mode Enforce: " if decision.would else ""
+    held = "Held: " if isinstance(decision.act, Hold) else ""
+    return f"{would}{held}{sentence(decision.reason)}" + (f" {place}" if place else "")
+
+
+FATES = {
+    "removed": "drifts and is empty: Karpenter deletes it and does not replace it",
+    "replaced": "drifts: Karpenter launches a new node, evicts its pods and deletes it",
+    "blocked": "drifts, and stays until what holds it up gives way",
+    "deleted": "is deleted with its NodePool, outside all budgets",
+    "undrifted": "is drifted now, and no longer will be",
+}
+
+
+def fate_of(consequence: Consequence) -> str:
+    """What becomes of a node, for a sentence that begins with it."""
+    waves = ""
+    if consequence.wave and consequence.fate in {"removed", "replaced"}:
+        waves = f", {counted(consequence.wave, 'node')} at a time"
+    held = ", ".join(f"{what} on {counted(nodes, 'node')}" for what, nodes in consequence.held_by)
+    return FATES[consequence.fate] + waves + (f" ({held})" if held else "")

@@ -1,0 +1,90 @@
+"""Why a node is, or is not, being acted on."""
+
+from collections.abc import Iterator
+
+from reconciler.model.cluster.karpenter import NodeClaim
+from reconciler.model.cluster.node import Node
+from reconciler.model.planned.consequence import Consequence
+from reconciler.plan.explain import sentence
+from reconciler.plan.explanation.about import About, UnknownSubject, counted, fate_of, placed, told
+from reconciler.plan.removal import untouchable
+from reconciler.plan.scene import Scene
+from reconciler.plan.usage import gpus_in_use
+
+OUR_DOMAIN = "gpu.scheduling/"
+
+
+def about_node(scene: Scene, name: str) -> About:
+    """Everything that is known of the node."""
+    node = scene.fleet.node(name)
+    if node is None:
+        raise UnknownSubject(f"there is no node {name}")
+    decisions = tuple(
+        each for each in scene.plan.decisions if each.subject.kind == "Node" and each.subject.name == name
+    )
+    fates = [each for each in scene.plan.consequences if name in each.nodes]
+    outcome = [told(each) for each in decisions] + [f"It {fate_of(each)}." for each in fates]
+    rows = (*_why(scene, node, fates), *_karpenter(scene, node), *_in_play(scene, node))
+    return About(
+        f"node/{name}", _headline(scene, node), " ".join(outcome) or "Nothing is planned for it.", rows, decisions
+    )
+
+
+def _headline(scene: Scene, node: Node) -> str:
+    pods = [pod for pod in scene.fleet.pods_on(node.name) if pod.counts]
+    kind = " ".join(part for part in (node.instance_type, node.capacity_type) if part)
+    used = f"{gpus_in_use(scene.fleet, [node])} of {node.gpus} GPUs in use"
+    load = counted(len(pods), "pod") if pods else "empty"
+    ready = () if node.is_ready else ("not ready",)
+    return ", ".join((node.pool or "of no pool", kind, used, load, *ready))
+
+
+def _why(scene: Scene, node: Node, fates: list[Consequence]) -> Iterator[tuple[str, str]]:
+    causes = {each.node_pool for each in fates if each.cause == "change"}
+    for decision in scene.plan.decisions:
+        if decision.subject.kind == "NodePool" and decision.subject.name in causes:
+            yield "why", told(decision)
+    if reason := untouchable(node):
+        yield "left alone", sentence(reason)
+    pool = scene.inputs.desired.pool(node.pool)
+    if pool is None:
+        yield "policy", f"no GpuPool is named {node.pool}" if node.pool else "it bears no pool's label"
+    else:
+        yield "policy", f"GpuPool/{pool.name}, mode {pool.spec.mode}, {placed(pool.origin())}"
+
+
+def _karpenter(scene: Scene, node: Node) -> Iterator[tuple[str, str]]:
+    claim = next((each for each in scene.fleet.claims_of(node.pool) if each.status.node_name == node.name), None)
+    if claim is None:
+        yield "Karpenter", "knows no NodeClaim of it"
+        return
+    expires = claim.spec.expire_after or "Never"
+    yield "Karpenter", f"NodeClaim/{claim.name}: {_drifted(claim)}, expires: {expires}"
+
+
+def _drifted(claim: NodeClaim) -> str:
+    condition = claim.condition("Drifted")
+    if condition is None or condition.status != "True":
+        return "not drifted"
+    since = f" since {condition.last_transition_time}" if condition.last_transition_time else ""
+    return f"drifted ({condition.reason}){since}"
+
+
+def _in_play(scene: Scene, node: Node) -> Iterator[tuple[str, str]]:
+    desired = scene.inputs.desired
+    provisioner = next((each for each in desired.provisioners if each.spec.pool_name == node.pool), None)
+    drain = next((each for each in desired.drains if {"*", node.pool} & set(each.spec.pool_names)), None)
+    parts = [
+        f"NodeProvisioner/{provisioner.name} {placed(provisioner.origin())}" if provisioner else "no NodeProvisioner",
+        f"DrainPolicy/{drain.name} {placed(drain.origin())}"
+        if drain
+        else "no DrainPolicy: what runs here is not moved",
+    ]
+    yield "in play", "; ".join(parts)
+    ours = [
+        f"{taint.key}={taint.value}:{taint.effect}" for taint in node.spec.taints if taint.key.startswith(OUR_DOMAIN)
+    ]
+    if ours:
+        yield "so far", f"taint {', '.join(ours)}"
+    if until := node.metadata.annotations.frozen_until:
+        yield "frozen", f"until {until}"

@@ -1,0 +1,76 @@
+"""What a person asked about, and who answers."""
+
+from difflib import get_close_matches
+
+from reconciler.plan.explanation.about import About, Asked, UnknownSubject
+from reconciler.plan.explanation.node import about_node
+from reconciler.plan.explanation.pod import about_pod
+from reconciler.plan.explanation.pool import about_pool, about_provisioner
+from reconciler.plan.scene import Scene
+
+SUBJECTS = ("node/NAME", "pod/NAMESPACE/NAME", "pool/NAME", "claim/NAME", "provisioner/NAME")
+# Other words for the same, as kubectl and our kinds have them.
+_WORDS = {
+    "nodes": "node",
+    "pods": "pod",
+    "gpupool": "pool",
+    "nodepool": "pool",
+    "nodeclaim": "claim",
+    "nodeprovisioner": "provisioner",
+}
+
+
+def asked(text: str) -> Asked:
+    """Reads node/n1, pod/team-a/train-0. Raises UnknownSubject."""
+    kind, *rest = text.split("/")
+    kind = _WORDS.get(kind.lower(), kind.lower())
+    if kind == "pod" and len(rest) == 2:
+        return Asked(kind, rest[1], rest[0])
+    if kind in {"node", "pod", "pool", "claim", "provisioner"} and len(rest) == 1 and rest[0]:
+        return Asked(kind, rest[0], "default" if kind == "pod" else "")
+    raise UnknownSubject(f'"{text}" names no subject; write one of {", ".join(SUBJECTS)}')
+
+
+def about(scene: Scene, subject: Asked) -> About:
+    """The answer. Raises UnknownSubject, with a name that is close where there is one."""
+    try:
+        return _answer(scene, subject)
+    except UnknownSubject as unknown:
+        close = get_close_matches(subject.name, _names(scene, subject), 1)
+        hint = f"; did you mean {close[0]}?" if close else ""
+        raise UnknownSubject(f"{unknown}{hint}") from None
+
+
+def _answer(scene: Scene, subject: Asked) -> About:
+    match subject.kind:
+        case "node":
+            return about_node(scene, subject.name)
+        case "pod":
+            return about_pod(scene, subject.namespace, subject.name)
+        case "provisioner":
+            return about_provisioner(scene, subject.name)
+        case "claim":
+            return about_node(scene, _node_of(scene, subject.name))
+        case _:
+            return about_pool(scene, subject.name)
+
+
+def _node_of(scene: Scene, claim: str) -> str:
+    found = next((each for each in scene.inputs.observed.node_claims if each.name == claim), None)
+    if found is None:
+        raise UnknownSubject(f"there is no NodeClaim {claim}")
+    if not found.status.node_name:
+        raise UnknownSubject(f"NodeClaim {claim} has no node yet")
+    return found.status.node_name
+
+
+def _names(scene: Scene, subject: Asked) -> list[str]:
+    observed, desired = scene.inputs.observed, scene.inputs.desired
+    names = {
+        "node": [each.name for each in observed.nodes],
+        "pod": [each.name for each in observed.pods if each.metadata.namespace == subject.namespace],
+        "provisioner": [each.name for each in desired.provisioners],
+        "claim": [each.name for each in observed.node_claims],
+    }
+    pools = [each.name for each in desired.pools] + [each.name for each in observed.node_pools]
+    return sorted(set(names.get(subject.kind, pools)))

@@ -1,0 +1,75 @@
+"""One node and what is intended for it, and the fate that follows: an ordered table, first match wins."""
+
+from collections.abc import Callable, Mapping
+from typing import Any, Literal
+
+import msgspec
+
+from reconciler.model import names
+from reconciler.model.instant import Instant
+from reconciler.model.planned.consequence import Cause, Fate
+from reconciler.plan.karpenter.budgets import allowed_at_once
+from reconciler.plan.karpenter.outlook import Outlook
+
+Intent = Literal["drifts", "deleted", "undrifted"]
+
+
+class Rules(msgspec.Struct, frozen=True):
+    """What a NodePool's spec says about its drifted nodes."""
+
+    node_pool: str
+    spec: Mapping[str, Any]
+    nodes: int  # what a percentage is of
+    now: Instant
+
+    @property
+    def keeps_its_size(self) -> bool:
+        """Whether even an empty node is replaced."""
+        return self.spec.get("replicas") is not None
+
+    def wave(self, gone: int = 0) -> int | None:
+        """How many nodes at once, when some have gone already; None: no budget limits it."""
+        return allowed_at_once(self.spec, self.nodes - gone, "Drifted", self.now)
+
+    @property
+    def budget(self) -> str:
+        return f"disruption budget of NodePool/{self.node_pool}"
+
+
+class Due(msgspec.Struct, frozen=True, gc=False):
+    """A node, what is intended for it, and by which rules."""
+
+    ahead: Outlook
+    intent: Intent
+    cause: Cause
+    rules: Rules
+    budgets_are_shut: bool  # they let no node go at all
+
+    @property
+    def held_by(self) -> tuple[str, ...]:
+        """What holds it up; a node that is leaving already is past its budgets and its own annotation."""
+        found = set(self.ahead.held_by)
+        if self.intent == "undrifted":
+            return ()
+        if self.intent == "drifts" and not self.ahead.leaving:
+            found |= {names.DO_NOT_DISRUPT} if self.ahead.kept else set()
+            found |= {self.rules.budget} if self.budgets_are_shut else set()
+        return tuple(sorted(found))
+
+    @property
+    def has_no_end(self) -> bool:
+        kept_back = self.ahead.kept or self.budgets_are_shut
+        return self.ahead.stalls or (kept_back and not self.ahead.leaving)
+
+    @property
+    def fate(self) -> Fate:
+        return next(fate for fate, applies in FATES if applies(self))
+
+
+FATES: tuple[tuple[Fate, Callable[[Due], bool]], ...] = (
+    ("undrifted", lambda due: due.intent == "undrifted"),
+    ("deleted", lambda due: due.intent == "deleted"),
+    ("blocked", lambda due: due.has_no_end),
+    ("replaced", lambda due: due.ahead.pods > 0 or due.rules.keeps_its_size),
+    ("removed", lambda _: True),
+)

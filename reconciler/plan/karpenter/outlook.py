@@ -1,0 +1,107 @@
+"""What is ahead of one node once Karpenter is to take it away: what has to move, what is in the way, how long it takes.
+
+By Karpenter's own rules: a pod that is finished or leaving holds nothing up; a DaemonSet's pod never has to move, yet
+its do-not-disrupt or its PodDisruptionBudget stands in the way of the node like any other's; and what pods hold up is
+bounded by the terminationGracePeriod of the NodeClaim (not by that of the NodePool, which may have been edited since),
+while the annotation of the node itself holds without bound.
+"""
+
+import msgspec
+
+from reconciler.model import names
+from reconciler.model.cluster.pod import Pod, Toleration
+from reconciler.model.instant import Instant
+from reconciler.plan.cost import Machine
+from reconciler.plan.eviction import DO_NOT_DISRUPT, FOREVER, NOTHING, Asked, PodBudgets, stays_until
+from reconciler.plan.karpenter.survey import Surveyed
+
+# What the API server fills in where a pod says nothing.
+_DEFAULT_GRACE_SECONDS = 30
+
+
+class Outlook(msgspec.Struct, frozen=True, gc=False):
+    """One node, or a NodeClaim whose node has not appeared yet."""
+
+    name: str
+    machine: Machine | None  # None: nothing was bought yet
+    gpus: int
+    gpus_in_use: int
+    pods: int  # that have to move
+    leaving: bool  # someone is taking it away already
+    kept: bool  # it is annotated itself: Karpenter does not begin
+    held_by: tuple[str, ...]  # what stands in the way of its pods
+    stalls: bool  # with no end known
+    wait_seconds: int  # until Karpenter may begin
+    drain_seconds: int  # from then on, until its pods are gone
+
+
+class _Held(msgspec.Struct, frozen=True, gc=False):
+    by: frozenset[str]
+    until: Instant  # FOREVER: no end is known
+
+
+def outlook(found: Surveyed, budgets: PodBudgets) -> Outlook:
+    """What is ahead of it."""
+    moving = [pod for pod in found.pods if pod.counts and not _goes_by_itself(pod)]
+    held = _held(found, budgets)
+    bound = found.bound_seconds
+    grace = max((_grace_seconds(pod) for pod in moving), default=0)
+    endless = held.until == FOREVER
+    wait = 0 if endless else max(0, -((found.now - held.until) // 1000))
+    # Where there is a bound Karpenter begins at once, and waits for the pods until then.
+    begins_in = wait if bound is None else 0
+    drains_in = grace if bound is None else bound if endless else min(bound, wait + grace)
+    gpus = found.gpus
+    return Outlook(
+        name=found.name,
+        machine=found.machine,
+        gpus=gpus,
+        gpus_in_use=min(gpus, sum(pod.gpus for pod in moving)),
+        pods=len(moving),
+        leaving=found.is_leaving,
+        kept=found.is_kept,
+        held_by=tuple(sorted(held.by)),
+        stalls=endless and bound is None,
+        wait_seconds=begins_in,
+        drain_seconds=drains_in,
+    )
+
+
+def _held(found: Surveyed, budgets: PodBudgets) -> _Held:
+    by: set[str] = set()
+    until = Instant(0)
+    for pod in found.pods:
+        asked = Asked(pod, budgets.of(pod), found.now)
+        why = asked.why_not
+        if why == NOTHING or (why != DO_NOT_DISRUPT and _outlasts_the_drain(pod)):
+            continue
+        by.update(asked.held_by(why))
+        until = max(until, stays_until(pod) if why == DO_NOT_DISRUPT else FOREVER)
+    return _Held(frozenset(by), until)
+
+
+def _goes_by_itself(pod: Pod) -> bool:
+    """A leaving pod needs no new place, but a StatefulSet's does: only once it is gone another takes its name."""
+    if not pod.metadata.leaving:
+        return False
+    owner = pod.metadata.controller
+    return owner is None or owner.kind != "StatefulSet"
+
+
+def _outlasts_the_drain(pod: Pod) -> bool:
+    """Karpenter never evicts a pod that tolerates the taint which it drains a node by, so no budget is asked."""
+    return any(_tolerates_the_drain(each) for each in pod.spec.tolerations)
+
+
+def _tolerates_the_drain(toleration: Toleration) -> bool:
+    exists = toleration.operator == "Exists"
+    return (
+        toleration.effect in {"", "NoSchedule"}
+        and (toleration.key == names.DISRUPTED if toleration.key else exists)
+        and (exists or not toleration.value)
+    )
+
+
+def _grace_seconds(pod: Pod) -> int:
+    given = pod.spec.termination_grace_period_seconds
+    return _DEFAULT_GRACE_SECONDS if given is None else given

@@ -1,0 +1,92 @@
+"""The nodes of a NodePool as they are found: the NodeClaim, its Node once that has appeared, and the pods on it."""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+import msgspec
+
+from reconciler.fleet.fleet import Fleet
+from reconciler.model import names
+from reconciler.model.cluster.karpenter import NodeClaim
+from reconciler.model.cluster.node import Node
+from reconciler.model.cluster.pod import Pod
+from reconciler.model.instant import Instant
+from reconciler.plan.cost import Machine, machine_of
+from reconciler.plan.karpenter.durations import nanoseconds
+
+
+class Surveyed(msgspec.Struct, frozen=True, gc=False):
+    """A node as it is found; at least one of claim and node is there."""
+
+    claim: NodeClaim | None
+    node: Node | None
+    pods: Sequence[Pod]
+    now: Instant
+
+    @property
+    def name(self) -> str:
+        if self.node is not None:
+            return self.node.name
+        return (self.claim.status.node_name or self.claim.name) if self.claim is not None else ""
+
+    @property
+    def gpus(self) -> int:
+        if self.node is not None:
+            return self.node.gpus
+        found = self.claim.status.allocatable.get(names.NVIDIA_GPU, "0") if self.claim is not None else "0"
+        return int(found) if found.isdigit() else 0
+
+    @property
+    def machine(self) -> Machine | None:
+        """What is paid for; nothing before it was bought."""
+        if self.node is not None:
+            return machine_of(self.node.metadata.labels)
+        is_bought = self.claim is not None and self.claim.status.provider_id
+        return machine_of(self.claim.metadata.labels) if self.claim is not None and is_bought else None
+
+    @property
+    def is_leaving(self) -> bool:
+        node, claim = self.node, self.claim
+        going = node is not None and (node.metadata.leaving or node.taint(names.DISRUPTED) is not None)
+        return going or (claim is not None and (claim.metadata.leaving or claim.says("InstanceTerminating")))
+
+    @property
+    def is_kept(self) -> bool:
+        one = self.node or self.claim
+        return one is not None and one.metadata.annotations.do_not_disrupt == "true"
+
+    @property
+    def bound_seconds(self) -> int | None:
+        """The longest that its pods can hold it up, once it is deleted."""
+        written = self.claim.spec.termination_grace_period if self.claim is not None else ""
+        try:
+            return -(-nanoseconds(written) // 1_000_000_000)
+        except ValueError:
+            return None
+
+
+class Site(msgspec.Struct, frozen=True):
+    """Where to look: one NodePool of a fleet, at one moment."""
+
+    fleet: Fleet
+    node_pool: str
+    now: Instant
+
+    def of_claim(self, claim: NodeClaim) -> Surveyed:
+        node = self.fleet.node(claim.status.node_name) if claim.status.node_name else None
+        name = claim.status.node_name or claim.name
+        return Surveyed(claim, node, self.fleet.pods_on(name), self.now)
+
+    def all(self) -> Iterator[Surveyed]:
+        """Every NodeClaim, and every node of the NodePool that no NodeClaim names."""
+        claims = self.fleet.claims_of(self.node_pool)
+        for claim in claims:
+            yield self.of_claim(claim)
+        named = {claim.status.node_name for claim in claims}
+        for node in self.fleet.nodes_of(self.node_pool):
+            if node.name not in named and node.metadata.labels.get(names.KARPENTER_POOL) == self.node_pool:
+                yield Surveyed(None, node, self.fleet.pods_on(node.name), self.now)
+
+    def machines(self) -> Counter[Machine]:
+        """What is paid for."""
+        return Counter(found.machine for found in self.all() if found.machine is not None)

@@ -1,0 +1,1 @@
+"""The first planner: what templates yield is made and kept, adopted when asked, and pruned when agreed."""

@@ -1,0 +1,89 @@
+"""What was someone else's becomes ours, when asked: no node of it drifts, or it is not adopted.
+
+An adopted object keeps its former manager beside us, who set the same fields to the same. The API server would refuse
+each later edit of such a shared field as a conflict; so what was adopted is edited by force, where we share the field.
+A field that the former manager has set anew since is its alone, and is not taken from it.
+"""
+
+from collections.abc import Iterator
+
+from reconciler.model.cluster.node import Node
+from reconciler.model.cluster.whole import Whole
+from reconciler.model.desired import Manifest
+from reconciler.model.planned.action import Apply, Hold, Label, Presumes, Ref
+from reconciler.model.planned.decision import Decision
+from reconciler.model.planned.reason import Reason
+from reconciler.plan.draft import Verdict
+from reconciler.plan.karpenter.drift import drift_of
+from reconciler.plan.karpenter.edits import which_fields
+from reconciler.plan.manifests.compare import compare
+from reconciler.plan.manifests.comparison import Comparison
+from reconciler.plan.manifests.kind_traits import fixed_fields
+from reconciler.plan.manifests.reasons import (
+    ADOPTED,
+    ADOPTED_BY_FORCE,
+    ADOPTION_DRIFTS,
+    FIXED,
+    IMPACT_UNREAD,
+    NODE_LABELS,
+    PLANNER,
+)
+from reconciler.plan.manifests.sight import NODE_POOL, Sight
+from reconciler.plan.manifests.wish import Wish, ref_of, wish_of
+
+
+def adopt(sight: Sight, manifest: Manifest, live: Whole) -> Verdict:
+    """Takes the object over, or says why not."""
+    wish = wish_of(manifest, live, adopting=True)
+    comparison = compare(live, wish.body)
+    subject = ref_of(manifest, live)
+    if why := _why_not(sight, manifest, live, comparison):
+        return Verdict((Decision(PLANNER, subject, Hold(), why, manifest.pool),))
+    apply = Apply(
+        manifest=wish.text,
+        force=bool(comparison.foreign),
+        presumes=Presumes(resource_version=live.metadata.resource_version),
+    )
+    taken = Decision(PLANNER, subject, apply, _reason(subject, manifest, comparison), manifest.pool)
+    return Verdict((taken, *labels(sight, wish, subject, after=(subject,))))
+
+
+def labels(sight: Sight, wish: Wish, node_pool: Ref, after: tuple[Ref, ...] = ()) -> Iterator[Decision]:
+    """Puts on each node what it lacks."""
+    if not wish.node_labels:
+        return
+    for node in sight.fleet.nodes_of(node_pool.name):
+        borne = node.metadata.labels
+        lacking = tuple((key, value) for key, value in wish.node_labels.items() if borne.get(key) != value)
+        if lacking and not node.metadata.leaving:
+            act = Label(labels=lacking, presumes=Presumes(resource_version=node.metadata.resource_version))
+            told = ", ".join(f"{key}={value}" for key, value in lacking)
+            reason = NODE_LABELS.reason(wish.manifest.origin, node=node.name, labels=told, object=node_pool.title)
+            yield Decision(PLANNER, _node(node), act, reason, wish.manifest.pool, after=after)
+
+
+def _why_not(sight: Sight, manifest: Manifest, live: Whole, comparison: Comparison) -> Reason | None:
+    title, origin = ref_of(manifest, live).title, manifest.origin
+    if fixed := fixed_fields(live.kind, comparison.paths):
+        return FIXED.reason(origin, object=title, fields=fixed)
+    changed = which_fields(live.spec, comparison.spec) if live.kind == NODE_POOL else ()
+    if not changed:
+        return None
+    fields = ", ".join(f"spec.{path}" for path in changed)
+    if why := sight.why_fleet_unread:
+        return IMPACT_UNREAD.reason(origin, object=title, fields=fields, why=why)
+    claims = sight.fleet.claims_of(live.name)
+    drifted = drift_of(live, comparison.spec, claims).fresh
+    if not drifted:
+        return None
+    return ADOPTION_DRIFTS.reason(origin, object=title, fields=fields, drifted=len(drifted), nodes=len(claims))
+
+
+def _reason(subject: Ref, manifest: Manifest, comparison: Comparison) -> Reason:
+    if not comparison.foreign:
+        return ADOPTED.reason(manifest.origin, object=subject.title)
+    return ADOPTED_BY_FORCE.reason(manifest.origin, object=subject.title, **comparison.contested)
+
+
+def _node(node: Node) -> Ref:
+    return Ref("Node", "", node.name, node.metadata.uid)

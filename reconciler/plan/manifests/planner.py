@@ -1,0 +1,23 @@
+"""What templates yield is made and kept, one manifest at a time; then comes what no manifest yields any more."""
+
+from reconciler.model.desired import Manifest
+from reconciler.model.planned.inputs import Inputs
+from reconciler.plan.draft import Draft, Verdict
+from reconciler.plan.manifests.ensure import ensure
+from reconciler.plan.manifests.prune import prune
+from reconciler.plan.manifests.sight import Key, Sight
+
+
+def manifests(inputs: Inputs, draft: Draft) -> Verdict:
+    """Nothing is decided for what stands as it is wished; that costs one walk over each manifest."""
+    sight = Sight(inputs, draft.fleet)
+    verdicts = [ensure(sight, each) for each in sorted(inputs.desired.manifests, key=_key)]
+    verdicts += prune(sight)
+    return Verdict(
+        tuple(decision for each in verdicts for decision in each.decisions),
+        tuple(consequence for each in verdicts for consequence in each.consequences),
+    )
+
+
+def _key(manifest: Manifest) -> Key:
+    return manifest.kind, manifest.namespace, manifest.name

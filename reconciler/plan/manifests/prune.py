@@ -1,0 +1,75 @@
+"""What of ours no policy yields any more: it stays until a person agrees by its title, and goes only when all is known.
+
+What is ours is told by labels on the objects themselves, so that nothing else need be remembered. An empty wish prunes
+nothing, not even what a person agreed to lose: a folder that was not mounted, a branch that was not checked out and a
+wish for nothing at all look the same from here, and the agreement may stand in a pipeline since long ago.
+"""
+
+from collections.abc import Iterator
+
+from reconciler.model import names
+from reconciler.model.cluster.whole import Whole
+from reconciler.model.planned.action import Delete, Hold, Presumes, Ref
+from reconciler.model.planned.consequence import Consequence
+from reconciler.model.planned.decision import Decision
+from reconciler.model.planned.reason import Reason
+from reconciler.plan.draft import Verdict
+from reconciler.plan.karpenter.drift import Drift
+from reconciler.plan.manifests import reasons
+from reconciler.plan.manifests.sight import NODE_POOL, Sight
+from reconciler.plan.reasons import Because
+
+# By whether it is a NodePool, and whether a person agreed.
+_BECAUSE = {
+    (True, False): reasons.NODE_POOL_GONE,
+    (True, True): reasons.PRUNED_NODE_POOL,
+    (False, False): reasons.OBJECT_GONE,
+    (False, True): reasons.PRUNED_OBJECT,
+}
+
+
+def prune(sight: Sight) -> Iterator[Verdict]:
+    """For each object of the inventory that no manifest yields, in order."""
+    wished = {(each.kind, each.namespace, each.name) for each in sight.inputs.desired.manifests}
+    for key in sorted(sight.objects.keys() - wished):
+        if sight.objects[key].is_ours:
+            yield _orphan(sight, sight.objects[key])
+
+
+def _orphan(sight: Sight, live: Whole) -> Verdict:
+    subject = Ref(live.kind, live.metadata.namespace, live.name, live.metadata.uid)
+    pool = live.metadata.labels.get(names.POOL, "")
+    if why := _in_the_way(sight, live, subject, pool):
+        return Verdict((Decision(reasons.PLANNER, subject, Hold(), why, pool),))
+    takes = sight.fates(live, None, Drift(), pool) if live.kind == NODE_POOL else ()
+    agreed = subject.title in sight.inputs.prune
+    why = _told(_BECAUSE[live.kind == NODE_POOL, agreed], live, subject, takes)
+    if not agreed:
+        return Verdict((Decision(reasons.PLANNER, subject, Hold(), why, pool),))
+    delete = Delete(presumes=Presumes(resource_version=live.metadata.resource_version))
+    return Verdict((Decision(reasons.PLANNER, subject, delete, why, pool),), takes)
+
+
+def _in_the_way(sight: Sight, live: Whole, subject: Ref, pool: str) -> Reason | None:
+    """What forbids it, agreed or not; the first that applies."""
+    if live.metadata.deletion_timestamp:
+        return reasons.LEAVING.reason(object=subject.title)
+    if not sight.inputs.desired.pools:
+        return reasons.NOTHING_DECLARED.reason(object=subject.title)
+    if sight.is_suspended(pool):
+        return reasons.SUSPENDED.reason(object=subject.title, pool=pool)
+    why = sight.why_unread(live.kind)
+    if live.kind == NODE_POOL:
+        why = why or sight.why_fleet_unread
+    return reasons.PRUNE_UNREAD.reason(object=subject.title, why=why) if why else None
+
+
+def _told(because: Because, live: Whole, subject: Ref, takes: tuple[Consequence, ...]) -> Reason:
+    if live.kind != NODE_POOL:
+        return because.reason(object=subject.title)
+    return because.reason(
+        object=subject.title,
+        nodes=sum(len(each.nodes) for each in takes),
+        gpus=sum(each.gpus for each in takes),
+        pods=sum(each.pods for each in takes),
+    )

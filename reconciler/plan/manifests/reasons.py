@@ -1,0 +1,124 @@
+"""Why a manifest is applied, an object pruned, a label put on a node; or why not."""
+
+from reconciler.plan.reasons import Because
+
+PLANNER = "manifests"
+
+# Something is wished.
+MISSING = Because("Missing", "{object} is not in the cluster yet: it is made.")
+IN_PLACE = Because("EditedInPlace", "{object} differs in {fields}; that changes in place, and no node is touched.")
+NEW_NODES_ONLY = Because(
+    "EditedForNewNodes",
+    "{object} differs in {fields}; that counts for nodes still to come, and none of {nodes} drifts.",
+)
+DRIFTS_SOME = Because(
+    "EditDriftsSome",
+    "{object} differs in {fields}; that drifts {drifted} of {nodes} nodes, with {gpus} GPUs: Karpenter replaces them.",
+)
+DRIFTS_ALL = Because(
+    "EditDriftsAll",
+    "{object} differs in {fields}; that drifts all {nodes} nodes, with {gpus} GPUs: Karpenter replaces them.",
+)
+UNDRIFTS = Because(
+    "EditEndsDrift",
+    "{object} differs in {fields}; that ends the drift of {undrifted} of {nodes} nodes, and drifts none.",
+)
+
+# Something is wished, and something is in the way.
+SUSPENDED = Because(
+    "PoolSuspended", "GpuPool/{pool} is suspended: {object} is left as it is until suspend is taken back."
+)
+UNREAD = Because("KindUnread", "{object} could not be looked at ({why}): nothing is written blindly.")
+ABSENT = Because(
+    "KindAbsent",
+    "the cluster serves no {kind}: install what defines it (Karpenter, for a NodePool), and {object} follows.",
+)
+LEAVING = Because("BeingDeleted", "{object} is being deleted: what becomes of it is waited for.")
+NOT_OURS = Because(
+    "NotOurs", "{object} was made by someone else; adopt: true in GpuPool/{pool} takes it over without drifting a node."
+)
+CONFLICT = Because(
+    "FieldConflict",
+    "{object}: {manager} set {fields} otherwise, and the API server would refuse to change that; "
+    "let {manager} set what the policy says, or write what stands there into the policy.",
+)
+FIXED = Because(
+    "FieldFixed",
+    "{object} differs in {fields}, which can't be changed once it is there; "
+    "take that back, or give the object another name.",
+)
+IMPACT_UNREAD = Because(
+    "ImpactUnread",
+    "{object} differs in {fields}, which may drift nodes, and how many can't be told ({why}): held until it can.",
+)
+
+# Someone else's object is taken over.
+ADOPTED = Because("Adopted", "{object} is taken over, as adopt: true says; no node of it drifts.")
+ADOPTED_BY_FORCE = Because(
+    "AdoptedByForce",
+    "{object} is taken over, as adopt: true says; no node of it drifts. "
+    "It takes force: {manager} set {fields} otherwise, and loses them.",
+)
+ADOPTION_DRIFTS = Because(
+    "AdoptionWouldDrift",
+    "{object} is not taken over: {drifted} of {nodes} nodes would drift, because the policy differs in {fields}. "
+    "Write the policy as the NodePool is (reconciler import does), adopt it, then change it.",
+)
+NODE_LABELS = Because(
+    "NodeLacksLabels",
+    "{node} lacks {labels}: in the template of {object}, which was made by someone else, that would drift every node.",
+)
+
+# Something of ours is wished no longer.
+NODE_POOL_GONE = Because(
+    "NodePoolNotDeclared",
+    "no policy declares {object} any more. Deleting it takes {nodes} nodes, {gpus} GPUs and {pods} pods at once, "
+    "outside all budgets: it stays until you agree with --prune {object}.",
+)
+OBJECT_GONE = Because(
+    "ObjectNotDeclared", "no policy yields {object} any more: it stays until you agree with --prune {object}."
+)
+PRUNED_NODE_POOL = Because(
+    "NodePoolPruned",
+    "no policy declares {object} any more, and --prune {object} was given: it is deleted, and with it {nodes} nodes, "
+    "{gpus} GPUs and {pods} pods, outside all budgets.",
+)
+PRUNED_OBJECT = Because(
+    "ObjectPruned", "no policy yields {object} any more, and --prune {object} was given: it is deleted."
+)
+PRUNE_UNREAD = Because(
+    "PruneUnread",
+    "no policy yields {object} any more, and what would go with it can't be told ({why}): it stays until it can.",
+)
+NOTHING_DECLARED = Because(
+    "NothingDeclared",
+    "the policies declare no GpuPool at all, which is more likely a wrong folder than a wish: {object} stays, "
+    "--prune or not. Declare at least one pool; or, if all shall go, delete {object} by hand.",
+)
+
+REASONS: tuple[Because, ...] = (
+    MISSING,
+    IN_PLACE,
+    NEW_NODES_ONLY,
+    DRIFTS_SOME,
+    DRIFTS_ALL,
+    UNDRIFTS,
+    SUSPENDED,
+    UNREAD,
+    ABSENT,
+    LEAVING,
+    NOT_OURS,
+    CONFLICT,
+    FIXED,
+    IMPACT_UNREAD,
+    ADOPTED,
+    ADOPTED_BY_FORCE,
+    ADOPTION_DRIFTS,
+    NODE_LABELS,
+    NODE_POOL_GONE,
+    OBJECT_GONE,
+    PRUNED_NODE_POOL,
+    PRUNED_OBJECT,
+    PRUNE_UNREAD,
+    NOTHING_DECLARED,
+)

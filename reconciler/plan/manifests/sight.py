@@ -1,0 +1,93 @@
+"""Owner of what one plan has looked up: objects and pools by name, and the drift that there is already."""
+
+from collections import defaultdict
+from collections.abc import Mapping
+from functools import cached_property
+from typing import Any
+
+from reconciler.fleet.fleet import Fleet
+from reconciler.model import names
+from reconciler.model.cluster.kinds import SEEN
+from reconciler.model.cluster.whole import Whole
+from reconciler.model.desired import Declared
+from reconciler.model.kinds.gpu_pool import GpuPool
+from reconciler.model.planned.consequence import Consequence
+from reconciler.model.planned.inputs import Inputs
+from reconciler.plan.eviction import PodBudgets
+from reconciler.plan.karpenter.drift import DRIFTED, Drift
+from reconciler.plan.karpenter.fates import Surroundings, fates
+
+NODE_POOL = "NodePool"
+
+Key = tuple[str, str, str]  # kind, namespace, name
+
+# What must have been read to tell how many nodes an edit or a deletion takes, and what runs on them.
+_FLEET = ("nodes", "pods", "nodeclaims.karpenter.sh")
+
+# The titles of what is kept whole, by kind.
+_TITLES: dict[str, tuple[str, ...]] = {
+    each.kind: tuple(seen.title for seen in SEEN if seen.kind == each.kind and seen.type is Whole)
+    for each in SEEN
+    if each.type is Whole
+}
+
+
+class Sight:
+    """Inputs and fleet, and what follows from both alone."""
+
+    def __init__(self, inputs: Inputs, fleet: Fleet) -> None:
+        self.inputs = inputs
+        self.fleet = fleet
+        observed = inputs.observed
+        self.objects: dict[Key, Whole] = {key_of(each): each for each in (*observed.node_pools, *observed.kept)}
+        self.pools: dict[str, Declared[GpuPool]] = {pool.name: pool for pool in inputs.desired.pools}
+
+    def is_suspended(self, pool: str) -> bool:
+        declared = self.pools.get(pool)
+        return declared is not None and declared.spec.suspend
+
+    def why_unread(self, kind: str) -> str:
+        """Why objects of the kind could not be read; nothing when they could."""
+        if kind not in _TITLES:
+            return f"{kind} is no kind that is looked at"
+        return self.inputs.observed.why_unread(*_TITLES[kind])
+
+    def is_absent(self, kind: str) -> bool:
+        """Whether the cluster serves no such kind."""
+        return any(title in self.inputs.observed.absent for title in _TITLES.get(kind, ()))
+
+    @cached_property
+    def why_fleet_unread(self) -> str:
+        """Why nobody can tell what runs on a pool's nodes; nothing when one can."""
+        return self.inputs.observed.why_unread(*_FLEET)
+
+    def standing(self, node_pool: Whole, pool: str) -> tuple[Consequence, ...]:
+        """What Karpenter does to the pool's nodes already, without any change."""
+        drifted = self._drifted.get(node_pool.name)
+        if not drifted or self.why_fleet_unread:
+            return ()
+        return self.fates(node_pool, node_pool.spec, Drift(already=tuple(sorted(drifted))), pool)
+
+    def fates(
+        self, node_pool: Whole, after_spec: Mapping[str, Any] | None, drift: Drift, pool: str
+    ) -> tuple[Consequence, ...]:
+        """What becomes of the pool's nodes; `after_spec` is None where the NodePool is deleted."""
+        around = Surroundings(self.fleet, self.inputs.now, self._budgets, pool, self.pools.get(pool))
+        return fates(node_pool, after_spec, drift, around)
+
+    @cached_property
+    def _budgets(self) -> PodBudgets:
+        return PodBudgets(self.inputs.observed.budgets)
+
+    @cached_property
+    def _drifted(self) -> dict[str, list[str]]:
+        """Names of drifted NodeClaims by NodePool."""
+        found = defaultdict(list)
+        for claim in self.inputs.observed.node_claims:
+            if claim.says(DRIFTED):
+                found[claim.metadata.labels.get(names.KARPENTER_POOL, "")].append(claim.name)
+        return dict(found)
+
+
+def key_of(whole: Whole) -> Key:
+    return whole.kind, whole.metadata.namespace, whole.name

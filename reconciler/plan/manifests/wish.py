@@ -1,0 +1,71 @@
+"""A manifest as it is applied: with the labels of the inventory, and without what would drift an adopted NodePool.
+
+Labels of our own domain in the template of a NodePool that was someone else's would drift every node of it. Those that
+its template lacks are left out, now and ever after, and are put on the Node objects instead.
+"""
+
+from typing import Any
+
+import msgspec
+
+from reconciler.model import names
+from reconciler.model.cluster.whole import Whole
+from reconciler.model.desired import Manifest
+from reconciler.model.planned.action import Ref
+from reconciler.plan.manifests.sight import NODE_POOL
+from reconciler.plan.manifests.spelling import as_it_stands
+
+_YES = "true"
+
+
+class Wish(msgspec.Struct, frozen=True):
+    """What shall stand in the cluster, and on the Node objects."""
+
+    manifest: Manifest
+    body: dict[str, Any]
+    node_labels: dict[str, str] = {}
+
+    @property
+    def text(self) -> str:
+        """Canonical JSON."""
+        return msgspec.json.encode(self.body, order="sorted").decode()
+
+
+def ref_of(manifest: Manifest, live: Whole | None) -> Ref:
+    """The object, with the uid that it has."""
+    return Ref(manifest.kind, manifest.namespace, manifest.name, live.metadata.uid if live else "")
+
+
+def wish_of(manifest: Manifest, live: Whole | None, adopting: bool = False) -> Wish:
+    """What to apply, given what is there."""
+    body = msgspec.json.decode(manifest.body)
+    metadata = body["metadata"]
+    metadata["labels"] = {**metadata.get("labels", {}), names.MANAGED: _YES, names.POOL: manifest.pool}
+    if live is None:
+        return Wish(manifest, body)
+    if manifest.kind != NODE_POOL or not (adopting or is_adopted(live)):
+        return Wish(manifest, as_it_stands(body, live))
+    metadata["annotations"] = {**metadata.get("annotations", {}), names.ADOPTED: _YES}
+    taken_out = _taken_out(body, live)
+    return Wish(manifest, as_it_stands(body, live), taken_out)
+
+
+def is_adopted(live: Whole) -> bool:
+    """Whether it was someone else's before it was ours."""
+    return live.metadata.annotations.get(names.ADOPTED) == _YES
+
+
+def _taken_out(body: dict[str, Any], live: Whole) -> dict[str, str]:
+    """Takes the labels that would drift out of the template, and returns them."""
+    template = (body.get("spec") or {}).get("template") or {}
+    wished = (template.get("metadata") or {}).get("labels") or {}
+    there = ((live.spec.get("template") or {}).get("metadata") or {}).get("labels") or {}
+    taken = {key: wished[key] for key in sorted(wished) if key.startswith(names.OURS) and key not in there}
+    if taken:
+        left = {key: value for key, value in wished.items() if key not in taken}
+        template["metadata"] = {**template["metadata"], "labels": left}
+        if not left:  # to say that there are none would take away those of others
+            del template["metadata"]["labels"]
+        if not template["metadata"]:
+            del template["metadata"]
+    return taken

@@ -1,0 +1,30 @@
+"""What a reason looks like: a code and a sentence; each planner lists its own in its `reasons.py`."""
+
+from collections.abc import Sequence
+
+import msgspec
+
+from reconciler.model.origin import Origin
+from reconciler.model.planned.reason import Reason
+
+
+class Because(msgspec.Struct, frozen=True):
+    """A code, and its sentence; what stands in braces is a fact."""
+
+    code: str
+    sentence: str
+
+    def reason(self, origin: Origin | None = None, **facts: str | int) -> Reason:
+        """A reason with exactly the facts that the sentence names, and perhaps more."""
+        return Reason(self.code, tuple(sorted(facts.items())), origin)
+
+    def tell(self, reason: Reason) -> str:
+        """The sentence, filled in."""
+        return self.sentence.format_map(dict(reason.facts))
+
+
+def by_code(reasons: Sequence[Because]) -> dict[str, Because]:
+    found = {each.code: each for each in reasons}
+    if len(found) != len(reasons):
+        raise ValueError("two reasons share a code")
+    return found

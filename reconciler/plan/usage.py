@@ -1,0 +1,31 @@
+"""How a pool is used: its nodes that are not being deleted, and what of their GPUs is asked for."""
+
+from collections.abc import Sequence
+
+from reconciler.fleet.fleet import Fleet
+from reconciler.model.cluster.node import Node
+from reconciler.model.pool_use import Use
+
+
+def use_of(fleet: Fleet, pool: str, gpus_per_node: int) -> Use:
+    """The pool as it stands; tainted nodes are part of it until they are deleted."""
+    nodes = [node for node in fleet.nodes_of(pool) if not node.metadata.leaving]
+    return Use(
+        nodes=len(nodes),
+        busy_nodes=sum(is_busy(fleet, node) for node in nodes),
+        gpus_used=gpus_in_use(fleet, nodes),
+        gpus_total=sum(node.gpus for node in nodes),
+        gpus_per_node=gpus_per_node,
+    )
+
+
+def is_busy(fleet: Fleet, node: Node) -> bool:
+    """Whether a pod on it counts: DaemonSet and mirror pods come with every node."""
+    return any(pod.counts for pod in fleet.pods_on(node.name))
+
+
+def gpus_in_use(fleet: Fleet, nodes: Sequence[Node]) -> int:
+    """GPUs that unfinished pods ask for, on each node at most those it has."""
+    return sum(
+        min(node.gpus, sum(pod.gpus for pod in fleet.pods_on(node.name) if not pod.is_finished)) for node in nodes
+    )

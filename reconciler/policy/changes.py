@@ -1,0 +1,186 @@
+"""What a pull request changes in the policies: base and head, compared object by object and field by field.
+
+Values are compared by their words, and a field that is left out says what its default says. Items of a list are told
+one by one: known again by the fields that tell them apart, where the list names such, and else by all that they say.
+Where the order of a list says something, the list is told too, as a whole, when that order is another.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import Any, Literal
+
+import msgspec
+
+from reconciler.model.change import FieldChange, PolicyChange
+from reconciler.model.desired import Declared, Desired
+from reconciler.model.kinds.gpu_pool import Taint
+from reconciler.policy.manifests.rewritten import rewritten_templates
+from reconciler.policy.shape import Choice, Field, Flag, ListOf, MapOf, Object, Shape, describe
+
+_Objects = dict[tuple[str, str], Declared[Any]]
+
+
+class Place(msgspec.Struct, frozen=True):
+    """A field as it is told, and where base and head have it: an item may stand elsewhere in its list."""
+
+    told: str = ""
+    base: str = "spec"
+    head: str = "spec"
+
+    def field(self, name: str) -> "Place":
+        told = f"{self.told}.{name}" if self.told else name
+        return Place(told, f"{self.base}.{name}", f"{self.head}.{name}")
+
+    def item(self, label: str, before: int | None, after: int | None) -> "Place":
+        """An item of a list; without a label it is told as the list."""
+        told = f"{self.told}[{label}]" if label else self.told
+        base = self.base if before is None else f"{self.base}[{before}]"
+        head = self.head if after is None else f"{self.head}[{after}]"
+        return Place(told, base, head)
+
+
+class Difference(msgspec.Struct, frozen=True):
+    """What base and head say at a place, in words; None where it is not there."""
+
+    at: Place
+    before: str | None
+    after: str | None
+
+
+def changes(base: Desired, head: Desired) -> tuple[PolicyChange, ...]:
+    """All that differs between two revisions of one environment, by kind and name."""
+    before, after = _objects(base), _objects(head)
+    rewritten = rewritten_templates(base, head)
+    found = []
+    for kind, name in sorted({*before, *after}):
+        one, other = before.get((kind, name)), after.get((kind, name))
+        fields = _field_changes(one, other)
+        if kind == "GpuPool":
+            fields += rewritten.get(name, [])
+        declared = other or one
+        if declared and (fields or not (one and other)):
+            verb: Literal["add", "change", "remove"] = "add" if one is None else "change" if other else "remove"
+            found.append(PolicyChange(kind, name, verb, declared.origin(), tuple(sorted(fields, key=_order))))
+    return tuple(found)
+
+
+def _order(change: FieldChange) -> tuple[str, bool, str, str]:
+    return change.path, change.after is not None, change.before or "", change.after or ""
+
+
+def _objects(wish: Desired) -> _Objects:
+    kinds = (wish.pools, wish.provisioners, wish.drains, wish.pressures, wish.guards)
+    return {(declared.kind, declared.name): declared for declarations in kinds for declared in declarations}
+
+
+def _field_changes(base: Declared[Any] | None, head: Declared[Any] | None) -> list[FieldChange]:
+    declared = head or base
+    if declared is None:
+        return []
+    found = []
+    kind: type[msgspec.Struct] = type(declared.spec)
+    specs = (base.spec if base else None, head.spec if head else None)
+    for each in _differences(describe(kind), *specs, Place()):
+        if base and (head is None or each.after is None):
+            origin = base.origin(each.at.base)
+        else:
+            origin = declared.origin(each.at.head)
+        found.append(FieldChange(each.at.told, each.before, each.after, origin))
+    return found
+
+
+def _differences(shape: Shape, before: Any, after: Any, at: Place) -> Iterator[Difference]:
+    """None is what is not there."""
+    if before == after:
+        return
+    match shape:
+        case Object(type=kind, fields=fields) if kind is not Taint:
+            for field in fields:
+                one, other = _own(field, before, after), _own(field, after, before)
+                yield from _differences(field.shape, one, other, at.field(field.name))
+        case MapOf(value=value):
+            for key in sorted({*(before or {}), *(after or {})}):
+                yield from _differences(value, (before or {}).get(key), (after or {}).get(key), at.field(key))
+        case ListOf(item=item) if not isinstance(item, Choice):
+            yield from _item_differences(shape, before or [], after or [], at)
+        case _:
+            yield from _in_words(shape, before, after, at)
+
+
+def _own(field: Field, holder: Any, other: Any) -> Any:
+    """What an object says in a field; one that is not there says nothing but what the default says."""
+    if holder is not None:
+        return getattr(holder, field.attribute)
+    value = getattr(other, field.attribute)
+    return value if value == field.default else None
+
+
+def _in_words(shape: Shape, before: Any, after: Any, at: Place) -> Iterator[Difference]:
+    one, other = (None if value is None else _words(shape, value) for value in (before, after))
+    if one != other:
+        yield Difference(at, one, other)
+
+
+def _item_differences(shape: ListOf, before: list[Any], after: list[Any], at: Place) -> Iterator[Difference]:
+    one, other = _labelled(shape, before), _labelled(shape, after)
+    for label in [*one, *(each for each in other if each not in one)]:
+        old, new = one.get(label), other.get(label)
+        is_told_apart = bool(shape.merge_key) and old is not None and new is not None
+        is_one_word = isinstance(shape.item, Object) and shape.item.type is Taint
+        place = at.item(label[0] if is_told_apart and not is_one_word else "", old, new)
+        compared = _differences if is_told_apart else _in_words
+        yield from compared(
+            shape.item, None if old is None else before[old], None if new is None else after[new], place
+        )
+    if _is_reordered(shape, one, other):
+        yield Difference(at, *(f"[{', '.join(text for text, _ in labels)}]" for labels in (one, other)))
+
+
+_Label = tuple[str, int]
+
+
+def _labelled(shape: ListOf, items: Sequence[Any]) -> dict[_Label, int]:
+    """What each item is known by, and which of its like it is, to its number in the list."""
+    seen: Counter[str] = Counter()
+    found = {}
+    for number, item in enumerate(items):
+        text = _label(shape, item)
+        found[text, seen[text]] = number
+        seen[text] += 1
+    return found
+
+
+def _label(shape: ListOf, item: Any) -> str:
+    if not (shape.merge_key and isinstance(shape.item, Object)):
+        return _words(shape.item, item)
+    keys = [field for field in shape.item.fields if field.name in shape.merge_key]
+    return ":".join(_words(key.shape, getattr(item, key.attribute)) for key in keys)
+
+
+def _is_reordered(shape: ListOf, before: dict[_Label, int], after: dict[_Label, int]) -> bool:
+    """Whether what stays stands in another order; or, where order is preference, what is new stands before it."""
+    if shape.merge_key and not shape.ordered:
+        return False
+    stays = [label for label in before if label in after]
+    if shape.ordered:
+        return list(after)[: len(stays)] != stays
+    return [label for label in after if label in before] != stays
+
+
+def _words(shape: Shape, value: Any) -> str:
+    """A value as people write it, in one line; of an object, what its defaults don't say."""
+    match shape:
+        case Object(type=kind) if kind is Taint:
+            return f"{value.key}={value.value}:{value.effect}" if value.value else f"{value.key}:{value.effect}"
+        case Object(fields=fields):
+            held = [(field, getattr(value, field.attribute)) for field in fields]
+            said = [(field, own) for field, own in held if field.required or own != field.default]
+            return "{" + ", ".join(f"{field.name}: {_words(field.shape, own)}" for field, own in said) + "}"
+        case MapOf(value=inner):
+            return "{" + ", ".join(f"{key}: {_words(inner, each)}" for key, each in sorted(value.items())) + "}"
+        case ListOf(item=item):
+            return "[" + ", ".join(_words(item, each) for each in value) + "]"
+        case Flag():
+            return "true" if value else "false"
+        case _:
+            return str(value) or '""'

@@ -1,0 +1,123 @@
+"""One NodePool with all that was found out about it, before it is written down."""
+
+from collections import Counter
+from collections.abc import Sequence
+from hashlib import sha256
+from typing import Any
+
+import msgspec
+
+from reconciler.model import names
+from reconciler.model.cluster.whole import Whole
+from reconciler.model.kinds.gpu_pool import CapacityType
+from reconciler.model.quantity import Quantity
+from reconciler.policy.importing.live_spec import live_spec
+from reconciler.policy.importing.machines import Machine
+from reconciler.policy.importing.pool_gpus import PoolGpus, pool_gpus
+from reconciler.policy.importing.portion import Portion, asked_types, portion
+from reconciler.policy.importing.sayable import can_say, parted
+
+# First choice first.
+_CAPACITY_TYPES: tuple[CapacityType, ...] = ("reserved", "on-demand", "spot")
+# A folder's longest name is 255 characters, the longest name of a NodePool 253; and a template's path may have 200.
+_LONGEST_STEM = 180
+_WHOLE_UNITS = {"cpu": Quantity.parse("1"), "memory": Quantity.parse("1Gi"), "pods": Quantity.parse("1")}
+
+
+class FoundPool(msgspec.Struct, frozen=True):
+    """A NodePool, its machines, and how its spec is parted."""
+
+    live: Whole
+    spec: dict[str, Any]
+    machines: tuple[Machine, ...]
+    gpus: PoolGpus
+    asked: tuple[str, ...]  # instance types that the NodePool names; none where it names them otherwise or not at all
+    types: tuple[str, ...]  # those that its GpuPool lists
+    portion: Portion
+
+    @property
+    def name(self) -> str:
+        return self.live.name
+
+    @property
+    def policy_file(self) -> str:
+        return f"policies/base/{_stem(self.name)}.yaml"
+
+    @property
+    def template(self) -> str:
+        """Its path below templates/."""
+        return f"{_stem(self.name)}.yaml.j2"
+
+    @property
+    def other_types(self) -> tuple[str, ...]:
+        """What a node of it can be or is, and has other GPUs, or none."""
+        return tuple(name for name in self._candidates if not self.gpus.carries(name))
+
+    @property
+    def unlisted_types(self) -> tuple[str, ...]:
+        """What a node of it can be, and has no room in a GpuPool."""
+        return tuple(name for name in self._candidates if name not in {*self.types, *self.other_types})
+
+    @property
+    def lifeless_types(self) -> tuple[str, ...]:
+        """Those listed of which no machine lives, so that nothing tells their capacity."""
+        return tuple(name for name in self.types if not self.capacity(name))
+
+    @property
+    def living_capacity_types(self) -> tuple[CapacityType, ...]:
+        living = {machine.capacity_type for machine in self.machines}
+        return tuple(each for each in _CAPACITY_TYPES if each in living)
+
+    @property
+    def _candidates(self) -> tuple[str, ...]:
+        return candidates(self.asked, self.machines)
+
+    def capacity(self, instance_type: str) -> dict[str, Any]:
+        """The least that a live machine of the type has, rounded down to whole cores and Gi."""
+        told = [machine.capacity for machine in self.machines if machine.instance_type == instance_type]
+        found = {}
+        for resource, unit in _WHOLE_UNITS.items():
+            amounts = [amount for each in told if (amount := _amount(each.get(resource, "")))]
+            if amounts and (whole := min(amounts) // unit.milli * unit.milli):
+                found[resource] = _written(Quantity(whole, unit.binary))
+        return found
+
+
+def found_pool(live: Whole, machines: Sequence[Machine]) -> FoundPool:
+    """Everything that a NodePool and its machines say."""
+    spec = live_spec(live)
+    naming = asked_types(spec)
+    asked = tuple(map(str, naming["values"])) if naming else ()
+    gpus = pool_gpus(machines, asked)
+    carriers = [name for name in candidates(asked, machines) if gpus.carries(name)]
+    types, _ = parted(carriers, lambda each: can_say("instanceTypes", [{"name": name} for name in each]))
+    return FoundPool(live, spec, tuple(machines), gpus, asked, tuple(types), portion(spec, types, gpus.usual.model))
+
+
+def candidates(asked: Sequence[str], machines: Sequence[Machine]) -> tuple[str, ...]:
+    """The instance types that a NodePool names, in its order; else those of its machines, the most frequent first."""
+    living = Counter(machine.instance_type for machine in machines if machine.instance_type)
+    return tuple(asked) or tuple(sorted(living, key=lambda name: (-living[name], name)))
+
+
+def is_ours(live: Whole) -> bool:
+    """Whether it was made or adopted by us."""
+    return live.is_ours or names.ADOPTED in live.metadata.annotations
+
+
+def _amount(text: str) -> int:
+    try:
+        return Quantity.parse(text).milli
+    except ValueError:
+        return 0
+
+
+def _written(quantity: Quantity) -> Any:
+    text = str(quantity)
+    return int(text) if text.isdigit() else text
+
+
+def _stem(name: str) -> str:
+    if len(name) <= _LONGEST_STEM:
+        return name
+    return f"{name[: _LONGEST_STEM - 13]}-{sha256(name.encode()).hexdigest()[:12]}"

@@ -1,0 +1,86 @@
+"""What a person must look at after an import: each a sentence about a file, and what to do."""
+
+from collections.abc import Iterable, Iterator
+
+import msgspec
+
+from reconciler.policy.importing.found_pool import FoundPool
+from reconciler.policy.importing.machine_gpus import is_shared, of_type
+from reconciler.policy.importing.plain_yaml import flow
+from reconciler.policy.importing.sayable import can_say
+
+# Refused by `validate` in each field that it may stand in.
+UNKNOWN = "UNKNOWN"
+_SHOWN = 5
+
+
+class Note(msgspec.Struct, frozen=True):
+    """Something that could not be known, or that a policy says less of than the NodePool."""
+
+    file: str
+    sentence: str
+    remedy: str
+
+
+def notes(pool: FoundPool, unread: str) -> Iterator[Note]:
+    """All about one pool; `unread` is why its machines could not be seen, if they could not."""
+    for tell in (_devices, _mixed, _types, _capacity):
+        for sentence, remedy in tell(pool):
+            because = f" ({unread})" if unread and tell in {_devices, _types, _capacity} else ""
+            yield Note(pool.policy_file, sentence + because, remedy)
+
+
+Told = Iterator[tuple[str, str]]
+
+
+def _devices(pool: FoundPool) -> Told:
+    usual = pool.gpus.usual
+    if not usual.model:
+        yield "nothing tells the model of its GPUs", "write spec.devices.model, such as a100 or l4"
+    if not usual.count:
+        yield "nothing tells how many GPUs a node has", "write spec.devices.count"
+    elif not can_say("devices", {"model": "a", "count": usual.count, "memory": 1}):
+        yield f"its nodes have {usual.count} GPUs, more than a GpuPool can say", "see whether its nodes share GPUs"
+    if not usual.memory:
+        yield "nothing tells the memory of a GPU", "write spec.devices.memory: that of one GPU, such as 40Gi"
+    if any(map(is_shared, pool.machines)):
+        yield (
+            "its nodes share or divide GPUs, and devices counts whole ones",
+            "see whether spec.devices says what is meant",
+        )
+
+
+def _mixed(pool: FoundPool) -> Told:
+    if pool.other_types:
+        told = f"its nodes may have other GPUs than most, or none: {_listed(pool.other_types)}"
+        yield told, "give those types a NodePool of their own; until then they count as what spec.devices says"
+    if wrong := [name for name in pool.types if not of_type(name).agrees(pool.gpus.usual)]:
+        told = f"its nodes say of their GPUs what is not so of {_listed(wrong)}, and `validate` refuses it (RC307)"
+        yield told, "see what the labels of its nodes say, and correct spec.devices"
+
+
+def _types(pool: FoundPool) -> Told:
+    if not pool.types:
+        yield "nothing tells what its nodes can be", "write spec.instanceTypes"
+    elif not pool.asked:
+        told = "the NodePool lists no instance types; those of its live nodes were written down"
+        yield told, "add to spec.instanceTypes what else its nodes can be; the NodePool does not follow it"
+    if pool.unlisted_types:
+        told = f"a GpuPool can't list all of its instance types; left out are {_listed(pool.unlisted_types)}"
+        yield told, "none is needed: the NodePool asks for them still, by its template or spec.requirements"
+
+
+def _capacity(pool: FoundPool) -> Told:
+    if pool.lifeless_types:
+        told = f"no live node tells the capacity and the GPUs of {_listed(pool.lifeless_types)}"
+        yield told, "write their capacity, such as {cpu: 96, memory: 1152Gi, pods: 250}, and check them against devices"
+    if pool.portion.kept.capacity_types is None and not pool.living_capacity_types:
+        told = "the NodePool does not say how its nodes may be bought, and none is alive"
+        yield told, "see whether spec.capacityTypes, on-demand by default, says it"
+
+
+def _listed(values: Iterable[str]) -> str:
+    """The first of them, quoted where needed."""
+    told = list(values)
+    more = f" and {len(told) - _SHOWN} more" if len(told) > _SHOWN else ""
+    return flow(told[:_SHOWN])[1:-1] + more

@@ -1,0 +1,93 @@
+"""Rights as manifests: roles with a comment at each rule, and who they are bound to; always the same bytes."""
+
+import textwrap
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import msgspec
+import yaml
+
+from reconciler.model.desired import Desired
+from reconciler.policy.published.rights.reading import reading_rights
+from reconciler.policy.published.rights.right import Right
+from reconciler.policy.published.rights.writing import writing_rights
+
+NAMESPACE = "gpu-system"
+_ACCOUNT = "reconciler"
+_RBAC = "rbac.authorization.k8s.io"
+_WIDTH = 110
+_LOOKS = "The rights of a reconciler that only looks: enough to plan and to explain, nothing that changes a cluster."
+_WRITES = "What a reconciler that enforces may write, beside the rights of one that only looks."
+
+
+class Role(msgspec.Struct, frozen=True):
+    """A role in a namespace, or in the whole cluster, and the namespace of the account that has it."""
+
+    name: str
+    rights: tuple[Right, ...]
+    namespace: str
+    account_namespace: str
+
+    @property
+    def kind(self) -> str:
+        return "Role" if self.namespace else "ClusterRole"
+
+    @property
+    def metadata(self) -> dict[str, str]:
+        return {"name": self.name} | ({"namespace": self.namespace} if self.namespace else {})
+
+
+def reading_page(wishes: Sequence[Desired], namespace: str = NAMESPACE) -> str:
+    """The account, and all that it needs to look, for the policies of these environments; without any, for all."""
+    account = _yaml({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": _account(namespace)})
+    roles = _roles("reconciler-observe", reading_rights(wishes, namespace), namespace)
+    return _page(_LOOKS, [account, *(text for role in roles for text in _documents(role))])
+
+
+def writing_page(wishes: Sequence[Desired], namespace: str = NAMESPACE) -> str:
+    """What the same account needs to write; empty where the policies ask for nothing to be written."""
+    roles = _roles("reconciler-enforce", writing_rights(wishes, namespace), namespace)
+    return _page(_WRITES, [text for role in roles for text in _documents(role)])
+
+
+def _page(sentence: str, documents: Sequence[str]) -> str:
+    return f"# {sentence}\n" + "---\n".join(documents) if documents else ""
+
+
+def _roles(name: str, rights: Sequence[Right], account_namespace: str) -> Iterator[Role]:
+    """One role a namespace, that of the whole cluster first."""
+    for namespace in sorted({right.namespace for right in rights}):
+        there = tuple(right for right in rights if right.namespace == namespace)
+        yield Role(name, there, namespace, account_namespace)
+
+
+def _documents(role: Role) -> Iterator[str]:
+    head = {"apiVersion": f"{_RBAC}/v1", "kind": role.kind, "metadata": role.metadata}
+    yield _yaml(head) + "rules:\n" + "".join(_rule(right) for right in role.rights)
+    yield _yaml(
+        {
+            "apiVersion": f"{_RBAC}/v1",
+            "kind": f"{role.kind}Binding",
+            "metadata": role.metadata,
+            "roleRef": {"apiGroup": _RBAC, "kind": role.kind, "name": role.name},
+            "subjects": [{"kind": "ServiceAccount", **_account(role.account_namespace)}],
+        }
+    )
+
+
+def _account(namespace: str) -> dict[str, str]:
+    return {"name": _ACCOUNT, "namespace": namespace}
+
+
+def _rule(right: Right) -> str:
+    rule: dict[str, Any] = {"apiGroups": [right.group], "resources": list(right.resources)}
+    if right.names:
+        rule["resourceNames"] = list(right.names)
+    rule["verbs"] = list(right.verbs)
+    comment = "".join(f"  # {line}\n" for line in textwrap.wrap(right.why, _WIDTH, break_on_hyphens=False))
+    return comment + textwrap.indent(_yaml(rule), "    ").replace("    ", "  - ", 1)
+
+
+def _yaml(data: dict[str, Any]) -> str:
+    """What holds nothing further stands on one line."""
+    return yaml.safe_dump(data, default_flow_style=None, sort_keys=False, width=120)

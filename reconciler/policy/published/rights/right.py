@@ -1,0 +1,14 @@
+"""A right: what may be done with which kinds, where, and why it is needed."""
+
+import msgspec
+
+
+class Right(msgspec.Struct, frozen=True):
+    """One rule of a role."""
+
+    group: str  # API group; nothing for Kubernetes' core
+    resources: tuple[str, ...]  # plurals
+    verbs: tuple[str, ...]
+    why: str
+    names: tuple[str, ...] = ()  # of these objects only
+    namespace: str = ""  # there only; else in the whole cluster

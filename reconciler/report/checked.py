@@ -1,0 +1,70 @@
+"""A check of policies: the problems that were found, as a document."""
+
+from typing import Any
+
+import msgspec
+
+from reconciler.model.problem import Problem
+from reconciler.report.blocks import Block, Problems, line
+from reconciler.report.document import Document, Judged, finding_of
+from reconciler.report.wording import counted
+
+FORMAT_VERSION = 1
+
+
+class Checked(msgspec.Struct, frozen=True):
+    """The problems in the policies that were looked at."""
+
+    problems: tuple[Problem, ...]
+    files: int  # how many were looked at, those without a problem too
+    tool_version: str
+    titles: tuple[tuple[str, str], ...] = ()  # of a problem's code, in one line
+
+    @property
+    def in_order(self) -> tuple[Problem, ...]:
+        """The problems by file, line and column."""
+        return tuple(sorted(self.problems))
+
+    @property
+    def summary(self) -> str:
+        return f"{counted(len(self.problems), 'error')} in {counted(self.files, 'file')}"
+
+
+def checked_document(checked: Checked) -> Document:
+    """Without blocks when all is well: then a terminal stays silent."""
+    problems = checked.in_order
+    findings = tuple(finding_of(problem) for problem in problems)
+    blocks: tuple[Block, ...] = (Problems(problems), line(checked.summary)) if problems else ()
+    return Document(
+        command="validate",
+        title="Policies",
+        tool_version=checked.tool_version,
+        blocks=blocks,
+        payload=_payload(checked),
+        otherwise=f"No errors in {counted(checked.files, 'file')}.",
+        judged=Judged(checked.files, "file", "error"),
+        findings=findings,
+        annotations=findings,
+        titles=checked.titles,
+    )
+
+
+def _payload(checked: Checked) -> dict[str, Any]:
+    return {
+        "format_version": FORMAT_VERSION,
+        "tool": {"name": "reconciler", "version": checked.tool_version},
+        "files": checked.files,
+        "problems": [_problem(problem) for problem in checked.in_order],
+    }
+
+
+def _problem(problem: Problem) -> dict[str, str | int]:
+    return {
+        "file": problem.file,
+        "line": problem.line,
+        "column": problem.column,
+        "width": problem.width,
+        "code": problem.code,
+        "sentence": problem.sentence,
+        "remedy": problem.remedy,
+    }

@@ -1,0 +1,67 @@
+"""What an edit changes in an object of the cluster, field by field, in the words of YAML."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+
+from reconciler.model.cluster.observed import Observed
+from reconciler.model.cluster.whole import Whole
+from reconciler.model.planned.action import Apply, Ref
+from reconciler.model.planned.decision import Decision
+from reconciler.plan.manifests.compare import compare
+
+
+class Edited(msgspec.Struct, frozen=True):
+    """A field as it was and as it will be; of a list, one item that goes or comes."""
+
+    path: str
+    before: str | None
+    after: str | None
+
+    @property
+    def words(self) -> str:
+        """spec.limits.nodes: 8 -> 10, spec.template.spec.taints: + {effect: NoSchedule, key: dedicated}."""
+        if self.before is None:
+            return f"{self.path}: + {self.after}"
+        if self.after is None:
+            return f"{self.path}: - {self.before}"
+        return f"{self.path}: {self.before} -> {self.after}"
+
+
+def edited(decision: Decision, observed: Observed) -> tuple[Edited, ...]:
+    """Of an object that is there already; nothing for any other decision."""
+    live = _live(decision.subject, observed)
+    if live is None or not isinstance(decision.act, Apply):
+        return ()
+    changes = compare(live, msgspec.json.decode(decision.act.manifest)).changes
+    return tuple(each for change in changes for each in _items(change.path, change.before, change.after))
+
+
+def _live(subject: Ref, observed: Observed) -> Whole | None:
+    same = (subject.kind, subject.namespace, subject.name)
+    objects = (*observed.node_pools, *observed.kept)
+    return next((each for each in objects if (each.kind, each.metadata.namespace, each.name) == same), None)
+
+
+def _items(path: str, before: str | None, after: str | None) -> Iterator[Edited]:
+    was, will = (None if text is None else msgspec.json.decode(text) for text in (before, after))
+    if not isinstance(was, list) and not isinstance(will, list):
+        yield Edited(path, None if before is None else flow(was), None if after is None else flow(will))
+        return
+    was, will = (each if isinstance(each, list) else [] for each in (was, will))
+    goes = [each for each in was if each not in will]
+    comes = [each for each in will if each not in was]
+    yield from (Edited(path, flow(each), None) for each in goes)
+    yield from (Edited(path, None, flow(each)) for each in comes)
+    if not goes and not comes:
+        yield Edited(path, flow(was), flow(will))
+
+
+def flow(value: Any) -> str:
+    """As people write it on one line: {key: dedicated, effect: NoSchedule}."""
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{key}: {flow(each)}" for key, each in sorted(value.items())) + "}"
+    if isinstance(value, list):
+        return "[" + ", ".join(map(flow, value)) + "]"
+    return value if isinstance(value, str) and value else msgspec.json.encode(value).decode()

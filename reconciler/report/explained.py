@@ -1,0 +1,84 @@
+"""Why something is, or is not, being acted on, as a document."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+
+from reconciler.report.blocks import Block, Fact, Facts, Line, line
+from reconciler.report.document import Document, Judged
+from reconciler.report.plans.plan_json import decision_told
+from reconciler.report.setting import Setting
+from reconciler.report.told import Told, moment
+from reconciler.report.wording import short
+
+FORMAT_VERSION = 1
+
+
+class Explained(msgspec.Struct, frozen=True):
+    """Rows of one label that follow one another belong together."""
+
+    setting: Setting
+    subject: str  # node/ip-10-3-41-7
+    headline: str
+    outcome: str = ""  # what will happen to it
+    rows: tuple[tuple[str, str], ...] = ()
+    told: tuple[Told, ...] = ()
+
+
+def explained_document(explained: Explained) -> Document:
+    """The subject, what will happen to it, and what is behind that."""
+    return Document(
+        command="explain",
+        title=explained.subject,
+        tool_version=explained.setting.tool_version,
+        blocks=tuple(_blocks(explained)),
+        payload=_payload(explained),
+        otherwise=explained.headline,
+        judged=Judged(1, "subject", "problem"),
+    )
+
+
+def _blocks(explained: Explained) -> Iterator[Block]:
+    yield line(f"{explained.subject}: {explained.headline}", "strong")
+    codes = tuple(dict.fromkeys(each.decision.reason.code for each in explained.told))
+    if explained.outcome:
+        yield Line((explained.outcome, *codes))
+    if facts := _facts(explained):
+        yield Facts(facts)
+
+
+def _facts(explained: Explained) -> tuple[Fact, ...]:
+    facts: list[Fact] = []
+    for label, text in (*explained.rows, *_of_decisions(explained)):
+        if facts and facts[-1].label == label:
+            facts[-1] = Fact(label, (*facts[-1].lines, text))
+        else:
+            facts.append(Fact(label, (text,)))
+    return tuple(facts)
+
+
+def _of_decisions(explained: Explained) -> Iterator[tuple[str, str]]:
+    """The lines that asked for what is decided, and when that is looked at again."""
+    for told in explained.told:
+        if told.place:
+            origin = told.decision.reason.origin
+            revision = f" @ {short(origin.revision)}" if origin and origin.revision else ""
+            yield "asked for by", f"{told.place}{revision}"
+    for told in explained.told:
+        if told.until is not None:
+            yield "looked at again", moment(told.until, explained.setting.now)
+    for told in explained.told:
+        if told.remedy:
+            yield "to do", told.remedy
+
+
+def _payload(explained: Explained) -> dict[str, Any]:
+    return {
+        "format_version": FORMAT_VERSION,
+        "subject": explained.subject,
+        "headline": explained.headline,
+        "outcome": explained.outcome,
+        "rows": [{"label": label, "text": text} for label, text in explained.rows],
+        "decisions": [msgspec.to_builtins(decision_told(each)) for each in explained.told],
+    }

@@ -1,0 +1,1 @@
+"""The formats of a report: each a function from a document to text."""

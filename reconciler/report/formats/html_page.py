@@ -1,0 +1,166 @@
+"""A document as one page by itself: no scripts, nothing fetched, light or dark as the reader likes it."""
+
+from collections.abc import Iterator, Sequence
+from html import escape
+
+from reconciler.model.problem import Problem
+from reconciler.report.blocks import (
+    Blank,
+    Block,
+    Facts,
+    Item,
+    Items,
+    Line,
+    Note,
+    Notes,
+    Problems,
+    Row,
+    Section,
+    Table,
+    line,
+)
+from reconciler.report.document import Document, finding_of
+from reconciler.report.formats.excerpt import underlined
+from reconciler.report.formats.html_style import STYLE
+from reconciler.report.formats.span import place_of, span_of
+from reconciler.report.visible import visible
+
+# Whatever a text tried, the browser would neither run nor fetch a thing.
+_POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
+
+
+def write(document: Document) -> str:
+    """Never empty."""
+    blocks = document.blocks or (line(document.otherwise),)
+    title = _text(document.title)
+    lines = [
+        "<!doctype html>",
+        '<html lang="en">',
+        "<head>",
+        '<meta charset="utf-8">',
+        f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">',
+        '<meta name="viewport" content="width=device-width, initial-scale=1">',
+        '<meta name="color-scheme" content="light dark">',
+        f"<title>{title}</title>",
+        "<style>",
+        *STYLE.strip().splitlines(),
+        "</style>",
+        "</head>",
+        "<body>",
+        "<main>",
+        f"<h1>{title}</h1>",
+        *_lines(blocks, 2),
+        "</main>",
+        f"<footer>reconciler {_text(document.tool_version)}</footer>",
+        "</body>",
+        "</html>",
+    ]
+    return "".join(f"{each}\n" for each in lines)
+
+
+def _lines(blocks: Sequence[Block], level: int) -> Iterator[str]:
+    for block in blocks:
+        match block:
+            case Line(parts, tone):
+                yield f"<p{_toned(tone)}>{''.join(_part(part) for part in parts)}</p>"
+            case Blank():
+                pass
+            case Facts():
+                yield from _facts(block)
+            case Items(items):
+                yield from ["<ul>", *(text for item in items for text in _item(item)), "</ul>"]
+            case Table():
+                yield from _table(block)
+            case Notes(notes):
+                yield from (text for note in notes for text in _note(note))
+            case Problems(problems):
+                yield from (text for problem in problems for text in _problem(problem))
+            case Section():
+                yield from _section(block, level)
+
+
+def _section(section: Section, level: int) -> Iterator[str]:
+    heading = _text(section.heading)
+    if section.folded:
+        yield f"<details><summary>{heading}</summary>"
+        yield from _lines(section.blocks, level)
+        yield "</details>"
+    else:
+        yield f"<section><h{level}>{heading}</h{level}>"
+        yield from _lines(section.blocks, min(6, level + 1))
+        yield "</section>"
+
+
+def _facts(facts: Facts) -> Iterator[str]:
+    yield "<dl>"
+    for fact in facts.facts:
+        yield f"<dt>{_text(fact.label)}</dt>"
+        yield from (f"<dd>{_text(each)}</dd>" for each in fact.lines)
+    yield "</dl>"
+
+
+def _item(item: Item) -> Iterator[str]:
+    place = f" <code>{_text(item.place)}</code>" if item.place else ""
+    yield f"<li>{_mark(item)}<strong>{_text(item.title)}</strong>{place}"
+    if item.details:
+        yield "<ul>"
+        for detail in item.details:
+            aside = f" <em{_toned(detail.tone)}>{_text(detail.aside)}</em>" if detail.aside else ""
+            yield f"<li>{_part(detail.text)}{aside}</li>"
+        yield "</ul>"
+    yield "</li>"
+
+
+def _table(table: Table) -> Iterator[str]:
+    kinds = ["right" if column.right else "left" for column in table.columns]
+    columns = zip(kinds, table.columns, strict=True)
+    heads = [_cell(f'th scope="col" class="{kind}"', column.heading) for kind, column in columns]
+    yield '<div class="wide"><table>'
+    yield f"<thead><tr>{''.join(heads)}</tr></thead>"
+    for group in table.groups:
+        yield "<tbody>"
+        if group.heading:
+            heading = _cell(f'th scope="rowgroup" colspan="{len(kinds)}"', group.heading)
+            yield f"<tr>{heading}</tr>"
+        for row in group.rows:
+            first, *others = row.cells
+            cells = [_cell(f'td class="{kind}"', each) for kind, each in zip(kinds[1:], others, strict=True)]
+            yield f'<tr><th scope="row">{_mark(row)}{_text(first)}</th>{"".join(cells)}</tr>'
+        yield "</tbody>"
+    yield "</table></div>"
+
+
+def _cell(opening: str, text: str) -> str:
+    return f"<{opening}>{_text(text)}</{opening[:2]}>"
+
+
+def _note(note: Note) -> Iterator[str]:
+    remedy = f"<br>Remedy: {_text(note.remedy)}" if note.remedy else ""
+    word = f"<strong>{note.severity.capitalize()}:</strong>"
+    yield f'<p class="note {note.severity}">{word} {_text(note.text)}{remedy}</p>'
+
+
+def _problem(problem: Problem) -> Iterator[str]:
+    finding = finding_of(problem)
+    span = span_of(finding)
+    place = f"<code>{_text(place_of(finding))}</code> " if place_of(finding) else ""
+    yield f'<p class="note error">{place}<strong>{_text(problem.code)}</strong> {_text(problem.sentence)}'
+    yield f"<br>Remedy: {_text(problem.remedy)}</p>" if problem.remedy else "</p>"
+    if span and problem.excerpt:
+        yield f"<pre>{'&#10;'.join(_text(each) for each in underlined(problem.excerpt, span))}</pre>"
+
+
+def _mark(marked: Item | Row) -> str:
+    return f'<span class="mark {marked.tone}">{_text(marked.mark)}</span> ' if marked.mark else ""
+
+
+def _part(text: str) -> str:
+    return f"<span>{_text(text)}</span>"
+
+
+def _toned(tone: str) -> str:
+    return "" if tone == "plain" else f' class="{tone}"'
+
+
+def _text(text: str) -> str:
+    return escape(visible(text))

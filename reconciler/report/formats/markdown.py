@@ -1,0 +1,113 @@
+"""A document for a comment on a pull request: tables, lists, and what is long folded away."""
+
+from collections.abc import Iterator, Sequence
+
+from reconciler.model.problem import Problem
+from reconciler.report.blocks import (
+    Blank,
+    Block,
+    Facts,
+    Item,
+    Items,
+    Line,
+    Note,
+    Notes,
+    Problems,
+    Row,
+    Section,
+    Severity,
+    Table,
+    line,
+)
+from reconciler.report.document import Document, finding_of
+from reconciler.report.formats.excerpt import underlined
+from reconciler.report.formats.markdown_text import code, fenced, inline, within_html
+from reconciler.report.formats.span import place_of, span_of
+
+_ALERTS: dict[Severity, str] = {"error": "CAUTION", "warning": "WARNING", "note": "NOTE"}
+_TITLE_LEVEL = 3
+
+
+def write(document: Document) -> str:
+    """Always with a title: a comment can't be empty."""
+    blocks = document.blocks or (line(document.otherwise),)
+    paragraphs = [f"{'#' * _TITLE_LEVEL} {inline(document.title)}", *_paragraphs(blocks, _TITLE_LEVEL + 1)]
+    return "\n\n".join(paragraphs) + "\n"
+
+
+def _paragraphs(blocks: Sequence[Block], level: int) -> Iterator[str]:
+    """What is separated by empty lines."""
+    for block in blocks:
+        match block:
+            case Line():
+                yield _line(block)
+            case Blank():
+                pass
+            case Facts(facts):
+                yield "\n".join(f"- **{inline(each.label)}**: {'<br>'.join(map(inline, each.lines))}" for each in facts)
+            case Items(items):
+                yield "\n".join(text for item in items for text in _item(item))
+            case Table():
+                yield "\n".join(_table(block))
+            case Notes(notes):
+                yield from map(_note, notes)
+            case Problems(problems):
+                yield "\n".join(text for problem in problems for text in _problem(problem))
+            case Section():
+                yield from _section(block, level)
+
+
+def _section(section: Section, level: int) -> Iterator[str]:
+    if section.folded:
+        yield f"<details><summary>{within_html(section.heading)}</summary>"
+        yield from _paragraphs(section.blocks, level)
+        yield "</details>"
+    else:
+        yield f"{'#' * level} {inline(section.heading)}"
+        yield from _paragraphs(section.blocks, min(6, level + 1))
+
+
+def _line(block: Line) -> str:
+    text = " · ".join(map(inline, block.parts))
+    return f"**{text}**" if text and block.tone in {"strong", "bad", "warn", "good"} else text
+
+
+def _item(item: Item) -> Iterator[str]:
+    yield " ".join(filter(None, (f"- {code(item.mark)}", f"**{inline(item.title)}**", code(item.place))))
+    for detail in item.details:
+        yield f"  - {inline(detail.text)}" + (f" → *{inline(detail.aside)}*" if detail.aside else "")
+
+
+def _table(table: Table) -> Iterator[str]:
+    yield _cells(inline(column.heading) for column in table.columns)
+    yield _cells("---:" if column.right else "---" for column in table.columns)
+    for group in table.groups:
+        if group.heading:
+            yield _cells([f"**{inline(group.heading)}**", *("" for _ in table.columns[1:])])
+        yield from (_cells(_row(row)) for row in group.rows)
+
+
+def _row(row: Row) -> list[str]:
+    first, *others = map(inline, row.cells)
+    return [" ".join(filter(None, (code(row.mark), first))), *others]
+
+
+def _cells(cells: Iterator[str] | list[str]) -> str:
+    return f"| {' | '.join(cells)} |"
+
+
+def _note(note: Note) -> str:
+    remedy = [f"> Remedy: {inline(note.remedy)}"] if note.remedy else []
+    return "\n".join([f"> [!{_ALERTS[note.severity]}]", f"> {inline(note.text)}", *remedy])
+
+
+def _problem(problem: Problem) -> Iterator[str]:
+    finding = finding_of(problem)
+    span = span_of(finding)
+    yield " ".join(
+        filter(None, (f"- {code(place_of(finding))}", f"**{inline(problem.code)}**:", inline(problem.sentence)))
+    )
+    if problem.remedy:
+        yield f"  Remedy: {inline(problem.remedy)}"
+    if span and problem.excerpt:
+        yield from (f"  {text}" for text in fenced([each.rstrip() for each in underlined(problem.excerpt, span)]))

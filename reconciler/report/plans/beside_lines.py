@@ -1,0 +1,113 @@
+"""What is shown beside lines of policies: what an edit does to nodes, and what is held or held up."""
+
+from collections.abc import Iterator
+
+from reconciler.model.origin import Origin
+from reconciler.model.planned.consequence import Consequence
+from reconciler.report.blocks import Severity
+from reconciler.report.document import Finding
+from reconciler.report.plans.blame import Blame, pool_of
+from reconciler.report.plans.changed import change_origin, field_words
+from reconciler.report.plans.effects import HELD, IN_PLACE, drift_words, effect
+from reconciler.report.plans.planned import Planned
+from reconciler.report.wording import counted
+
+HELD_UP = "HeldUp"
+
+
+def annotations(planned: Planned, blamed: Blame) -> tuple[Finding, ...]:
+    """A line of policy with a consequence, each; what changes in place is worth none."""
+    found = _edited(planned, blamed) if planned.base else _written(planned, blamed)
+    return tuple(sorted(found))
+
+
+def findings(planned: Planned, blamed: Blame) -> tuple[Finding, ...]:
+    """Decisions that are held, and nodes that this change would move and that something holds up."""
+    return tuple(sorted([*_held(planned), *_held_up(planned, blamed)]))
+
+
+def _edited(planned: Planned, blamed: Blame) -> Iterator[Finding]:
+    for change in planned.changes:
+        title = f"{change.kind}/{change.name}"
+        summary = _summary(blamed.because, change.name)
+        if change.verb != "change":
+            words = drift_words(planned, blamed, change)
+            if words:
+                yield _beside(change.origin, "warning", title, f"{title}: {words}; {summary}")
+            continue
+        for field in change.fields:
+            words, _ = effect(planned, blamed, change, field)
+            if words not in {IN_PLACE, HELD}:
+                yield _beside(field.origin, "warning", title, f"{field_words(field)}: {words}; {summary}")
+
+
+def _written(planned: Planned, blamed: Blame) -> Iterator[Finding]:
+    for told in planned.acted:
+        decision = told.decision
+        summary = _summary(blamed.because, decision.pool) if decision.subject.kind == "NodePool" else ""
+        if summary and decision.reason.origin:
+            yield _beside(decision.reason.origin, "warning", decision.subject.title, f"{told.sentence} {summary}")
+
+
+def _summary(consequences: tuple[Consequence, ...], pool: str) -> str:
+    """In numbers: the same as in every other report."""
+    own = [each for each in consequences if pool_of(each) == pool and each.fate != "undrifted"]
+    told = [f"{counted(len(each.nodes), 'node')} {each.fate}" for each in own]
+    if pods := sum(each.pods for each in own):
+        told.append(f"{counted(pods, 'pod')} must move")
+    if gpus := sum(each.gpus_in_use for each in own):
+        told.append(f"{counted(gpus, 'GPU')} in use")
+    return ", ".join(told)
+
+
+def _held(planned: Planned) -> Iterator[Finding]:
+    for told in planned.held:
+        decision, reason = told.decision, told.decision.reason
+        file, line = _place(reason.origin)
+        yield Finding(
+            file=file,
+            line=line,
+            column=0,
+            code=reason.code,
+            sentence=told.sentence,
+            remedy=told.remedy,
+            severity="warning",
+            subject=decision.subject.title,
+        )
+
+
+def _held_up(planned: Planned, blamed: Blame) -> Iterator[Finding]:
+    for each in blamed.because:
+        if each.fate == "blocked":
+            file, line = _place(_cause(planned, each))
+            by = ", ".join(f"{name} on {count}" for name, count in each.held_by)
+            sentence = f"{counted(len(each.nodes), 'node')} of NodePool/{each.node_pool} drift and are held up"
+            yield Finding(
+                file=file,
+                line=line,
+                column=0,
+                code=HELD_UP,
+                sentence=f"{sentence}: {by}" if by else sentence,
+                severity="warning",
+                subject=f"NodePool/{each.node_pool}",
+            )
+
+
+def _cause(planned: Planned, consequence: Consequence) -> Origin | None:
+    """The line that was edited; else the one that the NodePool follows from."""
+    for change in planned.changes:
+        if change.kind == "GpuPool" and change.name == pool_of(consequence):
+            return change_origin(change)
+    for told in planned.acted:
+        subject = told.decision.subject
+        if subject.kind == "NodePool" and subject.name == consequence.node_pool:
+            return told.decision.reason.origin
+    return None
+
+
+def _place(origin: Origin | None) -> tuple[str, int]:
+    return (origin.file, origin.line) if origin else ("", 0)
+
+
+def _beside(origin: Origin, severity: Severity, title: str, sentence: str) -> Finding:
+    return Finding(origin.file, origin.line, 0, title, sentence.rstrip("; "), severity=severity, subject=title)

@@ -1,0 +1,108 @@
+"""What changes, as a list: policies and their fields; without a base to compare with, what is written and deleted."""
+
+from collections.abc import Iterator
+from typing import Literal
+
+import msgspec
+
+from reconciler.model.change import FieldChange, PolicyChange
+from reconciler.model.origin import Origin
+from reconciler.model.planned.action import Apply, Delete, Hold
+from reconciler.model.planned.decision import Decision
+from reconciler.report.blocks import Detail, Item, Tone
+from reconciler.report.plans.blame import Blame
+from reconciler.report.plans.effects import drift_words, effect
+from reconciler.report.plans.planned import Planned
+from reconciler.report.told import Told, decision_items, place_of, would
+
+Verb = Literal["add", "change", "remove"]
+
+_MARKS: dict[Verb, tuple[str, Tone]] = {"add": ("+", "good"), "change": ("~", "warn"), "remove": ("-", "bad")}
+
+
+class Count(msgspec.Struct, frozen=True):
+    """How much changes."""
+
+    change: int = 0
+    add: int = 0
+    remove: int = 0
+
+
+def count(planned: Planned) -> Count:
+    """Of policies, compared with a base; else of objects in the cluster."""
+    verbs: list[Verb] = [each.verb for each in planned.changes]
+    if planned.base is None:
+        verbs = [verb_of(each.decision) for each in planned.acted]
+    return Count(verbs.count("change"), verbs.count("add"), verbs.count("remove"))
+
+
+def verb_of(decision: Decision) -> Verb:
+    """What an action does to its subject."""
+    match decision.act:
+        case Delete():
+            return "remove"
+        case Apply(presumes=presumes) if presumes.absent:
+            return "add"
+        case _:
+            return "change"
+
+
+def changed_items(planned: Planned, blame: Blame) -> Iterator[Item]:
+    """Policies first; then what is written although no policy of its pool was edited: a template was, say."""
+    for change in planned.changes:
+        yield _policy_item(planned, blame, change)
+    yield from decision_items(unexplained(planned), planned.setting.now)
+
+
+def unexplained(planned: Planned) -> tuple[Told, ...]:
+    """What is done because of this change, and that the list of changed policies does not lead to."""
+    edited = {each.name for each in planned.changes if each.kind == "GpuPool"}
+    anyway = _deeds(planned)
+    return tuple(
+        each for each in planned.acted if each.decision.pool not in edited and _deed(each.decision) not in anyway
+    )
+
+
+def anyway(planned: Planned) -> tuple[Told, ...]:
+    """What is done with this change just as without it."""
+    deeds = _deeds(planned)
+    return tuple(each for each in planned.acted if _deed(each.decision) in deeds)
+
+
+def _deeds(planned: Planned) -> frozenset[bytes]:
+    decisions = planned.base.decisions if planned.base else ()
+    return frozenset(_deed(each) for each in decisions if not isinstance(each.act, Hold))
+
+
+def _deed(decision: Decision) -> bytes:
+    return msgspec.json.encode((decision.subject, decision.act))
+
+
+def _policy_item(planned: Planned, blame: Blame, change: PolicyChange) -> Item:
+    mark, tone = _MARKS[change.verb]
+    line = planned.pool(change.name) if change.kind == "GpuPool" else None
+    title = f"{change.kind}/{change.name}"
+    if change.verb == "remove":
+        drifts = drift_words(planned, blame, change)
+        details: tuple[Detail, ...] = (Detail("no longer declared", drifts, "bad"),) if drifts else ()
+    elif change.verb == "add":
+        details = tuple(Detail(f"{field.path}: {field.after}") for field in change.fields if field.after is not None)
+    else:
+        details = tuple(Detail(field_words(field), *effect(planned, blame, change, field)) for field in change.fields)
+    observed = line is not None and line.mode == "Observe"
+    return Item(mark, would(title, observed), place_of(change_origin(change)), details, tone)
+
+
+def change_origin(change: PolicyChange) -> Origin:
+    """The first line that was edited; of what is new or gone, where it begins."""
+    lines = [field.origin for field in change.fields if field.origin.file == change.origin.file]
+    return min(lines, default=change.origin) if change.verb == "change" else change.origin
+
+
+def field_words(field: FieldChange) -> str:
+    """minSize: 8 -> 10, taints: + dedicated=training:NoSchedule."""
+    if field.before is None:
+        return f"{field.path}: + {field.after}"
+    if field.after is None:
+        return f"{field.path}: - {field.before}"
+    return f"{field.path}: {field.before} -> {field.after}"

@@ -1,0 +1,65 @@
+"""What a changed field comes to: nothing is touched, or nodes drift, or it is held."""
+
+from reconciler.model.change import FieldChange, PolicyChange
+from reconciler.report.blocks import Tone
+from reconciler.report.plans.blame import Blame, pool_of
+from reconciler.report.plans.planned import Planned, PoolLine
+from reconciler.report.wording import counted
+
+IN_PLACE = "in place"
+HELD = "held, see below"
+
+# These never get into what Karpenter compares nodes with. Any other field of a pool may: through a template, even that
+# which no template of ours uses.
+_NEVER_DRIFT = ("adopt", "committedNodes", "disruption", "limits", "mode", "smartPods", "suspend")
+_NEVER_DRIFT_OF_INSTANCE_TYPES = frozenset({"pricePerHour", "capacity"})
+_DRIFTED = frozenset({"removed", "replaced", "blocked"})
+
+
+def drift_words(planned: Planned, blamed: Blame, change: PolicyChange) -> str:
+    """drifts all 120 nodes; nothing where no node of the pool drifts, nor ceases to."""
+    if change.kind != "GpuPool":
+        return ""
+    line = planned.pool(change.name)
+    own = [each for each in blamed.because if pool_of(each) == change.name]
+    drifted = {node for each in own if each.fate in _DRIFTED for node in each.nodes}
+    deleted = {node for each in own if each.fate == "deleted" for node in each.nodes}
+    undrifted = {node for each in own if each.fate == "undrifted" for node in each.nodes}
+    would = "would " if line and line.mode == "Observe" else ""
+    verbs = (("delete", _share(deleted, line)), ("drift", _share(drifted, line)))
+    told = [f"{would}{verb if would else verb + 's'} {count}" for verb, count in verbs if count]
+    if undrifted:
+        told.append(f"{would}end{'' if would else 's'} the drift of {counted(len(undrifted), 'node')}")
+    return ", ".join(told)
+
+
+def _share(nodes: set[str], line: PoolLine | None) -> str:
+    """all 120 nodes, 34 of 120 nodes, 34 nodes."""
+    if not nodes:
+        return ""
+    if line is None or line.nodes < len(nodes):
+        return counted(len(nodes), "node")
+    return f"all {counted(line.nodes, 'node')}" if len(nodes) == line.nodes else f"{len(nodes)} of {line.nodes} nodes"
+
+
+def effect(planned: Planned, blamed: Blame, change: PolicyChange, field: FieldChange) -> tuple[str, Tone]:
+    """Of one field of a policy that was changed."""
+    if change.kind == "GpuPool" and _is_held(planned, change.name):
+        return HELD, "warn"
+    drifts = drift_words(planned, blamed, change)
+    if drifts and _may_drift(field):
+        return drifts, "warn"
+    return IN_PLACE, "dim"
+
+
+def _is_held(planned: Planned, pool: str) -> bool:
+    """Whether the NodePool stays as it is, whatever its policy says."""
+    held = (each.decision for each in planned.held)
+    return any(each.pool == pool and each.subject.kind == "NodePool" for each in held)
+
+
+def _may_drift(field: FieldChange) -> bool:
+    steps = field.path.replace("[", ".[").split(".")
+    if steps[0] == "instanceTypes":
+        return _NEVER_DRIFT_OF_INSTANCE_TYPES.isdisjoint(steps)
+    return steps[0] not in _NEVER_DRIFT

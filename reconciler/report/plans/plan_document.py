@@ -1,0 +1,83 @@
+"""A plan as a document: what changes first, then what that does, what it costs, and what is held."""
+
+from collections.abc import Iterator
+
+from reconciler.report.blocks import Blank, Block, Items, Note, Notes, Section, line
+from reconciler.report.document import Document, Judged
+from reconciler.report.plans.beside_lines import annotations, findings
+from reconciler.report.plans.blame import Blame, blame
+from reconciler.report.plans.changed import anyway, changed_items
+from reconciler.report.plans.plan_json import payload
+from reconciler.report.plans.planned import Planned
+from reconciler.report.plans.pool_section import pool_sections
+from reconciler.report.plans.totals import cost_blocks, no_changes, totals
+from reconciler.report.setting import unread_notes
+from reconciler.report.told import decision_items
+
+
+def plan_document(planned: Planned) -> Document:
+    """One reassuring line where nothing changes and nothing is to be minded."""
+    blamed = blame(planned.plan, planned.base)
+    subjects = {each.decision.subject for each in planned.told}
+    return Document(
+        command="plan",
+        title=f"Plan of {planned.setting.policies}",
+        tool_version=planned.setting.tool_version,
+        blocks=tuple(_blocks(planned, blamed)),
+        payload=payload(planned),
+        otherwise=no_changes(planned),
+        judged=Judged(len(subjects), "object", "hold"),
+        findings=findings(planned, blamed),
+        annotations=annotations(planned, blamed),
+    )
+
+
+def _blocks(planned: Planned, blamed: Blame) -> Iterator[Block]:
+    """Parts with something to say, a blank line between them."""
+    # The lines of a guard have their place after the cost; that it blocks is said before all else.
+    parts = (
+        tuple(_changes(planned, blamed)),
+        tuple(_anyway(planned)),
+        tuple(_pools(planned, blamed)),
+        cost_blocks(planned) if blamed != Blame() else (),
+        tuple(_held(planned)),
+    )
+    yield from _warnings(planned)
+    if not any(parts):
+        yield line(no_changes(planned), "plain" if planned.unread else "good")
+        return
+    yield line(planned.setting.headline)
+    for blocks in filter(None, parts):
+        yield Blank()
+        yield from blocks
+    yield Blank()
+    yield totals(planned)
+
+
+def _warnings(planned: Planned) -> Iterator[Block]:
+    notes = (*unread_notes(planned.unread), *(Note("note", each) for each in planned.notices))
+    if notes:
+        yield Notes(notes)
+
+
+def _changes(planned: Planned, blamed: Blame) -> Iterator[Block]:
+    if items := tuple(changed_items(planned, blamed)):
+        yield Items(items)
+
+
+def _anyway(planned: Planned) -> Iterator[Block]:
+    if told := anyway(planned):
+        items = Items(tuple(decision_items(told, planned.setting.now)))
+        yield Section("Done without this change too", (items,), folded=True)
+
+
+def _pools(planned: Planned, blamed: Blame) -> Iterator[Block]:
+    for number, section in enumerate(pool_sections(planned, blamed)):
+        if number:
+            yield Blank()
+        yield section
+
+
+def _held(planned: Planned) -> Iterator[Block]:
+    if planned.held:
+        yield Section("Held", (Items(tuple(decision_items(planned.held, planned.setting.now))),))

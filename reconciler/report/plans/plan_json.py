@@ -1,0 +1,138 @@
+"""A plan for programs: its JSON, and the digest by which a change is known however the fleet moves."""
+
+from collections import defaultdict
+from collections.abc import Iterator
+from hashlib import sha256
+from typing import Any
+
+import msgspec
+
+from reconciler.model.change import PolicyChange
+from reconciler.model.instant import Instant, timestamp
+from reconciler.model.planned.action import Hold
+from reconciler.model.planned.consequence import Cause, Consequence
+from reconciler.report.canonical_json import canonical_json
+from reconciler.report.plans.blame import Blame, blame
+from reconciler.report.plans.changed import change_origin, verb_of
+from reconciler.report.plans.impact import impact
+from reconciler.report.plans.plan_shape import (
+    ChangeTold,
+    ClusterSeen,
+    ConsequenceTold,
+    DecisionTold,
+    HeldBy,
+    KindUnread,
+    PlanTold,
+    Tool,
+)
+from reconciler.report.plans.planned import Planned
+from reconciler.report.setting import seen_at
+from reconciler.report.told import Told
+
+
+def payload(planned: Planned) -> dict[str, Any]:
+    """As schemas/plan.json says."""
+    told: dict[str, Any] = msgspec.to_builtins(_plan(planned, blame(planned.plan, planned.base)))
+    return told
+
+
+def change_digest(planned: Planned) -> str:
+    """Of the changes only: as long as a person's edit stays the same, so does this."""
+    written = canonical_json(msgspec.to_builtins(_changes(planned)))
+    return f"sha256:{sha256(written.encode()).hexdigest()}"
+
+
+def _plan(planned: Planned, blamed: Blame) -> PlanTold:
+    setting, plan = planned.setting, planned.plan
+    return PlanTold(
+        format_version=1,
+        tool=Tool("reconciler", setting.tool_version),
+        environment=setting.environment,
+        revision=setting.revision,
+        base_revision=setting.base_revision or None,
+        cluster=ClusterSeen(setting.cluster, setting.cluster_uid, seen_at(setting)),
+        now=timestamp(setting.now),
+        digest=plan.digest,
+        change_digest=change_digest(planned),
+        changes=_changes(planned),
+        decisions=[decision_told(each) for each in planned.told],
+        impact=impact(planned, blamed),
+        consequences=[*_consequences(blamed.without, "standing"), *_consequences(blamed.because, "change")],
+        unread=[KindUnread(each.kind, each.why) for each in sorted(planned.unread)],
+        notices=list(planned.notices),
+        wake_at=_time(plan.wake_at),
+        memory=plan.memory,
+    )
+
+
+def _time(moment: Instant | None) -> str | None:
+    return None if moment is None else timestamp(moment)
+
+
+def _changes(planned: Planned) -> list[ChangeTold]:
+    if planned.base is not None:
+        return [_policy_change(each) for each in planned.changes]
+    return [_written(each) for each in planned.acted]
+
+
+def _policy_change(change: PolicyChange) -> ChangeTold:
+    origin = change_origin(change)
+    before = None if change.verb == "add" else _words((field.path, field.before) for field in change.fields)
+    after = None if change.verb == "remove" else _words((field.path, field.after) for field in change.fields)
+    return ChangeTold(change.kind, change.name, change.verb, before, after, origin.file, origin.line)
+
+
+def _words(fields: Iterator[tuple[str, str | None]]) -> dict[str, list[str]]:
+    found: defaultdict[str, list[str]] = defaultdict(list)
+    for path, words in fields:
+        if words is not None:
+            found[path].append(words)
+    return dict(found)
+
+
+def _written(told: Told) -> ChangeTold:
+    decision, origin = told.decision, told.decision.reason.origin
+    verb = verb_of(decision)
+    before = None if verb == "add" else _words((each.path, each.before) for each in told.edited)
+    after = None if verb == "remove" else _words((each.path, each.after) for each in told.edited)
+    file, line = (origin.file, origin.line) if origin else ("", 0)
+    return ChangeTold(decision.subject.kind, decision.subject.name, verb, before, after, file, line)
+
+
+def decision_told(told: Told) -> DecisionTold:
+    """One decision; the same wherever decisions are listed."""
+    decision, reason = told.decision, told.decision.reason
+    act = decision.act
+    return DecisionTold(
+        planner=decision.planner,
+        subject=decision.subject,
+        pool=decision.pool,
+        action=None if isinstance(act, Hold) else act,
+        would=decision.would,
+        reason=reason.code,
+        facts=dict(reason.facts),
+        sentence=told.sentence,
+        remedy=told.remedy,
+        hold_until=_time(told.until),
+        file=reason.origin.file if reason.origin else None,
+        line=reason.origin.line if reason.origin else None,
+    )
+
+
+def _consequences(consequences: tuple[Consequence, ...], cause: Cause) -> Iterator[ConsequenceTold]:
+    for each in consequences:
+        yield ConsequenceTold(
+            pool=each.pool,
+            node_pool=each.node_pool,
+            cause=cause,
+            fate=each.fate,
+            nodes=list(each.nodes),
+            gpus=each.gpus,
+            gpus_in_use=each.gpus_in_use,
+            pods=each.pods,
+            micro_dollars_per_hour=each.micro_dollars_per_hour,
+            unpriced=each.unpriced,
+            wave=each.wave,
+            seconds=each.seconds,
+            held_by=[HeldBy(name, count) for name, count in each.held_by],
+        )

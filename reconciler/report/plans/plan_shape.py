@@ -1,0 +1,137 @@
+"""The JSON of a plan, as structs: what `plan -o json` prints, and the one source of its schema."""
+
+from typing import Annotated, Literal
+
+import msgspec
+
+from reconciler.model.planned.action import Action, Ref
+from reconciler.model.planned.consequence import Cause, Fate
+from reconciler.model.planned.memory import Memory
+
+FORMAT_VERSION = 1
+
+Time = Annotated[
+    str,
+    msgspec.Meta(description="2026-11-18T14:52:00Z", pattern=r"^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(\.\d{3})?Z$"),
+]
+Digest = Annotated[str, msgspec.Meta(pattern=r"^sha256:[0-9a-f]{64}$")]
+Words = Annotated[
+    dict[str, list[str]],
+    msgspec.Meta(description="By field, below spec: its value in the words that people write; of a list, its items."),
+]
+
+
+class Tool(msgspec.Struct, frozen=True):
+    """What made the plan."""
+
+    name: str
+    version: str
+
+
+class ClusterSeen(msgspec.Struct, frozen=True):
+    """The cluster that was planned for."""
+
+    name: str
+    uid: Annotated[str, msgspec.Meta(description="Of its namespace kube-system.")]
+    seen_at: Annotated[Time | None, msgspec.Meta(description="Null where a file does not tell.")]
+
+
+class KindUnread(msgspec.Struct, frozen=True):
+    """A kind that could not be read: that none are seen does not mean there are none."""
+
+    kind: str
+    why: str
+
+
+class ChangeTold(msgspec.Struct, frozen=True):
+    """Compared with a base, a policy that is edited; else an object of the cluster that is written or deleted."""
+
+    kind: str
+    name: str
+    verb: Literal["add", "change", "remove"]
+    before: Annotated[Words | None, msgspec.Meta(description="Null where there was nothing.")]
+    after: Annotated[Words | None, msgspec.Meta(description="Null where there is nothing any more.")]
+    file: str
+    line: int
+
+
+class DecisionTold(msgspec.Struct, frozen=True):
+    """What is done, or is not, and why."""
+
+    planner: str
+    subject: Ref
+    pool: Annotated[str, msgspec.Meta(description="The GpuPool it is for.")]
+    action: Annotated[Action | None, msgspec.Meta(description="Null where nothing is done yet.")]
+    would: Annotated[bool, msgspec.Meta(description="The pool only observes: nothing is carried out.")]
+    reason: Annotated[str, msgspec.Meta(description="A code.")]
+    facts: dict[str, str | int]
+    sentence: str
+    remedy: str
+    hold_until: Time | None
+    file: Annotated[str | None, msgspec.Meta(description="The policy that asked for it.")]
+    line: int | None
+
+
+class Amount(msgspec.Struct, frozen=True):
+    """As it is now, once all is done that comes without this change, and once all is done with it."""
+
+    now: int
+    before: int
+    after: int
+
+
+class Impact(msgspec.Struct, frozen=True):
+    """What it does to the fleet, all pools together."""
+
+    nodes: Amount
+    gpus: Amount
+    gpus_disrupted: Annotated[int, msgspec.Meta(description="GPUs in use on nodes that this change takes away.")]
+    pods_evicted: Annotated[int, msgspec.Meta(description="Pods that this change makes move.")]
+    micro_dollars_per_hour: Amount
+
+
+class HeldBy(msgspec.Struct, frozen=True):
+    """What holds nodes up."""
+
+    name: str
+    nodes: int
+
+
+class ConsequenceTold(msgspec.Struct, frozen=True):
+    """Nodes that share a fate."""
+
+    pool: str
+    node_pool: str
+    cause: Annotated[Cause, msgspec.Meta(description="standing: would come without this change too.")]
+    fate: Fate
+    nodes: list[str]
+    gpus: int
+    gpus_in_use: int
+    pods: int
+    micro_dollars_per_hour: int
+    unpriced: Annotated[int, msgspec.Meta(description="Nodes without a declared price: not in the money.")]
+    wave: Annotated[int, msgspec.Meta(description="Nodes at once; 0 where nothing limits them.")]
+    seconds: Annotated[int | None, msgspec.Meta(description="Roughly how long; null where no end is known.")]
+    held_by: list[HeldBy]
+
+
+class PlanTold(msgspec.Struct, frozen=True):
+    """What would happen, and why."""
+
+    format_version: Literal[1]
+    tool: Tool
+    environment: str
+    revision: str
+    base_revision: Annotated[str | None, msgspec.Meta(description="What the changes are compared with.")]
+    cluster: ClusterSeen
+    now: Time
+    digest: Annotated[Digest, msgspec.Meta(description="Of the plan: the same inputs give the same.")]
+    change_digest: Annotated[Digest, msgspec.Meta(description="Of the changes only, however the fleet moves.")]
+    changes: list[ChangeTold]
+    decisions: list[DecisionTold]
+    impact: Impact
+    consequences: list[ConsequenceTold]
+    unread: list[KindUnread]
+    notices: list[str]
+    wake_at: Annotated[Time | None, msgspec.Meta(description="When to plan again, if nothing changes before.")]
+    memory: Memory

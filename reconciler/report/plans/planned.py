@@ -1,0 +1,61 @@
+"""Planned: a plan and all that its report says beside it."""
+
+from typing import Literal
+
+import msgspec
+
+from reconciler.model.change import PolicyChange
+from reconciler.model.cluster.observed import Unread
+from reconciler.model.planned.plan import Plan
+from reconciler.report.setting import Setting
+from reconciler.report.told import Told
+
+Mode = Literal["Observe", "Enforce"]
+
+
+class Cost(msgspec.Struct, frozen=True):
+    """Micro dollars an hour: now, once all is done that comes without this change, and once all is done with it."""
+
+    now: int = 0
+    without: int = 0
+    with_change: int = 0
+    committed: int = 0  # of each: paid whether nodes run or not
+
+
+class PoolLine(msgspec.Struct, frozen=True):
+    """A pool as it stands."""
+
+    pool: str
+    mode: Mode
+    nodes: int
+    busy_nodes: int
+    gpus: int
+    gpus_in_use: int
+    cost: Cost = Cost()
+    unpriced: int = 0  # nodes whose price nobody declared: they are not in the cost
+    budgets_read: bool = True  # PodDisruptionBudgets: where not, what they hold up is not known
+    remarks: tuple[str, ...] = ()  # further lines: what limits leave room for, say
+
+
+class Planned(msgspec.Struct, frozen=True):
+    """Without a base, `changes` are empty, and the plan's own decisions are what changes."""
+
+    setting: Setting
+    plan: Plan
+    told: tuple[Told, ...]  # the decisions of the plan, in their order
+    base: Plan | None = None  # of the base revision, on the same cluster
+    changes: tuple[PolicyChange, ...] = ()
+    pools: tuple[PoolLine, ...] = ()
+    unread: tuple[Unread, ...] = ()
+    notices: tuple[str, ...] = ()
+
+    @property
+    def acted(self) -> tuple[Told, ...]:
+        return tuple(each for each in self.told if not each.held)
+
+    @property
+    def held(self) -> tuple[Told, ...]:
+        return tuple(each for each in self.told if each.held)
+
+    def pool(self, name: str) -> PoolLine | None:
+        return next((each for each in self.pools if each.pool == name), None)

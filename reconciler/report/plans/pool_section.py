@@ -1,0 +1,129 @@
+"""What becomes of the nodes of a pool: what comes anyway, and what comes because of this change."""
+
+from collections.abc import Iterator
+
+import msgspec
+
+from reconciler.model.planned.consequence import Consequence, Fate
+from reconciler.report.blocks import Block, Column, Group, Note, Notes, Row, Section, Table, Tone, line
+from reconciler.report.plans.blame import Blame, pool_of
+from reconciler.report.plans.planned import Planned, PoolLine
+from reconciler.report.wording import counted, difference, span
+
+_BUDGET = "PodDisruptionBudget/"
+_COLUMNS = (Column(""), Column("nodes", True), Column("GPUs", True), Column("$/h", True), Column("when"))
+
+
+class _Headings(msgspec.Struct, frozen=True):
+    """Of what comes anyway, what comes by the plan, and what no longer comes."""
+
+    without: str
+    because: str
+    spared: str = "no longer, because of this change"
+
+
+_WITH_BASE = _Headings("without this change", "because of this change")
+_ALONE = _Headings("as things stand", "because of this plan")
+
+
+class _Words(msgspec.Struct, frozen=True):
+    mark: str
+    tone: Tone
+    text: str
+    pace: str = ""  # what the nodes of a wave wait for
+
+
+_FATES: dict[Fate, _Words] = {
+    "removed": _Words("-", "bad", "empty, drifted, not replaced", "Karpenter"),
+    "replaced": _Words("-/+", "bad", "busy, drifted, pods evicted", "Karpenter"),
+    "blocked": _Words("~", "warn", "busy, drifted, held up"),
+    "deleted": _Words("-", "bad", "NodePool deleted, nodes with it", "at once, outside all budgets"),
+    "undrifted": _Words("+", "good", "drifted now, and then no longer"),
+}
+_ORDER: tuple[Fate, ...] = tuple(_FATES)
+
+
+def pool_sections(planned: Planned, blamed: Blame) -> Iterator[Section]:
+    """Of each pool that something happens to; those that no policy declares come last."""
+    happening = {pool_of(each) for each in (*blamed.without, *blamed.because, *blamed.spared)}
+    known = {pool.pool: pool for pool in planned.pools}
+    headings = _WITH_BASE if planned.base else _ALONE
+    for name in [*known, *sorted(happening - set(known))]:
+        if name in happening:
+            yield _section(name, known.get(name), blamed, headings)
+
+
+def _section(name: str, pool: PoolLine | None, blamed: Blame, headings: _Headings) -> Section:
+    parts = (
+        (headings.without, _own(name, blamed.without)),
+        (_marked(headings.because, pool), _own(name, blamed.because)),
+        (headings.spared, _own(name, blamed.spared)),
+    )
+    groups = tuple(Group(tuple(map(_row, own)), heading) for heading, own in parts if own)
+    title = f"{name}: {counted(pool.nodes, 'node')}, {pool.busy_nodes} busy" if pool else f"{name}: no longer declared"
+    coming = (*parts[0][1], *parts[1][1])
+    return Section(title, (Table(_COLUMNS, groups), *_below(pool, coming)))
+
+
+def _marked(heading: str, pool: PoolLine | None) -> str:
+    return f"{heading} (would: the pool only observes)" if pool and pool.mode == "Observe" else heading
+
+
+def _own(name: str, consequences: tuple[Consequence, ...]) -> tuple[Consequence, ...]:
+    own = [each for each in consequences if pool_of(each) == name]
+    return tuple(sorted(own, key=lambda each: (_ORDER.index(each.fate), each.node_pool, each.nodes)))
+
+
+def _row(consequence: Consequence) -> Row:
+    words = _FATES[consequence.fate]
+    numbers = (str(len(consequence.nodes)), str(consequence.gpus), difference(consequence.micro_dollars_per_hour))
+    return Row((words.text, *numbers, "; ".join(_when(consequence, words.pace))), words.mark, words.tone)
+
+
+def _when(consequence: Consequence, pace: str) -> Iterator[str]:
+    if consequence.fate == "undrifted":
+        return
+    wave = f"{consequence.wave} at a time" if consequence.wave else ""
+    if told := ", ".join(filter(None, (pace, wave))):
+        yield told
+    if consequence.pods:
+        yield counted(consequence.pods, "pod")
+    yield from (f"{name} on {count}" for name, count in consequence.held_by if not name.startswith(_BUDGET))
+    if consequence.fate == "blocked" and consequence.seconds is None:
+        yield "no end known"
+    elif consequence.seconds:
+        yield f"about {span(consequence.seconds)}"
+
+
+def _below(pool: PoolLine | None, coming: tuple[Consequence, ...]) -> Iterator[Block]:
+    """What holds nodes up, what a reader must know of the numbers, and remarks."""
+    notes = [*_budgets(coming), *_deletions(coming)]
+    if unpriced := sum(each.unpriced for each in coming):
+        notes.append(Note("note", f"{counted(unpriced, 'node')} without a declared price: not in $/h."))
+    if notes:
+        yield Notes(tuple(notes))
+    busy = any(each.fate in {"replaced", "blocked"} for each in coming)
+    if busy and not any(name.startswith(_BUDGET) for each in coming for name, _ in each.held_by):
+        read = pool is None or pool.budgets_read
+        yield line(f"PodDisruptionBudgets: {'none in the way' if read else 'not read, so they may hold up more'}.")
+    for remark in pool.remarks if pool else ():
+        yield line(remark)
+
+
+def _budgets(coming: tuple[Consequence, ...]) -> Iterator[Note]:
+    held: dict[str, int] = {}
+    for each in coming:
+        for name, count in each.held_by:
+            if name.startswith(_BUDGET):
+                held[name] = held.get(name, 0) + count
+    for name, count in sorted(held.items()):
+        yield Note("warning", f"{name} holds up {counted(count, 'node')}: it allows no eviction there now.")
+
+
+def _deletions(coming: tuple[Consequence, ...]) -> Iterator[Note]:
+    for each in coming:
+        if each.fate == "deleted" and each.nodes:
+            what = f"{counted(len(each.nodes), 'node')} and {counted(each.pods, 'pod')}"
+            yield Note(
+                "error", f"Deleting NodePool/{each.node_pool} takes {what} with it, {each.gpus_in_use} GPUs in use."
+            )

@@ -1,0 +1,59 @@
+"""What a report is about: which policies, which cluster, when, and by which version."""
+
+from collections import defaultdict
+
+import msgspec
+
+from reconciler.model.cluster.observed import Unread
+from reconciler.model.instant import Instant, timestamp
+from reconciler.report.blocks import Note
+from reconciler.report.wording import age, short
+
+
+class Setting(msgspec.Struct, frozen=True):
+    """A base revision where one is compared with."""
+
+    environment: str
+    revision: str
+    cluster: str  # the name people know it by
+    cluster_uid: str
+    seen_at: Instant
+    now: Instant
+    tool_version: str
+    base_revision: str = ""
+
+    @property
+    def policies(self) -> str:
+        """prod b7d0a15."""
+        return f"{self.environment} {short(self.revision)}".strip()
+
+    @property
+    def seen_cluster(self) -> str:
+        """cluster prod-eu1 (9b3c6f0e) seen 40 s ago."""
+        uid = f" ({self.cluster_uid[:8]})" if self.cluster_uid else ""
+        seen = f"seen {age(self.seen_at, self.now)}" if self.seen_at else "seen at an unknown time"
+        return f"cluster {self.cluster}{uid} {seen}"
+
+    @property
+    def headline(self) -> str:
+        """All of it, in one line."""
+        base = f" on {short(self.base_revision)}" if self.base_revision else ""
+        return f"{self.policies}{base}, {self.seen_cluster}, reconciler {self.tool_version}"
+
+
+def seen_at(setting: Setting) -> str | None:
+    """For programs; None where a file does not tell."""
+    return timestamp(setting.seen_at) if setting.seen_at else None
+
+
+def unread_notes(unread: tuple[Unread, ...]) -> tuple[Note, ...]:
+    """What could not be read must not be taken for what is not there."""
+    alike: defaultdict[str, list[str]] = defaultdict(list)
+    for each in sorted(unread):
+        alike[each.why].append(each.kind)
+    return tuple(
+        Note(
+            "warning", f"{', '.join(kinds)} could not be read: {why}. That none are seen does not mean there are none."
+        )
+        for why, kinds in alike.items()
+    )

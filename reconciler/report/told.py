@@ -1,0 +1,93 @@
+"""Decisions in words, and how many of them are worth a line each."""
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+
+import msgspec
+
+from reconciler.model.instant import Instant
+from reconciler.model.origin import Origin
+from reconciler.model.planned.action import Apply, Delete, Hold
+from reconciler.model.planned.decision import Decision
+from reconciler.report.blocks import Detail, Item, Tone
+from reconciler.report.edited import Edited
+from reconciler.report.wording import clock, span
+
+# More decisions for one and the same reason say no more.
+MOST_ALIKE = 5
+
+
+class Told(msgspec.Struct, frozen=True):
+    """A decision, its reason as a sentence, and what a person can do about it, where that is not in the sentence."""
+
+    decision: Decision
+    sentence: str
+    remedy: str = ""
+    edited: tuple[Edited, ...] = ()  # what it changes in an object that is there
+
+    @property
+    def held(self) -> bool:
+        return isinstance(self.decision.act, Hold)
+
+    @property
+    def until(self) -> Instant | None:
+        """When what is held is looked at again."""
+        return self.decision.act.until if isinstance(self.decision.act, Hold) else None
+
+    @property
+    def place(self) -> str:
+        """The line of policy that asked for it."""
+        return place_of(self.decision.reason.origin)
+
+
+def place_of(origin: Origin | None) -> str:
+    """File and line; nothing where nobody wrote it."""
+    if origin is None or not origin.file:
+        return ""
+    return f"{origin.file}:{origin.line}" if origin.line > 0 else origin.file
+
+
+def decision_items(told: Sequence[Told], now: Instant) -> Iterator[Item]:
+    """Of decisions for one reason the first few, and how many more there are."""
+    alike: defaultdict[tuple[str, bool], list[Told]] = defaultdict(list)
+    for each in told:
+        alike[each.decision.reason.code, each.decision.would].append(each)
+    for (code, _), group in alike.items():
+        yield from (_item(each, now) for each in group[:MOST_ALIKE])
+        if len(group) > MOST_ALIKE:
+            yield Item("", f"and {len(group) - MOST_ALIKE} more: {code}")
+
+
+def _item(told: Told, now: Instant) -> Item:
+    decision = told.decision
+    mark, tone = _mark(told)
+    details = [Detail(told.sentence)]
+    details += [Detail(each.words) for each in told.edited]
+    if told.remedy:
+        details.append(Detail(f"remedy: {told.remedy}"))
+    if told.until is not None:
+        details.append(Detail(f"looked at again {moment(told.until, now)}"))
+    return Item(mark, would(decision.subject.title, decision.would), told.place, tuple(details), tone)
+
+
+def _mark(told: Told) -> tuple[str, Tone]:
+    match told.decision.act:
+        case Hold():
+            return "!", "warn"
+        case Delete():
+            return "-", "bad"
+        case Apply(presumes=presumes) if presumes.absent:
+            return "+", "good"
+        case _:
+            return "~", "warn"
+
+
+def would(title: str, marked: bool) -> str:
+    """What a pool that only observes would have done bears the word."""
+    return f"{title} (would)" if marked else title
+
+
+def moment(then: Instant, now: Instant) -> str:
+    """at 14:52Z (in 11 min)."""
+    left = (then - now) // 1_000
+    return f"at {clock(then, now)} (in {span(left)})" if left > 0 else f"at {clock(then, now)}"

@@ -1,0 +1,50 @@
+"""Where the cluster is seen: a file that somebody made, or the live one of the current kubeconfig."""
+
+import time
+from pathlib import Path
+
+import msgspec
+
+from reconciler.model.cluster.observed import Observed
+from reconciler.model.instant import Instant
+from reconciler.model.planned.inputs import Inputs
+
+
+class ClusterPlace(msgspec.Struct, frozen=True):
+    """A file, or else the cluster of a kubeconfig context; `complete`: the file has all there is of every kind."""
+
+    file: Path | None = None
+    complete: bool = False
+    context: str | None = None
+
+
+class Sight(msgspec.Struct, frozen=True):
+    """A cluster as it was seen, by which name people know it, and when that was judged."""
+
+    observed: Observed
+    name: str
+    now: Instant
+    dumped: Inputs | None = None  # where the file is a dump, all that is in it
+    notes: tuple[str, ...] = ()  # what a reader must know of the file
+
+
+def observed_cluster(place: ClusterPlace) -> Sight:
+    """Looks once. Nothing is ever written there."""
+    # Reading files needs none of the client, which alone takes a quarter of a second to import.
+    if place.file:
+        from reconciler.kube.cluster_file import read_cluster  # noqa: PLC0415
+
+        read = read_cluster(place.file.as_posix(), place.file.read_bytes(), place.complete)
+        now = read.inputs.now if read.inputs else read.observed.seen_at or current_instant()
+        return Sight(read.observed, place.file.name, now, read.inputs, read.notes)
+    from reconciler.kube.client import connect  # noqa: PLC0415
+    from reconciler.kube.context import context_name  # noqa: PLC0415
+    from reconciler.kube.observe import observe_once  # noqa: PLC0415
+
+    observed = observe_once(connect(place.context))
+    return Sight(observed, context_name(place.context), current_instant())
+
+
+def current_instant() -> Instant:
+    """The only clock of a command; what it decides is told the time."""
+    return Instant(time.time_ns() // 1_000_000)

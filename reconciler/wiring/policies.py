@@ -1,0 +1,120 @@
+"""Where policies come from: folders or Git, resolved, and rendered in the bounded child."""
+
+import os
+import random
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+import msgspec
+
+from reconciler.model.bundle import Bundle
+from reconciler.model.rendering import Rendering
+from reconciler.policy.manifests.render import Order, manifests, orders
+from reconciler.policy.manifests.structural import Structural
+from reconciler.policy.resolve import Resolved, resolve, with_excerpts
+from reconciler.ports import Renderer
+from reconciler.sources.bounds import Bounds
+from reconciler.sources.defaults import NOT_CHECKED, default_templates, karpenter_schema
+from reconciler.sources.directory import read_directory
+from reconciler.sources.git import Access, GitPlace, read_revision
+from reconciler.sources.renderer import BoundedRenderer
+from reconciler.sources.repository.environment import Credentials
+from reconciler.sources.rounds import Pace
+from reconciler.sources.watching import PolledRepository, Watched, WatchedFolders
+
+POLL_SECONDS = 30.0
+NOTHING_FOUND = "no policies were found: there is no .yaml, .yml or .json file where they were looked for"
+
+
+class Checkup(msgspec.Struct, frozen=True):
+    """What a bundle says, rendered; and what a person should know beside the problems."""
+
+    resolved: Resolved
+    notices: tuple[str, ...] = ()
+
+
+class Origins(msgspec.Struct, frozen=True):
+    """Where policies are read: below some paths, of the disk or of a repository at a revision."""
+
+    paths: tuple[Path, ...]
+    repository: str = ""
+    revision: str = "HEAD"
+
+
+def read(origins: Origins) -> Bundle:
+    """The bundle as it is now."""
+    if not origins.repository:
+        return read_directory(origins.paths, Bounds())
+    return read_revision(_git_place(origins), Bounds(), _git_access())
+
+
+def check(origins: Origins) -> Checkup:
+    """Reads, resolves and renders the policies."""
+    return check_bundle(read(origins))
+
+
+def watch(origins: Origins, on_change: Callable[[], None]) -> Watched:
+    """A source that keeps up with the policies. A bundle with any problem never takes the place of a good one."""
+    place: WatchedFolders | PolledRepository = WatchedFolders(origins.paths, Bounds())
+    if origins.repository:
+        # Replicas that start together must not ask a forge together.
+        pace = Pace(POLL_SECONDS, random.Random(os.getpid()))  # noqa: S311 - jitter, not a secret
+        place = PolledRepository(_git_place(origins), Bounds(), _git_access(), pace)
+    return Watched(place, lambda bundle: not check_bundle(bundle).resolved.problems, on_change)
+
+
+def _git_place(origins: Origins) -> GitPlace:
+    return GitPlace(origins.repository, origins.revision, origins.paths[0].as_posix())
+
+
+def _git_access() -> Access:
+    """Remotes are kept in the user's cache; a token comes from the environment, where no other user can read it."""
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "reconciler" / "git"
+    return Access(cache, Credentials(token=os.environ.get("RECONCILER_GIT_TOKEN", "")))
+
+
+def check_bundle(bundle: Bundle) -> Checkup:
+    """The same for a bundle from anywhere."""
+    resolved = resolve(bundle)
+    wanted = [orders(wish) for wish in resolved.wishes]
+    rendered = _rendered(bundle, [order for each in wanted for order in each])
+    definition = karpenter_schema() if rendered else None
+    schema = Structural(definition) if definition else None
+    wishes, problems = [], list(resolved.problems)
+    for wish, ordered in zip(resolved.wishes, wanted, strict=True):
+        answers = [(order, rendered[_asked(order)]) for order in ordered]
+        yielded, wrong = manifests(wish, answers, schema)
+        wishes.append(msgspec.structs.replace(wish, manifests=yielded))
+        problems += with_excerpts(bundle, wrong)
+    told = tuple(sorted(set(problems)))
+    notices = ((NOT_CHECKED,) if rendered and not schema else ()) + (
+        () if bundle.policies or bundle.problems else (NOTHING_FOUND,)
+    )
+    return Checkup(msgspec.structs.replace(resolved, wishes=tuple(wishes), problems=told), notices)
+
+
+def _rendered(bundle: Bundle, ordered: Sequence[Order]) -> dict[bytes, Rendering]:
+    """Each rendering by what was asked. Most of an environment is what base says: the same is rendered once."""
+    requests = {_asked(order): order.request for order in ordered}
+    if not requests:
+        return {}
+    # A bundle's own templates come before those that reconciler brings.
+    own = {text.path for text in bundle.templates}
+    templates = (*bundle.templates, *(text for text in default_templates() if text.path not in own))
+    renderer: Renderer = BoundedRenderer()
+    places = {f"templates/{text.path}": text.place for text in bundle.templates}
+    answers = [_placed(each, places) for each in renderer.render(templates, list(requests.values()))]
+    return dict(zip(requests, answers, strict=True))
+
+
+def _placed(rendering: Rendering, places: Mapping[str, str]) -> Rendering:
+    """The same, with each template named by where a person finds it."""
+    lines = tuple((places.get(file, file), line) for file, line in rendering.lines)
+    problem = rendering.problem
+    if problem:
+        problem = msgspec.structs.replace(problem, file=places.get(problem.file, problem.file))
+    return msgspec.structs.replace(rendering, lines=lines, problem=problem)
+
+
+def _asked(order: Order) -> bytes:
+    return msgspec.json.encode(order.request, order="sorted")

@@ -1,0 +1,109 @@
+"""Plans a fleet of a given size in a process of its own, and prints what that took: python -m ... NODES PODS."""
+
+import gc
+import json
+import sys
+import time
+import tracemalloc
+from typing import Any
+
+import msgspec
+
+from reconciler import wiring
+from reconciler.fleet.fleet import Fleet
+from reconciler.kube.decode import page
+from reconciler.model import names
+from reconciler.model.bundle import Bundle, Text
+from reconciler.model.cluster.kinds import SEEN
+from reconciler.model.cluster.observed import Observed
+from reconciler.model.cluster.whole import ManagedFields, Whole, WholeMetadata
+from reconciler.model.desired import Desired, Manifest
+from reconciler.model.instant import Instant
+from reconciler.model.planned.inputs import Inputs
+from reconciler.plan.karpenter.template_hash import template_hash
+from reconciler.plan.planner import plan
+from tests.benchmarks.big_fleet import KINDS, BigFleet
+
+ROUNDS = 20
+
+
+def main(nodes: int, pods: int) -> dict[str, float]:
+    fleet = BigFleet(nodes=nodes, pods=pods)
+    desired = wished(fleet)
+    inputs = Inputs(desired, observed(fleet, desired), Instant(1_793_613_600_000))
+    started = time.perf_counter()
+    what_if = Fleet(inputs.observed)
+    decided = plan(inputs, what_if)
+    first_ms = (time.perf_counter() - started) * 1000
+    if decided.decisions:
+        raise SystemExit(f"something was to be done, so this measures another thing: {decided.decisions[0]}")
+    gc.collect()
+    gc.freeze()
+    again_ms = min(timed(inputs, what_if) for _ in range(ROUNDS))
+    tracemalloc.start()
+    plan(inputs, what_if)
+    peak_kib = tracemalloc.get_traced_memory()[1] / 1024
+    return {"first_ms": round(first_ms, 1), "again_ms": round(again_ms, 2), "peak_kib": round(peak_kib, 1)}
+
+
+def timed(inputs: Inputs, fleet: Fleet) -> float:
+    started = time.perf_counter()
+    plan(inputs, fleet)
+    return (time.perf_counter() - started) * 1000
+
+
+def wished(fleet: BigFleet) -> Desired:
+    """A GpuPool for each NodePool of the fleet, rendered."""
+    policies = [
+        {
+            "apiVersion": "gpu.scheduling/v1",
+            "kind": "GpuPool",
+            "metadata": {"name": each["metadata"]["name"]},
+            "spec": {
+                "mode": "Enforce",
+                "devices": {"model": "a100", "count": 8, "memory": "40Gi"},
+                "instanceTypes": [{"name": "p4d.24xlarge", "pricePerHour": {"on-demand": "21.96"}}],
+                "nodeClassRef": {"group": "karpenter.k8s.aws", "kind": "EC2NodeClass", "name": "gpu"},
+            },
+        }
+        for each in fleet.objects("NodePool")
+    ]
+    texts = [Text(f"policies/{number:03}.json", json.dumps(each).encode()) for number, each in enumerate(policies)]
+    found = wiring.check_bundle(Bundle("r", tuple(texts))).resolved
+    if found.problems:
+        raise SystemExit(str(found.problems[0]))
+    return found.wishes[0]
+
+
+def observed(fleet: BigFleet, desired: Desired) -> Observed:
+    """The fleet, its NodePools as they stand once ours were applied."""
+    found: dict[str, list[Any]] = {}
+    by_kind = {each.kind: each for each in reversed(SEEN) if not each.selector}
+    for kind in KINDS:
+        if kind != "NodePool":
+            for raw in fleet.pages(kind):
+                found.setdefault(by_kind[kind].field, []).extend(page(by_kind[kind], raw).items)
+    fields: dict[str, Any] = {field: tuple(objects) for field, objects in found.items()}
+    return Observed(node_pools=tuple(applied(each) for each in desired.manifests), **fields)
+
+
+def applied(manifest: Manifest) -> Whole:
+    body = msgspec.json.decode(manifest.body.encode())
+    owned = {"f:spec": owned_fields(body["spec"])}
+    metadata = WholeMetadata(
+        manifest.name,
+        uid=f"uid-{manifest.name}",
+        resource_version="1",
+        labels={names.MANAGED: "true", names.POOL: manifest.pool},
+        annotations={names.POOL_HASH: template_hash(body["spec"]["template"]), names.POOL_HASH_VERSION: "v3"},
+        managed_fields=(ManagedFields(names.FIELD_MANAGER, "Apply", fields=owned),),
+    )
+    return Whole(body["apiVersion"], manifest.kind, metadata, {"spec": body["spec"]})
+
+
+def owned_fields(value: Any) -> Any:
+    return {f"f:{key}": owned_fields(each) for key, each in value.items()} if isinstance(value, dict) else {}
+
+
+if __name__ == "__main__":
+    print(json.dumps(main(int(sys.argv[1]), int(sys.argv[2]))))

@@ -1,0 +1,41 @@
+"""A plan of a fleet in which nothing changed: what it costs, and that it costs no more in a larger fleet."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.results.record import Recorder, Result
+
+AIM_MS = 50
+
+
+@pytest.mark.bench
+def test_an_idle_plan_is_quick_and_needs_no_more_memory_in_a_larger_fleet(recorder: Recorder) -> None:
+    small, large = planned(500, 10_000), planned(5_000, 100_000)
+    growth = large["peak_kib"] / small["peak_kib"]
+    slow, grows = large["again_ms"] > AIM_MS, growth > 1.1
+    figures = {
+        **{f"small_{key}": value for key, value in small.items()},
+        **large,
+        "peak_growth": round(growth, 3),
+        "aim_ms": AIM_MS,
+        "aim_peak_growth": 1.1,
+    }
+    what = "plan() of 5,000 nodes and 100,000 pods in which nothing changed; small: of 500 and 10,000"
+    recorder.write(Result("bench-planning", what, 1, slow + grows, figures=figures))
+    assert not slow
+    assert not grows
+
+
+def planned(nodes: int, pods: int) -> dict[str, Any]:
+    """In a process of its own: what one run leaves behind must not slow the next."""
+    command = [sys.executable, "-m", "tests.benchmarks.planning", str(nodes), str(pods)]
+    root = Path(__file__).parents[2]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=root, check=False)
+    assert done.returncode == 0, done.stderr
+    figures: dict[str, Any] = json.loads(done.stdout)
+    return figures

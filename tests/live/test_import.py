@@ -1,0 +1,235 @@
+"""NodePools that somebody else made are imported and adopted under a real Karpenter, and none of their nodes drifts."""
+
+import dataclasses
+import json
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from reconciler import wiring
+from reconciler.cli.main import main
+from reconciler.model import names
+from reconciler.model.planned.action import Apply, Hold, Label
+from reconciler.model.planned.decision import Decision
+from reconciler.model.planned.plan import Plan
+from tests.lab import capacity, fleet, identities
+from tests.lab.api import Api, Manifest, Refused
+from tests.lab.claim_watch import ASKED, ClaimWatch, drift_of
+from tests.lab.lab import Lab
+
+POOLS = ("plain", "tuned", "unnamed")
+NODES_A_POOL = 2
+STARTUP = {"key": "example.com/agent-not-ready", "effect": "NoSchedule", "value": "true"}
+TAINT = {"key": "nvidia.com/gpu", "effect": "NoSchedule", "value": "true"}
+# What the GPU feature discovery writes on a node.
+DISCOVERED = {"nvidia.com/gpu.product": "NVIDIA-A100-SXM4-40GB", "nvidia.com/gpu.memory": "40960"}
+
+_APPLY, _JSON_PATCH = "application/apply-patch+yaml", "application/json-patch+json"
+
+
+def tuned() -> Manifest:
+    """With much that no field of a GpuPool says, and measures in unusual words."""
+    pool = capacity.NodePool(
+        "tuned",
+        [capacity.P4D],
+        labels={"team": "research"},
+        template={"startupTaints": [STARTUP], "terminationGracePeriod": "90m", "expireAfter": "43200m"},
+        more={
+            "weight": 10,
+            "limits": {"cpu": "1000000m", "nvidia.com/gpu": 64},
+            "disruption": {
+                "consolidationPolicy": "WhenEmpty",
+                "consolidateAfter": "Never",
+                "budgets": [{"nodes": "20%"}, {"nodes": "0", "schedule": "0 9 * * 1-5", "duration": "8h"}],
+            },
+        },
+    ).manifest()
+    pool["spec"]["template"]["metadata"]["annotations"] = {"example.com/owner": "{{ team }}: {% raw %} #1"}
+    return pool
+
+
+def plain() -> Manifest:
+    """All of it has a field in a GpuPool; Karpenter replaces none of its nodes, so that a drift can be looked at."""
+    quiet = {"consolidationPolicy": "WhenEmpty", "consolidateAfter": "Never", "budgets": [{"nodes": "0"}]}
+    pool = capacity.NodePool("plain", [capacity.P4D], labels={"team": "research"}, taints=[TAINT])
+    return dataclasses.replace(pool, more={"disruption": quiet}).manifest()
+
+
+def unnamed() -> Manifest:
+    """Without a requirement of instance types, and the others in another order than ours."""
+    pool = capacity.NodePool("unnamed", []).manifest()
+    _, *others = pool["spec"]["template"]["spec"]["requirements"]
+    pool["spec"]["template"]["spec"]["requirements"] = others[::-1]
+    return pool
+
+
+def bought(lab: Lab, *pools: Manifest) -> None:
+    """Nodes of each, all labelled, initialized and not drifted."""
+    admin = lab.admin
+    pods = []
+    for pool in pools:
+        name = pool["metadata"]["name"]
+        admin.apply(pool, owner="kubectl")
+        pods += [
+            fleet.Pod(f"{name}-{number}", gpus=8)
+            .with_spec(nodeSelector={names.KARPENTER_POOL: name})
+            .tolerating(TAINT["key"])
+            .tolerating(STARTUP["key"])
+            .manifest()
+            for number in range(NODES_A_POOL)
+        ]
+    for pod in lab.load(pods):
+        node = admin.wait_for("pods", pod["metadata"]["name"], fleet.is_running, "default", within=60)["spec"][
+            "nodeName"
+        ]
+        found = admin.wait_for("nodes", node, lambda each: has_label(each, "karpenter.sh/registered"))
+        kept = [taint for taint in found["spec"].get("taints", ()) if taint["key"] != STARTUP["key"]]
+        admin.merge(admin.path("nodes", node), {"metadata": {"labels": DISCOVERED}, "spec": {"taints": kept}})
+    claims = admin.list("nodeclaims")
+    assert len(claims) == NODES_A_POOL * len(pools)
+    for claim in claims:
+        admin.wait_for("nodeclaims", claim["metadata"]["name"], lambda each: says(each, "Initialized"))
+
+
+def carry_out(admin: Api, decision: Decision) -> None:
+    """What a plan decides, done by somebody who may: a pool in mode Observe would only be told of it."""
+    subject = decision.subject
+    match decision.act:
+        case Apply(manifest=manifest, force=force):
+            path = admin.path("nodepools", subject.name)
+            options = f"fieldManager={names.FIELD_MANAGER}&force={'true' if force else 'false'}"
+            admin.must("PATCH", f"{path}?{options}", json.loads(manifest), _APPLY)
+        case Label(labels=labels):
+            admin.merge(admin.path("nodes", subject.name), {"metadata": {"labels": dict(labels)}})
+        case other:
+            raise AssertionError(f"{subject.title}: {other}")
+
+
+def planned(folder: Path) -> Plan:
+    """Of the policies in the folder, on the live cluster."""
+    answer = wiring.dry_run(wiring.Question(wiring.Origins((folder / "policies",)), wiring.ClusterPlace()))
+    assert answer.checkup.resolved.problems == ()
+    assert answer.head
+    return answer.head.plan
+
+
+def judged_again(admin: Api, pools: Sequence[str]) -> None:
+    """Karpenter has seen the NodePools as they are now, and said once more of each claim whether it is drifted."""
+    for name in pools:
+        path, hashed = admin.path("nodepools", name), names.POOL_HASH.replace("/", "~1")
+        admin.must("PATCH", path, [{"op": "remove", "path": f"/metadata/annotations/{hashed}"}], _JSON_PATCH)
+        found = admin.wait_for("nodepools", name, pool_hash)
+        # What it does after it has observed a still later edit, it does with the hash above.
+        weight = found["spec"].get("weight", 0) % 100 + 1
+        generation = admin.merge(path, {"spec": {"weight": weight}})["metadata"]["generation"]
+        admin.wait_for("nodepools", name, observed(generation))
+    claims = [claim["metadata"]["name"] for claim in admin.list("nodeclaims")]
+    for name in claims:
+        while not asked(admin, name):
+            pass  # Karpenter wrote in between
+    for name in claims:
+        admin.wait_for("nodeclaims", name, lambda each: drift_of(each) != ASKED)
+
+
+def asked(admin: Api, name: str) -> bool:
+    """Writes that the claim is drifted for a reason of ours: Karpenter takes that back, or writes its own reason."""
+    found = admin.wait_for("nodeclaims", name, bool)
+    question = {
+        "type": "Drifted",
+        "status": "True",
+        "reason": ASKED,
+        "message": "",
+        "lastTransitionTime": found["metadata"]["creationTimestamp"],
+    }
+    others = [each for each in found["status"]["conditions"] if each["type"] != "Drifted"]
+    version = found["metadata"]["resourceVersion"]
+    patch = {"metadata": {"resourceVersion": version}, "status": {"conditions": [*others, question]}}
+    try:
+        admin.merge(f"{admin.path('nodeclaims', name)}/status", patch)
+    except Refused as refused:
+        if refused.code != 409:
+            raise
+        return False
+    return True
+
+
+def has_label(found: Manifest | None, label: str) -> bool:
+    return label in (found or {}).get("metadata", {}).get("labels", {})
+
+
+def says(found: Manifest | None, condition: str) -> bool:
+    conditions = (found or {}).get("status", {}).get("conditions", ())
+    return any(each["type"] == condition and each["status"] == "True" for each in conditions)
+
+
+def pool_hash(found: Manifest | None) -> Any:
+    return (found or {}).get("metadata", {}).get("annotations", {}).get(names.POOL_HASH)
+
+
+def observed(generation: int) -> Callable[[Manifest | None], bool]:
+    def is_so(found: Manifest | None) -> bool:
+        conditions = (found or {}).get("status", {}).get("conditions", ())
+        ready = (each.get("observedGeneration", 0) for each in conditions if each["type"] == "NodeClassReady")
+        return max(ready, default=0) >= generation
+
+    return is_so
+
+
+def adopt(admin: Api, plan: Plan) -> None:
+    """Carries out a plan of policies that were just imported, which may say nothing but that it takes over."""
+    assert [each for each in plan.consequences if each.cause == "change"] == []
+    assert [each.reason for each in plan.decisions if isinstance(each.act, Hold)] == []
+    assert {each.subject.name for each in plan.decisions if isinstance(each.act, Apply)} == set(POOLS)
+    assert all(each.would for each in plan.decisions), "imported pools only observe"
+    for decision in plan.decisions:
+        carry_out(admin, decision)
+
+
+def drift(admin: Api, pool: str) -> dict[str, str]:
+    """Edits a label in its template, and waits until Karpenter says so of each of its claims."""
+    edit = {"spec": {"template": {"metadata": {"labels": {"team": "serving"}}}}}
+    admin.merge(admin.path("nodepools", pool), edit)
+    claims = admin.list("nodeclaims", labelSelector=f"{names.KARPENTER_POOL}={pool}")
+    mine = [each["metadata"]["name"] for each in claims]
+    return {name: drift_of(admin.wait_for("nodeclaims", name, drift_of)) for name in mine}
+
+
+def node_pools(admin: Api) -> dict[str, Manifest]:
+    return {each["metadata"]["name"]: each for each in admin.list("nodepools")}
+
+
+def hashes(admin: Api) -> dict[str, str]:
+    return {name: pool_hash(each) for name, each in node_pools(admin).items()}
+
+
+def test_three_foreign_node_pools_are_imported_and_adopted_and_no_claim_ever_drifts(
+    cluster: Lab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    cluster.start("scheduler", "kwok", "karpenter")
+    admin = cluster.admin
+    bought(cluster, tuned(), plain(), unnamed())
+    monkeypatch.setenv("KUBECONFIG", str(cluster.site.kubeconfig("reader", identities.reconciler(admin))))
+    audit = cluster.audit()
+    assert main(["import", "--to", str(tmp_path)]) == 0, capsys.readouterr().err
+    assert sorted(path.name for path in tmp_path.rglob("*.j2")) == ["tuned.yaml.j2", "unnamed.yaml.j2"]
+    found, hashed = node_pools(admin), hashes(admin)
+
+    with ClaimWatch(admin) as watch:
+        plan = planned(tmp_path)
+        assert audit.writes(identities.RECONCILER) == []
+        adopt(admin, plan)
+        assert [each.act for each in planned(tmp_path).decisions] == []
+        for name, adopted in node_pools(admin).items():
+            assert adopted["metadata"]["labels"][names.MANAGED] == "true"
+            assert adopted["metadata"]["annotations"][names.ADOPTED] == "true"
+            assert adopted["spec"]["template"]["metadata"] == found[name]["spec"]["template"]["metadata"]
+        assert all(has_label(each, names.GPU_TYPE) for each in admin.list("nodes"))
+        judged_again(admin, POOLS)
+        assert hashes(admin) == hashed
+        assert watch.drifted() == {}
+        # It would have shown.
+        drifted = drift(admin, "plain")
+        assert len(drifted) == NODES_A_POOL
+        assert watch.drifted() == drifted

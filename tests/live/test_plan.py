@@ -1,0 +1,147 @@
+"""The dry run on a real cluster, with rights to look and no others: what it says, and that it writes nothing."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from reconciler.cli.main import main
+from reconciler.model import names
+from tests.lab import capacity, fleet, identities
+from tests.lab.lab import Lab
+
+POOL = {
+    "mode": "Enforce",
+    "devices": {"model": "a100", "count": 8, "memory": "40Gi"},
+    "instanceTypes": [{"name": "p4d.24xlarge", "pricePerHour": {"on-demand": "21.96"}}],
+    "nodeClassRef": {"group": "karpenter.kwok.sh", "kind": "KWOKNodeClass", "name": capacity.NODE_CLASS},
+    "requirements": [{"key": "topology.kubernetes.io/zone", "operator": "In", "values": list(capacity.ZONES)}],
+}
+
+
+class Team:
+    """People who write policies, and look at what they would do."""
+
+    def __init__(self, lab: Lab, folder: Path, capture: pytest.CaptureFixture[str]) -> None:
+        self.lab, self.folder, self.capture = lab, folder, capture
+
+    def write(self, name: str = "a100", **fields: Any) -> None:
+        policy = {
+            "apiVersion": "gpu.scheduling/v1",
+            "kind": "GpuPool",
+            "metadata": {"name": name},
+            "spec": {**POOL, **fields},
+        }
+        (self.folder / f"{name}.yaml").write_text(yaml.safe_dump(policy))
+
+    def run(self, *arguments: str) -> tuple[int, str]:
+        code = main([*arguments, "--policies", str(self.folder)])
+        return code, self.capture.readouterr().out
+
+    def plan(self) -> dict[str, Any]:
+        code, printed = self.run("plan", "-o", "json")
+        assert code == 0, printed
+        found: dict[str, Any] = json.loads(printed)
+        return found
+
+    def apply(self) -> None:
+        """What the plan asks for, done by somebody who may; the dry run itself never does."""
+        for decision in self.plan()["decisions"]:
+            action = decision["action"]
+            if action and action["verb"] == "apply":
+                self.lab.admin.apply(json.loads(action["manifest"]), owner=names.FIELD_MANAGER)
+
+
+@pytest.fixture
+def team(
+    cluster: Lab, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Team]:
+    cluster.start("scheduler", "kwok", "karpenter")
+    reader = identities.reconciler(cluster.admin)
+    monkeypatch.setenv("KUBECONFIG", str(cluster.site.kubeconfig("reader", reader)))
+    audit = cluster.audit()
+    policies = tmp_path / "policies"
+    policies.mkdir()
+    yield Team(cluster, policies, capsys)
+    assert audit.writes(identities.RECONCILER) == []
+
+
+def buy(lab: Lab, count: int) -> list[str]:
+    """That many nodes, each by a pod of its own; their names by zone."""
+    for number in range(count):
+        zone = capacity.ZONES[number % len(capacity.ZONES)]
+        pod = fleet.Pod(f"train-{number}", gpus=8).with_spec(nodeSelector={"topology.kubernetes.io/zone": zone})
+        lab.admin.create(pod.manifest())
+    found = []
+    for number in range(count):
+        pod_seen = lab.admin.wait_for("pods", f"train-{number}", fleet.is_running, "default")
+        found.append(pod_seen["spec"]["nodeName"])
+    return found
+
+
+def test_a_pool_from_its_first_plan_to_its_edits(team: Team) -> None:
+    team.write()
+    (new,) = team.plan()["decisions"]
+    assert (new["subject"]["kind"], new["subject"]["name"], new["action"]["verb"]) == ("NodePool", "a100", "apply")
+    team.apply()
+    assert team.plan()["decisions"] == []
+    nodes = buy(team.lab, 3)
+
+    team.write(limits={"nodes": 8})
+    limits = team.plan()
+    assert [each["reason"] for each in limits["decisions"]] == ["EditedInPlace"]
+    assert limits["consequences"] == []
+
+    team.write(taints=[{"key": "dedicated", "value": "training", "effect": "NoSchedule"}])
+    (drifted,) = team.plan()["consequences"]
+    assert drifted["fate"] == "replaced"
+    assert sorted(drifted["nodes"]) == sorted(nodes)
+    assert drifted["gpus_in_use"] == 24
+    code, printed = team.run("plan")
+    assert code == 0
+    assert "drifts all 3 nodes" in printed
+
+    kept = list(capacity.ZONES[:2])
+    team.write(requirements=[{"key": "topology.kubernetes.io/zone", "operator": "In", "values": kept}])
+    (some,) = team.plan()["consequences"]
+    assert some["nodes"] == [nodes[2]]
+
+
+def test_what_may_not_be_read_is_never_taken_for_empty(team: Team, monkeypatch: pytest.MonkeyPatch) -> None:
+    team.write()
+    team.apply()
+    (team.folder / "a100.yaml").unlink()
+    tenant = team.lab.site.kubeconfig("tenant", identities.tenant(team.lab.admin))
+    monkeypatch.setenv("KUBECONFIG", str(tenant))
+    team.write("other")
+    (held,) = team.plan()["decisions"]
+    assert held["action"] is None
+    assert "may not list" in held["sentence"]
+
+
+def test_a_pool_in_observe_mode_is_told_as_what_would_happen(team: Team) -> None:
+    team.write(mode="Observe")
+    (new,) = team.plan()["decisions"]
+    assert new["would"] is True
+    assert "would" in team.run("plan")[1]
+
+
+def test_the_other_commands_answer_from_the_live_cluster(team: Team, tmp_path: Path) -> None:
+    team.write()
+    team.apply()
+    (node,) = buy(team.lab, 1)
+    code, told = team.run("explain", f"node/{node}")
+    assert code == 0
+    assert "8 of 8 GPUs in use" in told
+    code, told = team.run("status")
+    assert code == 0
+    assert "a100" in told
+    code, dumped = team.run("dump")
+    assert code == 0
+    assert node in dumped
+    file = tmp_path / "cluster.json"
+    file.write_text(dumped)
+    assert json.loads(team.run("plan", "--cluster", str(file), "-o", "json")[1])["decisions"] == []

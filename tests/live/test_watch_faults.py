@@ -1,0 +1,128 @@
+"""Whatever happens to a watch on its way, what is seen is what there is, in the end and without haste."""
+
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from reconciler.kube.backoff import Waits
+from reconciler.kube.client import Timeouts
+from reconciler.kube.watching import Pace
+from reconciler.model.cluster.kinds import SEEN
+from tests.lab import fleet
+from tests.lab.lab import Lab
+from tests.lab.proxy.door import Proxy
+from tests.lab.proxy.faults import (
+    Act,
+    Answer,
+    Cut,
+    DelayAnswer,
+    EndWatch,
+    Fault,
+    Garbage,
+    Match,
+    OldList,
+    Repeat,
+    Silence,
+    WatchError,
+)
+from tests.live.observing import Watched, client_of, listed_by, seen_by
+
+QUICK = Pace(silence_seconds=1, overdue_seconds=3, absent_seconds=1, waits=Waits(first_seconds=0.05, most_seconds=0.5))
+NODES = "/api/v1/nodes[?]"
+LISTS = Match(verb="list", path=NODES)
+WATCHES = Match(watch=True, path=NODES)
+
+
+@pytest.fixture
+def proxy(cluster: Lab) -> Iterator[Proxy]:
+    with cluster.proxy() as proxy:
+        yield proxy
+
+
+def observing(cluster: Lab, proxy: Proxy, pace: Pace = QUICK) -> Watched:
+    return Watched(client_of(cluster, proxy.url, Timeouts(answer_seconds=1)), pace)
+
+
+def stir(cluster: Lab, round_: str) -> None:
+    """One node changed, one gone, one come."""
+    admin = cluster.admin
+    admin.merge(admin.path("nodes", "gpu-0"), {"metadata": {"labels": {"round": round_}}})
+    admin.delete("nodes", f"{round_}-0")
+    cluster.load(fleet.nodes(1, prefix=f"after-{round_}"))
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        Fault(WatchError(410, after_events=1), WATCHES, times=2),
+        Fault(WatchError(500, after_events=1), WATCHES, times=2),
+        Fault(EndWatch(after_events=1), WATCHES, times=2),
+        Fault(Garbage(after_events=1), WATCHES, times=2),
+        Fault(Garbage(after_events=1, payload=b"\xff\x00 no JSON\n"), WATCHES, times=2),
+        Fault(Cut(after_bytes=700), WATCHES, times=2),
+        Fault(Repeat(3), WATCHES, times=2),
+        Fault(DelayAnswer(0.4), WATCHES, times=2),
+        Fault(Silence(after_events=1), WATCHES, times=1),
+        Fault(Silence(), WATCHES, times=1),
+        Fault(Answer(410), WATCHES, times=2),
+        Fault(Answer(504), WATCHES, times=2),
+        Fault(Answer(429, retry_after=1), WATCHES, times=1),
+        Fault(Answer(410), LISTS, times=2),
+        Fault(Answer(500), LISTS, times=2),
+        Fault(Cut(after_bytes=100), LISTS, times=2),
+        Fault(Silence(), LISTS, times=1),
+        Fault(Cut(before_upstream=True), Match(), times=30),
+    ],
+    ids=lambda fault: f"{fault.act} of {'each request' if fault.when == Match() else fault.when.verb or 'watch'}",
+)
+def test_after_a_fault_the_store_is_what_there_is(fault: Fault, cluster: Lab, proxy: Proxy) -> None:
+    cluster.load([*fleet.nodes(2), *fleet.nodes(1, prefix="first"), *fleet.nodes(1, prefix="second")])
+    proxy.inject(fault)
+    with observing(cluster, proxy) as watched:
+        watched.synced()
+        stir(cluster, "first")
+        if fault.when == WATCHES and not isinstance(fault.act, Repeat | DelayAnswer):
+            proxy.wait_for(fault)
+        stir(cluster, "second")
+        watched.until(lambda seen: not seen.unread and seen_by(seen) == listed_by(cluster.admin))
+    assert any(each.fault is fault for each in proxy.exchanges), "the fault met nothing"
+    assert len(proxy.exchanges) < 6 * len(SEEN)
+
+
+def test_what_vanished_while_nobody_watched_is_gone(cluster: Lab, proxy: Proxy) -> None:
+    cluster.load([*fleet.nodes(2), *fleet.nodes(1, prefix="first")])
+    expired = proxy.inject(Fault(WatchError(410, after_events=1), WATCHES))
+    proxy.inject(Fault(Answer(500), LISTS, times=2, skip=1))
+    with observing(cluster, proxy) as watched:
+        watched.synced()
+        cluster.admin.merge(cluster.admin.path("nodes", "gpu-0"), {"metadata": {"labels": {"a": "b"}}})
+        proxy.wait_for(expired)
+        cluster.admin.delete("nodes", "first-0")
+        seen = watched.until(lambda seen: len(seen.nodes) == 2)
+        assert seen_by(seen)["nodes"] == listed_by(cluster.admin)["nodes"]
+
+
+def test_an_old_list_is_not_believed_and_is_told_as_unread(cluster: Lab, proxy: Proxy) -> None:
+    cluster.load(fleet.nodes(1))
+    proxy.inject(Fault(WatchError(410, after_events=1), WATCHES))
+    proxy.inject(Fault(OldList(), LISTS, times=3))
+    with observing(cluster, proxy) as watched:
+        watched.synced()
+        cluster.load(fleet.nodes(1, prefix="late"))
+        doubted = watched.until(lambda seen: seen.unread)
+        assert "lists it as it was at version" in doubted.why_unread("nodes")
+        assert {each.name for each in doubted.nodes} == {"gpu-0", "late-0"}
+        believed = watched.until(lambda seen: not seen.unread)
+        assert {each.name for each in believed.nodes} == {"gpu-0", "late-0"}
+
+
+@pytest.mark.parametrize("act", [Cut(before_upstream=True), Answer(500), EndWatch()], ids=str)
+def test_what_fails_at_once_is_never_asked_for_in_a_busy_loop(act: Act, cluster: Lab, proxy: Proxy) -> None:
+    proxy.inject(Fault(act, times=None))
+    with observing(cluster, proxy, Pace()):
+        time.sleep(2)
+        asked = len(proxy.exchanges)
+    # With waits of 0.2, 0.4, 0.8 and 1.6 s, each at least half of that, nobody can try more than five times in 2 s; a
+    # watch that ends at once needs two more requests to come to it.
+    assert len(SEEN) < asked <= 7 * len(SEEN)

@@ -1,0 +1,206 @@
+"""A small cluster for the planner of manifests, as tests/cases/manifests/*.yaml describe it; see the top of each."""
+
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import yaml
+
+from reconciler.fleet.fleet import Fleet
+from reconciler.model import names
+from reconciler.model.cluster.karpenter import ClaimStatus, NodeClaim
+from reconciler.model.cluster.metadata import Annotations, Condition, Metadata
+from reconciler.model.cluster.node import Node, NodeStatus
+from reconciler.model.cluster.observed import Observed, Unread
+from reconciler.model.cluster.pod import Container, Pod, PodSpec, PodStatus, Resources
+from reconciler.model.cluster.whole import ManagedFields, Whole, WholeMetadata
+from reconciler.model.desired import Declared, Desired, Manifest
+from reconciler.model.instant import Instant
+from reconciler.model.kinds.gpu_pool import Devices, GpuPool, InstanceType, NodeClassRef
+from reconciler.model.origin import Origin
+from reconciler.model.planned.inputs import Inputs
+from reconciler.model.quantity import Quantity
+from reconciler.plan.draft import Draft, Verdict
+from reconciler.plan.karpenter.template_hash import HASH_VERSION, template_hash
+from reconciler.plan.manifests.planner import manifests
+
+FOLDER = Path(__file__).parents[1] / "cases" / "manifests"
+POLICY = Origin("policies/a100.yaml", 4, "4c1f9e2")
+MACHINE = "p4d.24xlarge"
+
+Json = dict[str, Any]
+
+WISHED: Json = yaml.safe_load("""
+apiVersion: karpenter.sh/v1
+kind: NodePool
+metadata: {name: a100}
+spec:
+  template:
+    metadata: {labels: {team: research}}
+    spec:
+      nodeClassRef: {group: karpenter.kwok.sh, kind: KWOKNodeClass, name: lab}
+      requirements: [{key: node.kubernetes.io/instance-type, operator: In, values: [p4d.24xlarge]}]
+      expireAfter: Never
+  limits: {cpu: "960"}
+  disruption:
+    consolidationPolicy: WhenEmpty
+    consolidateAfter: Never
+    budgets: [{nodes: "0", reasons: [Empty, Underutilized]}, {nodes: 10%, reasons: [Drifted]}]
+""")
+
+
+def table(name: str) -> dict[str, Json]:
+    found: dict[str, Json] = yaml.safe_load((FOLDER / name).read_text())
+    return found
+
+
+def patched(under: Any, over: Any) -> Any:
+    """A merge patch: null takes away."""
+    if not isinstance(over, dict):
+        return over
+    both = dict(under) if isinstance(under, dict) else {}
+    both |= {key: patched(both.get(key), value) for key, value in over.items()}
+    return {key: value for key, value in both.items() if value is not None}
+
+
+def fields_of(value: Any, path: tuple[str, ...] = ()) -> Json:
+    """fieldsV1 of what was applied, as the API server notes it for a NodePool."""
+    if not isinstance(value, dict) or (path[:1] == ("spec",) and path[-2:] == ("metadata", "labels")):
+        return {}
+    known = {"apiVersion", "kind", "name"} if path in {(), ("metadata",)} else set()
+    return {f"f:{key}": fields_of(each, (*path, key)) for key, each in value.items() if key not in known}
+
+
+def whole(body: Json, managed: dict[str, Json] | None = None, **metadata: Any) -> Whole:
+    """An object of the cluster; `managed` is what each manager set."""
+    told = body["metadata"]
+    entries = tuple(
+        ManagedFields(who, "Apply" if who == names.FIELD_MANAGER else "Update", "", fields)
+        for who, fields in (managed or {}).items()
+    )
+    found = WholeMetadata(
+        name=told["name"],
+        namespace=told.get("namespace", ""),
+        uid=f"uid-{told['name']}",
+        resource_version="7",
+        labels=told.get("labels", {}),
+        annotations=told.get("annotations", {}),
+        managed_fields=entries,
+    )
+    rest = {key: value for key, value in body.items() if key not in {"apiVersion", "kind", "metadata"}}
+    return Whole(body["apiVersion"], body["kind"], msgspec.structs.replace(found, **metadata), rest)
+
+
+def manifest(body: Json, pool: str = "a100") -> Manifest:
+    metadata = body["metadata"]
+    text = msgspec.json.encode(body, order="sorted").decode()
+    return Manifest(
+        body["kind"], metadata.get("namespace", ""), metadata["name"], text, pool, POLICY, Origin("t.yaml.j2", 1, "")
+    )
+
+
+def pool(name: str, said: Json) -> Declared[GpuPool]:
+    spec = GpuPool(
+        devices=Devices(model="a100", count=8, memory=Quantity.parse("40Gi")),
+        instance_types=[InstanceType(name=MACHINE)],
+        node_class_ref=NodeClassRef(group="karpenter.kwok.sh", kind="KWOKNodeClass", name="lab"),
+        **{"mode": "Enforce", **said},
+    )
+    return Declared("GpuPool", name, spec, (("", POLICY),))
+
+
+def inventory(body: Json, name: str = "a100", adopted: bool = False) -> Json:
+    """As we apply it."""
+    said: Json = {"labels": {names.MANAGED: "true", names.POOL: name}}
+    if adopted:
+        said["annotations"] = {names.ADOPTED: "true"}
+    found: Json = patched(body, {"metadata": said})
+    return found
+
+
+def live_node_pool(case: Json) -> Whole:
+    """The NodePool a100: ours, and as it is wished, unless the case says otherwise."""
+    adopted, theirs = case.get("adopted", False), case.get("theirs", False)
+    applied = inventory(patched(WISHED, case.get("applied", {})), adopted=adopted)
+    body = patched(WISHED if theirs else applied, case.get("live", {}))
+    managed = {} if theirs else {names.FIELD_MANAGER: fields_of(applied)}
+    managed |= {who: fields_of(each) for who, each in case.get("managers", {}).items()}
+    # Karpenter writes these by itself.
+    hashes = {names.POOL_HASH: template_hash(body["spec"]["template"]), names.POOL_HASH_VERSION: HASH_VERSION}
+    body = patched(body, {"metadata": {"annotations": hashes}})
+    leaving = "2026-11-02T08:00:00Z" if case.get("leaving") else ""
+    return whole(body, None if case.get("unmanaged") else managed, deletion_timestamp=leaving)
+
+
+def claims(case: Json, node_pool: Whole) -> list[NodeClaim]:
+    """`nodes` of them, the last `drifted` of which are drifted because of their image."""
+    borne = node_pool.metadata.annotations[names.POOL_HASH]
+    if case.get("claims_of_the_wish"):  # they were made before the NodePool was edited
+        borne = template_hash(patched(WISHED, case.get("wish", {}))["spec"]["template"])
+    hashed = Annotations(pool_hash=borne, pool_hash_version=HASH_VERSION)
+    found = []
+    for at in range(case.get("nodes", 0)):
+        machine = case.get("machines", [MACHINE])
+        labels = {names.KARPENTER_POOL: node_pool.name, names.INSTANCE_TYPE: machine[at % len(machine)]}
+        conditions = [Condition("Launched", "True")]
+        if at >= case["nodes"] - case.get("drifted", 0):
+            conditions.append(Condition("Drifted", "True", "NodeClassDrift"))
+        elif case.get("claims_of_the_wish"):
+            conditions.append(Condition("Drifted", "True", "NodePoolDrifted"))
+        status = ClaimStatus(node_name=f"node-{at}", provider_id=f"kwok://{at}", conditions=tuple(conditions))
+        found.append(NodeClaim(Metadata(f"claim-{at}", labels=labels, annotations=hashed), status=status))
+    return found
+
+
+def nodes(case: Json, name: str = "a100") -> list[Node]:
+    """`nodes` of them with 8 GPUs each and the labels `node_labels`; the first `nodes_leaving` are being deleted."""
+    found = []
+    for at in range(case.get("nodes", 0)):
+        labels = {names.KARPENTER_POOL: name, names.INSTANCE_TYPE: MACHINE, **case.get("node_labels", {})}
+        metadata = Metadata(f"node-{at}", uid=f"uid-node-{at}", resource_version=f"{at + 20}", labels=labels)
+        if at < case.get("nodes_leaving", 0):
+            metadata = msgspec.structs.replace(metadata, deletion_timestamp="2026-11-02T08:00:00Z")
+        found.append(Node(metadata, status=NodeStatus(allocatable={names.NVIDIA_GPU: "8"})))
+    return found
+
+
+def pods(case: Json) -> list[Pod]:
+    """One on each of the first `busy` nodes, with all GPUs."""
+    asked = (Container(resources=Resources(requests={names.NVIDIA_GPU: "8"})),)
+    return [
+        Pod(
+            Metadata(f"train-{at}", namespace="research"),
+            PodSpec(node_name=f"node-{at}", containers=asked),
+            PodStatus("Running"),
+        )
+        for at in range(case.get("busy", 0))
+    ]
+
+
+def inputs_of(case: Json) -> Inputs:
+    """What the case describes."""
+    absent = case.get("live") == "absent"
+    there = live_node_pool({**case, "live": {}} if absent else case)
+    kept = [whole(each, case.get("kept_managed")) for each in case.get("kept", [])]
+    wished = [patched(WISHED, case.get("wish", {}))] if case.get("wish") != "nothing" else []
+    pools = case.get("pools", {"a100": {}})
+    observed = Observed(
+        nodes=tuple(nodes(case)),
+        pods=tuple(pods(case)),
+        node_pools=() if absent else (there,),
+        node_claims=tuple(claims(case, there)),
+        kept=tuple(kept),
+        unread=tuple(Unread(kind, why) for kind, why in case.get("unread", {}).items()),
+        absent=tuple(case.get("not_served", [])),
+    )
+    desired = Desired(
+        "4c1f9e2",
+        "prod",
+        pools=tuple(pool(*each) for each in sorted(pools.items())),
+        manifests=tuple(manifest(each) for each in (*wished, *case.get("others", []))),
+    )
+    return Inputs(desired, observed, Instant(1_793_000_000_000), prune=tuple(case.get("prune", [])))
+
+
+def decide(inputs: Inputs) -> Verdict:
+    return manifests(inputs, Draft(Fleet(inputs.observed)))

@@ -1,0 +1,183 @@
+"""Dumps: what goes in comes out, the same cluster gives the same bytes, and no secret is in them."""
+
+import json
+import os
+import random
+import subprocess
+import sys
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as some
+
+from reconciler.kube.cluster_file import read_cluster
+from reconciler.model.cluster.observed import Observed, Unread
+from reconciler.model.cluster.whole import ManagedFields, Whole, WholeMetadata
+from reconciler.model.desired import Declared, Desired, Manifest
+from reconciler.model.instant import Instant
+from reconciler.model.origin import Origin
+from reconciler.model.planned.inputs import Inputs
+from reconciler.plan.dump import FORMAT, BadDump, canonical, read, write
+from reconciler.policy.kinds import KINDS
+from tests.specimens import allowed
+from tests.unit.real_objects import OBJECTS, SECRET, Object, kept_pod, listed
+from tests.unit.test_json_schema import as_read
+
+ROOT = Path(__file__).parents[2]
+WISHES = {
+    "GpuPool": "pools",
+    "NodeProvisioner": "provisioners",
+    "DrainPolicy": "drains",
+    "PressurePolicy": "pressures",
+    "ChangeGuard": "guards",
+}
+LABELS = some.dictionaries(some.sampled_from(("app", "b", "gpu.scheduling/managed")), some.sampled_from(("true", "x")))
+
+
+@some.composite
+def wishes(draw: some.DrawFn) -> Desired:
+    """Policies of one kind, with any value that its fields allow."""
+    kind = draw(some.sampled_from([each for each in KINDS if each.name in WISHES]))
+    spec, problems = as_read(kind, draw(allowed(kind.shape)))
+    assert not problems
+    named = draw(some.lists(some.sampled_from("abc"), unique=True, max_size=2))
+    origins = (("", Origin(draw(some.text(max_size=5)), 1)), ("spec.labels[é]", Origin("b", 2, "r")))
+    found: Any = {WISHES[kind.name]: tuple(Declared(kind.name, name, spec, origins) for name in named)}
+    manifest = Manifest("NodePool", "", "a", '{"spec":{}}', "a", Origin("a", 1), Origin("b", 2))
+    return Desired("r", "production", manifests=(manifest,) * draw(some.integers(0, 1)), **found)
+
+
+@some.composite
+def clusters(draw: some.DrawFn) -> Observed:
+    """Several of each kind, with other names and labels, in any order."""
+    objects: list[Object] = []
+    for value in draw(some.lists(some.sampled_from((*OBJECTS, kept_pod())), max_size=12)):
+        about = {**value["metadata"], "name": draw(some.sampled_from("abcdé")), "labels": draw(LABELS)}
+        objects.append({**value, "metadata": about})
+    observed = read_cluster("f", listed(*objects), complete=draw(some.booleans())).observed
+    return msgspec.structs.replace(observed, seen_at=Instant(draw(some.integers(0, 2**60))), absent=("b", "a"))
+
+
+@some.composite
+def inputs(draw: some.DrawFn) -> Inputs:
+    now, prune = Instant(draw(some.integers(0, 2**60))), draw(some.lists(some.sampled_from("xyz"), unique=True))
+    return Inputs(draw(wishes()), draw(clusters()), now, prune=tuple(prune))
+
+
+@given(inputs())
+def test_what_is_dumped_comes_back(value: Inputs) -> None:
+    content = write(value)
+    assert read(content) == canonical(value)
+    assert write(read(content)) == content
+
+
+@given(clusters(), some.randoms(use_true_random=False))
+def test_the_same_cluster_in_another_order_gives_the_same_bytes(observed: Observed, order: random.Random) -> None:
+    shuffled = {}
+    for field in Observed.__struct_fields__:
+        value = getattr(observed, field)
+        if isinstance(value, tuple):
+            shuffled[field] = tuple(order.sample(value, len(value)))
+    other = msgspec.structs.replace(observed, **shuffled)
+    assert write(Inputs(Desired("", ""), other, Instant(0))) == write(Inputs(Desired("", ""), observed, Instant(0)))
+
+
+OTHERS = [{**each, "metadata": {**each["metadata"], "name": "other"}} for each in OBJECTS]
+FULL = Inputs(Desired("r", "production"), read_cluster("f", listed(*OBJECTS, *OTHERS, kept_pod())).observed, Instant(0))
+
+
+def test_every_field_of_an_observed_is_dumped_in_order() -> None:
+    """So that a field that is added later can't be forgotten."""
+    for field in Observed.__struct_fields__:
+        value = getattr(FULL.observed, field)
+        if isinstance(value, tuple) and field not in {"unread", "absent"}:
+            assert len(value) > 1
+            turned = msgspec.structs.replace(FULL.observed, **{field: value[::-1]})
+            assert write(msgspec.structs.replace(FULL, observed=turned)) == write(FULL), field
+    twice = msgspec.structs.replace(FULL.observed, unread=(Unread("b", "x"), Unread("a", "y")), absent=("d", "c"))
+    told = read(write(msgspec.structs.replace(FULL, observed=twice))).observed
+    assert (told.unread, told.absent) == ((Unread("a", "y"), Unread("b", "x")), ("c", "d"))
+
+
+def test_json_in_json_out_whatever_the_seed_of_hashing() -> None:
+    program = "import sys; from tests.unit import test_dump as t; sys.stdout.buffer.write(t.write(t.FULL))"
+    written = set()
+    for seed in ("0", "1", "2"):
+        environment = {**os.environ, "PYTHONHASHSEED": seed}
+        written.add(
+            subprocess.run(
+                [sys.executable, "-c", program], env=environment, cwd=ROOT, capture_output=True, check=True
+            ).stdout
+        )
+    assert written == {write(FULL)}
+
+
+def test_a_dump_says_what_it_is_and_its_keys_are_sorted() -> None:
+    content = write(FULL)
+    found = json.loads(content)
+    assert found["format"] == FORMAT
+    assert list(found) == ["digest", "format", "inputs"]
+    assert content == json.dumps(found, separators=(",", ":"), ensure_ascii=False, sort_keys=True).encode() + b"\n"
+
+
+def test_no_secret_is_in_a_dump() -> None:
+    assert b"train-0" in write(FULL)
+    assert SECRET.encode() not in write(FULL)
+
+
+def test_what_was_not_read_from_a_cluster_is_redacted_too() -> None:
+    """As an Observed would be that no decoder made."""
+    annotations = {"example.com/note": SECRET, "gpu.scheduling/frozen-until": "2026-11-02T08:00:00Z"}
+    whole = next(each for each in FULL.observed.kept if each.kind == "Pod")
+    container = {"name": "main", "image": "train:1", "env": [{"name": "PASSWORD", "value": SECRET}]}
+    written_by = (
+        ManagedFields("someone", "Update", fields={"f:metadata": {"f:annotations": {"f:example.com/note": {}}}}),
+    )
+    planted = Whole(
+        "v1",
+        "Pod",
+        WholeMetadata("a", annotations=annotations, managed_fields=written_by),
+        {"spec": {key: [container] for key in ("containers", "initContainers", "ephemeralContainers")}},
+    )
+    classes = tuple(
+        msgspec.structs.replace(each, spec={"userData": SECRET, "role": "nodes"}) for each in FULL.observed.node_classes
+    )
+    observed = msgspec.structs.replace(FULL.observed, kept=(whole, planted), node_classes=classes)
+    content = write(msgspec.structs.replace(FULL, observed=observed))
+    assert SECRET.encode() not in content
+    found = read(content).observed
+    assert found.kept[0].metadata.annotations == {"gpu.scheduling/frozen-until": "2026-11-02T08:00:00Z"}
+    assert found.kept[0].spec["containers"] == [{"name": "main", "image": "train:1"}]
+    assert found.node_classes[0].spec == {"role": "nodes"}
+
+
+WHOLE = write(FULL)
+BROKEN: dict[str, tuple[bytes, str]] = {
+    "nothing": (b"", "it is no dump"),
+    "cut off": (WHOLE[:-100], "truncated"),
+    "another list": (b'{"kind": "List", "items": []}', "it is no dump"),
+    "another format": (WHOLE.replace(b"reconciler-dump/1", b"reconciler-dump/12"), "format 12"),
+    "another digest": (WHOLE.replace(b"sha256:", b"sha256:0", 1), "does not match its digest"),
+    "another content": (WHOLE.replace(b'"a100"', b'"b100"', 1), "does not match its digest"),
+    "no content": (b'{"format":"reconciler-dump/1"}', "does not match its digest"),
+}
+
+
+@pytest.mark.parametrize(("content", "sentence"), BROKEN.values(), ids=BROKEN.keys())
+def test_what_is_no_whole_dump_is_refused(content: bytes, sentence: str) -> None:
+    with pytest.raises(BadDump, match=sentence) as caught:
+        read(content)
+    assert caught.value.remedy
+
+
+def test_a_dump_that_is_whole_and_says_what_this_version_does_not_know_is_refused() -> None:
+    """As a program would write it that is newer and kept the format."""
+    other = msgspec.json.encode({**json.loads(WHOLE)["inputs"], "now": "noon"}, order="sorted")
+    digest = f"sha256:{sha256(other).hexdigest()}".encode()
+    content = b'{"format":"reconciler-dump/1","digest":"%s","inputs":%s}' % (digest, other)
+    with pytest.raises(BadDump, match="cannot read it"):
+        read(content)

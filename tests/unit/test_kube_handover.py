@@ -1,0 +1,54 @@
+"""The handover is bounded, keeps the order, and lets go of everybody when it is closed."""
+
+import threading
+
+from reconciler.kube.changes import Change, Identity
+from reconciler.kube.handover import Handover
+
+CHANGES = [Identity(str(number)) for number in range(100)]
+
+
+def telling(handover: Handover, changes: list[Change]) -> threading.Thread:
+    def tell() -> None:
+        for change in changes:
+            handover.tell(change)
+
+    thread = threading.Thread(target=tell)
+    thread.start()
+    return thread
+
+
+def nothing() -> None:
+    """Nobody is waiting for news."""
+
+
+def test_who_tells_waits_while_there_is_no_room_and_nothing_is_lost() -> None:
+    handover = Handover(nothing, most_changes=10)
+    thread = telling(handover, [*CHANGES])
+    taken: list[Change] = []
+    while len(taken) < len(CHANGES):
+        handover.wait(5)
+        batch = handover.take()
+        assert 0 < len(batch) <= 10
+        taken += batch
+    thread.join(5)
+    assert taken == CHANGES
+
+
+def test_closing_lets_go_of_who_waits_for_room_and_of_who_waits_for_news() -> None:
+    handover = Handover(nothing, most_changes=10)
+    thread = telling(handover, [*CHANGES])
+    handover.wait(5)
+    waiting = threading.Thread(target=lambda: Handover.wait(handover, 60))
+    handover.close()
+    waiting.start()
+    for each in (thread, waiting):
+        each.join(5)
+        assert not each.is_alive()
+    assert len(handover.take()) <= 10
+
+
+def test_waiting_ends_when_its_time_is_up() -> None:
+    handover = Handover(nothing)
+    handover.wait(0.01)
+    assert handover.take() == []

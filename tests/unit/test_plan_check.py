@@ -1,0 +1,122 @@
+"""No plan that breaks an invariant is handed on."""
+
+import re
+
+import msgspec
+import pytest
+
+from reconciler.fleet.fleet import Fleet
+from reconciler.model import names
+from reconciler.model.cluster.metadata import Metadata
+from reconciler.model.cluster.node import Node, NodeSpec, NodeTaint
+from reconciler.model.cluster.observed import Observed, Unread
+from reconciler.model.cluster.whole import Whole, WholeMetadata
+from reconciler.model.desired import Declared, Desired
+from reconciler.model.instant import Instant
+from reconciler.model.kinds.gpu_pool import GpuPool
+from reconciler.model.origin import Origin
+from reconciler.model.planned.action import Apply, Delete, Hold, Label, Presumes, Ref
+from reconciler.model.planned.decision import Decision
+from reconciler.model.planned.inputs import Inputs
+from reconciler.model.planned.memory import Hints, Memory
+from reconciler.model.planned.plan import Plan
+from reconciler.model.planned.reason import Reason
+from reconciler.plan.check import BrokenInvariant, check
+
+POOL = {
+    "devices": {"model": "a100", "count": 8, "memory": {"milli": 1}},
+    "instanceTypes": [{"name": "p4d.24xlarge"}],
+    "nodeClassRef": {"group": "karpenter.kwok.sh", "kind": "KWOKNodeClass", "name": "lab"},
+}
+NODE = Ref("Node", "", "n1", "uid-n1")
+NODE_POOL = Ref("NodePool", "", "a100", "uid-a100")
+LABEL = Label(labels=((names.GPU_TYPE, "a100"),), presumes=Presumes(resource_version="7"))
+DELETE = Delete(presumes=Presumes(resource_version="7"))
+
+
+def node(name: str = "n1", deletion: str = "", pool: str = "a100", taints: tuple[NodeTaint, ...] = ()) -> Node:
+    metadata = Metadata(name=name, uid=f"uid-{name}", deletion_timestamp=deletion, labels={names.KARPENTER_POOL: pool})
+    return Node(metadata, NodeSpec(taints=taints))
+
+
+def inputs(mode: str = "Enforce", **observed: object) -> Inputs:
+    spec = msgspec.convert({**POOL, "mode": mode}, GpuPool)
+    declared = Declared("GpuPool", "a100", spec, (("", Origin("a.yaml", 1)),))
+    seen = {"nodes": (node(),), **observed}
+    return Inputs(Desired("r", "base", pools=(declared,)), Observed(**seen), Instant(0))  # type: ignore[arg-type]
+
+
+def decision(subject: Ref = NODE, act: object = LABEL, pool: str = "a100", would: bool = False) -> Decision:
+    return Decision("manifests", subject, act, Reason("Any"), pool=pool, would=would)  # type: ignore[arg-type]
+
+
+def judge(given: Inputs, *decisions: Decision) -> None:
+    check(given, Fleet(given.observed), Plan("", decisions, (), Memory(), Hints(), None))
+
+
+def broken(given: Inputs, *decisions: Decision) -> str:
+    with pytest.raises(BrokenInvariant) as raised:
+        judge(given, *decisions)
+    return str(raised.value)
+
+
+def test_a_plan_that_keeps_the_rules_passes() -> None:
+    judge(inputs(), decision(), decision(NODE_POOL, DELETE))
+
+
+def test_two_actions_on_one_subject_are_refused() -> None:
+    assert "one action a subject: broken by manifests on Node/n1 and manifests on Node/n1" in broken(
+        inputs(), decision(), decision()
+    )
+
+
+def test_a_hold_beside_an_action_is_no_second_action() -> None:
+    judge(inputs(), decision(), decision(act=Hold()))
+
+
+@pytest.mark.parametrize(
+    "leaving",
+    [
+        node(deletion="2026-11-02T08:00:00Z"),
+        node(taints=(NodeTaint(names.DISRUPTED, "NoSchedule"),)),
+        node("another"),
+    ],
+)
+def test_a_node_that_someone_else_removes_is_left_alone(leaving: Node) -> None:
+    assert "someone else is removing" in broken(inputs(nodes=(leaving,)), decision())
+
+
+def test_a_node_pool_that_is_being_deleted_is_left_alone() -> None:
+    going = Whole("karpenter.sh/v1", "NodePool", WholeMetadata("a100", deletion_timestamp="2026-11-02T08:00:00Z"))
+    told = broken(inputs(node_pools=(going,)), decision(NODE_POOL, Apply(manifest="{}")))
+    assert "someone else is removing: broken by manifests on NodePool/a100" in told
+
+
+@pytest.mark.parametrize("kind", ["nodepools.karpenter.sh", "nodes", "pods", "nodeclaims.karpenter.sh"])
+def test_nothing_is_deleted_while_a_kind_that_would_show_its_use_is_unread(kind: str) -> None:
+    given = inputs(unread=(Unread(kind, "forbidden"),))
+    assert f"although {kind} could not be read" in broken(given, decision(NODE_POOL, DELETE))
+
+
+def test_other_kinds_may_be_unread() -> None:
+    judge(inputs(unread=(Unread("jobs.batch", "forbidden"),)), decision(NODE_POOL, DELETE))
+
+
+def test_in_observe_mode_nothing_is_done_unless_it_is_marked_as_would() -> None:
+    assert "Observe mode" in broken(inputs("Observe"), decision())
+    judge(inputs("Observe"), decision(would=True))
+
+
+def test_a_write_that_presumes_nothing_is_refused() -> None:
+    blind = decision(Ref("NodePool", "", "a100"), Apply(manifest="{}"))
+    assert "presumes something" in broken(inputs(), blind)
+    judge(inputs(), decision(Ref("NodePool", "", "a100"), Apply(manifest="{}", presumes=Presumes(absent=True))))
+
+
+def test_a_node_is_only_touched_for_its_own_pool() -> None:
+    assert re.search("which belongs to b, for a100", broken(inputs(nodes=(node(pool="b"),)), decision()))
+
+
+def test_everything_that_is_wrong_is_told_at_once() -> None:
+    told = broken(inputs("Observe", nodes=(node(pool="b"),)), decision(), decision())
+    assert len(told.splitlines()) == 5
