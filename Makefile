@@ -33,7 +33,7 @@ tidy: $(READY)
 	@$(PYTEST) tests/tidy
 
 unit: $(READY)
-	@$(PYTEST) tests/unit
+	@$(PYTEST) tests/unit -n 2
 
 generate: $(READY)  ## schemas, CRDs, rights and the reference of the kinds again, from reconciler/model
 	@$(BIN)/reconciler schema --write .

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.unit.script_worlds import WORLDS
+from tests.processes.script_worlds import WORLDS
 
 FOLDER = Path(__file__).parents[1] / "scripts"
 SCRIPTS = sorted(FOLDER.glob("*.txt"))
