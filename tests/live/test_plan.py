@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import jsonschema
 import pytest
 import yaml
 
@@ -12,7 +13,9 @@ from reconciler.cli.main import main
 from reconciler.model import names
 from tests.lab import capacity, fleet, identities
 from tests.lab.lab import Lab
+from tests.lab.places import REPOSITORY
 
+SCHEMA = json.loads((REPOSITORY / "schemas" / "plan.json").read_text())
 POOL = {
     "mode": "Enforce",
     "devices": {"model": "a100", "count": 8, "memory": "40Gi"},
@@ -45,6 +48,7 @@ class Team:
         code, printed = self.run("plan", "-o", "json")
         assert code == 0, printed
         found: dict[str, Any] = json.loads(printed)
+        jsonschema.validate(found, SCHEMA)
         return found
 
     def apply(self) -> None:
