@@ -51,7 +51,8 @@ def question_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
     @wraps(command)
     def with_question(place: ClusterPlace, **given: Any) -> Any:
-        paths: tuple[Path, ...] = given.pop("policies") or (Path("policies"),)
+        named: tuple[Path, ...] = given.pop("policies")
+        paths = named or (Path("policies"),)
         repository = given.pop("repository")
         if repository and len(paths) > 1:
             raise click.UsageError("in a repository, name one path")
@@ -63,6 +64,7 @@ def question_options(command: Callable[..., Any]) -> Callable[..., Any]:
             now=given.pop("now"),
             base=given.pop("base", ""),
             prune=given.pop("prune", ()),
+            takes_dumped=not named and not repository,
         )
         return command(question=question, **given)
 
@@ -73,7 +75,11 @@ def question_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 _OPTIONS = (
     click.option(
-        "--policies", type=click.Path(path_type=Path), multiple=True, metavar="PATH", help="Where they are: policies."
+        "--policies",
+        type=click.Path(path_type=Path),
+        multiple=True,
+        metavar="PATH",
+        help="Where they are: policies, or else in the dump.",
     ),
     click.option(
         "--repo", "repository", default="", metavar="URL", help="A repository: a folder, or an address of https or SSH."

@@ -60,4 +60,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except click.ClickException as wrong:
         wrong.show()
         return ExitCode.WRONG_USAGE if isinstance(wrong, click.UsageError) else ExitCode.FAILED
+    except OSError as wrong:  # a file that can't be written, say; a closed pipe click itself minds
+        click.echo(f"Error: {wrong}", err=True)
+        return ExitCode.FAILED
     return int(result or ExitCode.FINE)

@@ -6,6 +6,7 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
+from reconciler.cli.replacing import mask
 from reconciler.model.bundle import Text
 
 
@@ -44,7 +45,7 @@ def _staged(undo: contextlib.ExitStack, target: Path, content: bytes) -> Path:
     undo.callback(Path(name).unlink, missing_ok=True)
     with os.fdopen(handle, "wb") as file:
         file.write(content)
-    Path(name).chmod(0o666 & ~_mask())
+    Path(name).chmod(0o666 & ~mask())
     return Path(name)
 
 
@@ -65,9 +66,3 @@ def _before(target: Path) -> Path:
 def _remove_folder(folder: Path) -> None:
     with contextlib.suppress(OSError):  # somebody else put something there meanwhile
         folder.rmdir()
-
-
-def _mask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import click
 
 from reconciler import report
+from reconciler.cli.replacing import replace_files
 from reconciler.report.checked import Checked
 from reconciler.report.document import Document
 
@@ -50,10 +51,16 @@ def output_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 def write(document: Document | Checked, outputs: tuple[Output, ...], color: str) -> None:
     """Writes the document once for each output; text to standard output where none was asked for."""
-    for output in outputs or (Output("text", None),):
-        if output.file:
-            output.file.write_text(report.write(document, output.format, color=color == "always"), encoding="utf-8")
-        else:
+    asked = outputs or (Output("text", None),)
+    replace_files(
+        {
+            output.file: report.write(document, output.format, color=color == "always").encode()
+            for output in asked
+            if output.file
+        }
+    )
+    for output in asked:
+        if not output.file:
             click.echo(report.write(document, output.format, color=wants_color(color)), nl=False, color=True)
 
 

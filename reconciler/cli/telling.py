@@ -2,26 +2,31 @@
 
 import click
 
-from reconciler import __version__
+from reconciler import __version__, report
 from reconciler.cli.exit_codes import ExitCode
-from reconciler.cli.output import wants_color
+from reconciler.cli.output import Output, wants_color, write
+from reconciler.plan.planner import unread_of_use
 from reconciler.policy.codes import CODES
-from reconciler.report import write
 from reconciler.report.checked import Checked
+from reconciler.report.setting import unread_notes
+from reconciler.report.visible import visible
 from reconciler.wiring import Checkup, Sight
 
 
-def refused(checkup: Checkup) -> int:
-    """Tells the problems; there is no plan of policies that have any."""
+def refused(checkup: Checkup, outputs: tuple[Output, ...] = (), color: str = "auto") -> int:
+    """Tells the problems, in each format that was asked for; there is no plan of policies that have any."""
+    for notice in checkup.notices:
+        click.echo(f"note: {notice}", err=True)
     resolved = checkup.resolved
     told = Checked(resolved.problems, resolved.files, __version__, CODES)
-    click.echo(write(told, "text", color=wants_color("auto")), err=True, nl=False)
+    if outputs:
+        write(told, outputs, color)
+    else:
+        click.echo(report.write(told, "text", color=wants_color(color)), err=True, nl=False)
     return ExitCode.INVALID_POLICY
 
 
 def tell_sight(sight: Sight) -> None:
-    """What could not be read, and what a reader must know of a file."""
-    for note in sight.notes:
-        click.echo(f"note: {note}", err=True)
-    for each in sight.observed.unread:
-        click.echo(f"note: {each.kind} could not be read: {each.why}", err=True)
+    """What of all that plans go by could not be read, and what a reader must know of a file."""
+    for note in (*sight.notes, *(each.text for each in unread_notes(unread_of_use(sight.observed)))):
+        click.echo(f"note: {visible(note)}", err=True)

@@ -106,7 +106,6 @@ class _Reading:
         metadata = peek.metadata or _Metadata()
         if peek.kind == "Namespace" and not peek.group:
             self._cluster_uid = metadata.uid or "" if metadata.name == "kube-system" else self._cluster_uid
-            return
         wanted = _BY_KIND.get((peek.group, peek.kind), ())
         if not wanted:
             self._skipped[f"{peek.kind}.{peek.group}" if peek.group else peek.kind] += 1
@@ -157,8 +156,9 @@ class _Reading:
 
     def _notes(self, observed: Observed) -> list[str]:
         notes = ["when the cluster looked like this is not known: kubectl does not write it"]
-        namespaces = {pod.metadata.namespace for pod in observed.pods}
-        if len(namespaces) == 1:
+        # Each cluster runs something in kube-system: a file of another namespace alone was written from there.
+        namespaces = {namespace for found in self._objects.values() for namespace, _ in found if namespace}
+        if observed.pods and len(namespaces) == 1 and namespaces != {"kube-system"}:
             notes.append(f"all pods are of namespace {namespaces.pop()}: was the file written without -A?")
         if self._skipped:
             told = ", ".join(f"{count} {kind}" for kind, count in sorted(self._skipped.items()))

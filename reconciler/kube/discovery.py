@@ -150,7 +150,7 @@ def identity(server: ApiServer) -> Identity:
     answer = server.get(_KUBE_SYSTEM)
     if answer.status == 403:
         return Identity(
-            why="may not get the namespace kube-system, whose uid names the cluster: the role needs get on it"
+            why="may not get kube-system, whose uid names the cluster: the role needs get, see `reconciler rbac`"
         )
     try:
         found = msgspec.json.decode(answer.body, type=_Named) if answer.status == 200 else _Named({})

@@ -6,9 +6,10 @@ import re
 import msgspec
 import yaml
 
-REMEDY = (
-    "write it with: kubectl get nodes,pods,pdb,nodepools,nodeclaims -A -o json > cluster.json, or with reconciler dump"
-)
+# All that plans go by.
+KINDS = "nodes,pods,pdb,nodepools,nodeclaims,priorityclasses,namespaces"
+KUBECTL = f"kubectl get {KINDS} -A -o json > cluster.json"
+REMEDY = f"write it with: {KUBECTL}, or with reconciler dump"
 
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _OFFSET = re.compile(r" \(byte (\d+)\)")

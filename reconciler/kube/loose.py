@@ -2,6 +2,7 @@
 
 # Fields that map a resource to an amount.
 _AMOUNTS = frozenset({"requests", "limits", "capacity", "allocatable", "overhead", "allocatedResources"})
+_COUNT = "count"  # no resource: how many volumes are allocatable to a driver, which is a number
 
 
 def without_nulls(value: object) -> object:
@@ -24,7 +25,7 @@ def _amounts_as_text(value: object) -> object:
     if not isinstance(value, dict):
         return value
     return {
-        key: {name: _text(amount) for name, amount in each.items()}
+        key: {name: amount if name == _COUNT else _text(amount) for name, amount in each.items()}
         if key in _AMOUNTS and isinstance(each, dict)
         else _amounts_as_text(each)
         for key, each in value.items()

@@ -19,10 +19,10 @@ from reconciler.kube.listing import Asked, list_all
 from reconciler.kube.outcome import Outcome, Setback, What
 from reconciler.kube.store import Store
 from reconciler.kube.watching import Means, Pace, Watcher
+from reconciler.model import names
 from reconciler.model.cluster.kinds import SEEN, Seen
 from reconciler.model.cluster.observed import Observed
 
-NAMESPACE = "gpu-system"
 STOP_SECONDS = 2.0
 _THREADS = 8
 _ATTEMPTS = 3
@@ -33,7 +33,7 @@ T = TypeVar("T")
 
 
 def observe_once(
-    server: ApiServer, namespace: str = NAMESPACE, seen: Iterable[Seen] = SEEN, now: Clock = wall_clock
+    server: ApiServer, namespace: str = names.OWN_NAMESPACE, seen: Iterable[Seen] = SEEN, now: Clock = wall_clock
 ) -> Observed:
     """All kinds listed, nothing watched. A kind that can't be read is told as unread; Unreachable is raised only when
     there is no API server to be asked, or it does not know us."""
@@ -94,7 +94,7 @@ def _patiently(read: Callable[[], T]) -> T:
 class Scope(msgspec.Struct, frozen=True):
     """What is looked at."""
 
-    namespace: str = NAMESPACE
+    namespace: str = names.OWN_NAMESPACE
     seen: tuple[Seen, ...] = SEEN
 
 

@@ -51,8 +51,9 @@ def setback_of(answer: Answer, seen: Seen, verb: str) -> Setback:
     """What an answer other than 200 means for a kind that was to be listed or watched."""
     what = _BY_STATUS.get(answer.status, What.FAILED)
     if what is What.FORBIDDEN:
+        # The kind is told beside it; without it here, the kinds that the role lacks are told in one sentence.
         where = " in our namespace" if seen.own_namespace else ""
-        why = f"may not {verb} {seen.resource}{where}: the role needs list and watch on it"
+        why = f"may not {verb} them{where}: the role needs list and watch, and `reconciler rbac` prints one with both"
     else:
         why = f"to {verb} {seen.resource} was answered with {said(answer)}"
     return Setback(Outcome(what, why, answer.retry_after_seconds))

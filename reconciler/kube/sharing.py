@@ -99,14 +99,5 @@ def _share_words(status: PodStatus) -> None:
 
 
 def _telling(volumes: tuple[Volume, ...]) -> tuple[Volume, ...]:
-    """Those that tie a pod to a place; a ConfigMap, a Secret or a token does not."""
-    return tuple(
-        [
-            each
-            for each in volumes
-            if each.empty_dir is not None
-            or each.persistent_volume_claim is not None
-            or each.host_path is not None
-            or each.ephemeral is not None
-        ]
-    )
+    """Those that tie a pod to a place."""
+    return tuple([each for each in volumes if each.ties])

@@ -22,7 +22,7 @@ STALE_MS = 300_000
 # While nothing else changes, seen_at moves on in steps of this, or each bookmark would make another Observed.
 SEEN_STEP_MS = 30_000
 NOT_YET = "has not been read yet"
-# What stands for the cluster itself among the kinds that could not be read.
+# A cluster is told by one of these: where it can't be, they count as unread.
 CLUSTER = "namespaces"
 
 Key = tuple[str, str]  # namespace and name

@@ -72,7 +72,9 @@ class Watcher:
             following = next_step(self._phase, outcome.what, overdue)
             self._say(following.tell, outcome)
             self._phase, self._last = following.phase or self._phase, outcome.what
-            stop.wait(max(self._wait_seconds(following, ended - began if lasting else 0), outcome.retry_after_seconds))
+            wait_seconds = self._wait_seconds(following, ended - began if lasting else 0)
+            # A server, or what stands before it, may ask for more than anybody can wait.
+            stop.wait(max(wait_seconds, min(outcome.retry_after_seconds, self._means.pace.waits.most_seconds)))
 
     def _step(self) -> Outcome:
         try:

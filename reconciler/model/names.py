@@ -12,6 +12,7 @@ MANAGED = f"{OURS}managed"  # "true" on every object that we keep: the inventory
 GPU_TYPE = f"{OURS}gpu-type"
 
 # Annotations
+ENVIRONMENT = f"{OURS}environment"  # of the policies that yield the object: no other environment touches it
 ADOPTED = f"{OURS}adopted"  # "true" on a NodePool that was someone else's: its template is not made to drift
 FROZEN_UNTIL = f"{OURS}frozen-until"
 
@@ -28,6 +29,16 @@ INSTANCE_TYPE = "node.kubernetes.io/instance-type"
 ZONE = "topology.kubernetes.io/zone"
 HOSTNAME = "kubernetes.io/hostname"
 MIRROR_POD = "kubernetes.io/config.mirror"
+
+# Labels of volumes, the older ones too
+REGION = "topology.kubernetes.io/region"
+ZONE_BEFORE = "failure-domain.beta.kubernetes.io/zone"
+REGION_BEFORE = "failure-domain.beta.kubernetes.io/region"
+
+# Annotations of claims for volumes
+SELECTED_NODE = "volume.kubernetes.io/selected-node"
+BIND_COMPLETED = "pv.kubernetes.io/bind-completed"
+STORAGE_CLASS = "volume.beta.kubernetes.io/storage-class"
 
 KARPENTER_POOL = "karpenter.sh/nodepool"
 CAPACITY_TYPE = "karpenter.sh/capacity-type"

@@ -48,27 +48,52 @@ def machine_of(labels: Mapping[str, str]) -> Machine:
 
 def bill(pool: GpuPool, machines: Mapping[Machine, int]) -> Bill:
     """The bill for so many machines of each sort."""
-    price_of = {
-        Machine(each.name, capacity_type): money.micro_dollars
-        for each in pool.instance_types
-        for capacity_type, money in each.price_per_hour.items()
-    }
-    committed_price = _committed_price(pool)
-    committed = pool.committed_nodes * (committed_price or 0)
-    unpriced = pool.committed_nodes if committed_price is None else 0
-    total = committed
-    left = pool.committed_nodes
-    for machine in _in_order(machines, price_of):
-        count = machines[machine]
-        if _runs_on_the_commitment(pool, machine):
-            covered = min(left, count)
-            left -= covered
-            count -= covered
-        if machine in price_of:
-            total += count * price_of[machine]
-        else:
-            unpriced += count
-    return Bill(total, committed, unpriced)
+    return Tariff(pool).bill(machines)
+
+
+class Tariff:
+    """What a pool pays, taken out of its policy once; never changed once it is made."""
+
+    def __init__(self, pool: GpuPool) -> None:
+        self._pool = pool
+        self._price_of = {
+            Machine(each.name, capacity_type): money.micro_dollars
+            for each in pool.instance_types
+            for capacity_type, money in each.price_per_hour.items()
+        }
+        self._committed_price = _committed_price(pool)
+        self._first = Machine(pool.instance_types[0].name, pool.capacity_types[0]) if pool.instance_types else None
+
+    def bill(self, machines: Mapping[Machine, int]) -> Bill:
+        """For so many machines of each sort."""
+        pool, price_of = self._pool, self._price_of
+        committed = pool.committed_nodes * (self._committed_price or 0)
+        unpriced = pool.committed_nodes if self._committed_price is None else 0
+        total = committed
+        left = pool.committed_nodes
+        for machine in _in_order(machines, price_of):
+            count = machines[machine]
+            if _runs_on_the_commitment(pool, machine):
+                covered = min(left, count)
+                left -= covered
+                count -= covered
+            if machine in price_of:
+                total += count * price_of[machine]
+            else:
+                unpriced += count
+        return Bill(total, committed, unpriced)
+
+    def successor(self, machine: Machine) -> Machine | None:
+        """What is bought in its place: the same where the pool still allows it, else its first choice.
+
+        Nothing where the price of either is not known.
+        """
+        pool = self._pool
+        if machine.capacity_type in pool.capacity_types and any(
+            each.name == machine.instance_type for each in pool.instance_types
+        ):
+            return machine
+        return self._first if {machine, self._first} <= self._price_of.keys() else None
 
 
 def _in_order(machines: Iterable[Machine], price_of: Mapping[Machine, int]) -> list[Machine]:

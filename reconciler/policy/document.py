@@ -94,6 +94,9 @@ def _name(node: Mapping, kind: Kind | None) -> tuple[str, Mark, list[Problem]]:
     if not isinstance(name, Scalar) or name.value is None:
         at = name.at if name else metadata.at
         return "", at, [*problems, problem(at, "RC109", "metadata.name is missing", "add a name")]
+    if kind and len(name.text) > kind.longest_name:
+        told = f"metadata.name: expected at most {kind.longest_name} characters, got {len(name.text)}"
+        return "", name.at, [*problems, problem(name.at, "RC109", told, "shorten it")]
     if not isinstance(name.value, str) or not _NAME.fullmatch(name.value):
         told = f"metadata.name: expected {NAME.words}, got {what(name)}"
         return "", name.at, [*problems, problem(name.at, "RC109", told, _better_name(name.text))]

@@ -21,7 +21,9 @@ def chosen(resolved: Resolved, name: str | None, cluster_uid: str = "") -> Desir
     guarding = [wish for wish in resolved.wishes if cluster_uid and _is_for(wish, cluster_uid)]
     if len(guarding) == 1:
         return guarding[0]
-    raise NotChosen(f"there are several environments; choose one with --environment: {names}")
+    why = f", and {'several name' if guarding else 'no ChangeGuard names'} this cluster (uid {cluster_uid})"
+    told = f"there are several environments{why if cluster_uid else ''}"
+    raise NotChosen(f"{told}; choose one with --environment: {names}")
 
 
 def _is_for(wish: Desired, cluster_uid: str) -> bool:

@@ -5,6 +5,7 @@ from typing import Any
 
 import msgspec
 
+from reconciler.policy.bounds import LONGEST_NAME
 from reconciler.policy.shape import Object, describe
 
 GROUP = "gpu.scheduling"
@@ -40,6 +41,7 @@ class Kind(msgspec.Struct, frozen=True):
     columns: tuple[Column, ...]
     rules: tuple[Rule, ...] = ()
     namespaced: bool = False
+    longest_name: int = LONGEST_NAME
     is_policy: bool = True  # written by a platform team; else by users or agents
     report: type[msgspec.Struct] | None = None  # further fields of its status
 

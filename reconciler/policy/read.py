@@ -6,6 +6,7 @@ from typing import Any, cast
 
 from reconciler.model.fields import Within
 from reconciler.model.problem import Problem
+from reconciler.model.quantity import Duration
 from reconciler.policy.bounds import bounded
 from reconciler.policy.shape import Choice, Flag, ListOf, MapOf, Measured, Object, Shape, Whole, Words
 from reconciler.policy.tree import Mapping, Mark, Node, Path, Scalar, Sequence, plain, problem, what, written
@@ -132,7 +133,9 @@ class _Reader:
         self._counted(bounded(shape), node, len(value), path)
         if shape.shaped and not _pattern(shape.shaped.pattern).fullmatch(value):
             told = f"{written(path)}: expected {shape.shaped.words}, got {what(node)}"
-            self.problems.append(problem(node.at, "RC106", told))
+            lower = value.lower()
+            remedy = f"write {lower}" if _pattern(shape.shaped.pattern).fullmatch(lower) else ""
+            self.problems.append(problem(node.at, "RC106", told, remedy))
         return value
 
     def _no_choice(self, shape: Choice, node: Scalar, path: Path) -> Any:
@@ -187,15 +190,31 @@ def _as_it_should_be(shape: Shape, node: Node) -> str:
             return f'write "{node.text}" in quotes'
         case Measured(), int() | float():
             return f'write "{node.text}" in quotes' if shape.measure.__name__ == "Money" else f"write {node.text}s, say"
+        case Object(), _ if node.value is not None and (whole := _only_required(shape, node)):
+            return f"write {whole}"
+        case ListOf(item=Object() as item), _:
+            return f"write [{whole}]" if (whole := _only_required(item, node)) else ""
         case ListOf(), _:
             return f"write [{node.text}]"
     return ""
 
 
+def _only_required(shape: Object, node: Scalar) -> str:
+    """{name: p5.48xlarge} for p5.48xlarge, where nothing else is needed."""
+    required = [field for field in shape.fields if field.required]
+    is_plain = re.fullmatch(r"[A-Za-z][\w.-]*", node.text)
+    if len(required) != 1 or not isinstance(required[0].shape, Words) or not is_plain:
+        return ""
+    return f"{{{required[0].name}: {node.text}}}"
+
+
 def _better_measure(shape: Measured, text: str) -> str:
-    """Never for never, 40G for 40GB."""
+    """Never for never, 40G for 40GB, 24h for 1d."""
     if close := meant(text, shape.words):
         return f"write {close}"
+    if shape.measure is Duration and (days := re.fullmatch(r"([0-9]{1,4})([dw])(([0-9]+[hms])*)", text)):
+        hours = int(days[1]) * (24 if days[2] == "d" else 168)
+        return f"write {Duration.parse(f'{hours}h{days[3]}')}"
     shorter = text[:-1] if text[-1:] in {"B", "b"} else ""
     return f"write {shorter}, or {shorter}i for powers of 1024" if shorter[-1:] in set("kMGTP") - {""} else ""
 

@@ -1,5 +1,6 @@
 """What an edit changes in an object of the cluster, field by field, in the words of YAML."""
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -10,6 +11,8 @@ from reconciler.model.cluster.whole import Whole
 from reconciler.model.planned.action import Apply, Ref
 from reconciler.model.planned.decision import Decision
 from reconciler.plan.manifests.compare import compare
+
+_WORD = re.compile(r"[A-Za-z0-9_-]+")
 
 
 class Edited(msgspec.Struct, frozen=True):
@@ -46,8 +49,18 @@ def _live(subject: Ref, observed: Observed) -> Whole | None:
 
 def _items(path: str, before: str | None, after: str | None) -> Iterator[Edited]:
     was, will = (None if text is None else msgspec.json.decode(text) for text in (before, after))
+    yield from _parts(path, was, will)
+
+
+def _parts(path: str, was: Any, will: Any) -> Iterator[Edited]:
+    """Of a map each key that differs, of a list each item that goes or comes; None is where nothing is said."""
+    if isinstance(was, dict) and isinstance(will, dict):
+        for key in sorted(was.keys() | will.keys()):
+            if was.get(key) != will.get(key):
+                yield from _parts(_below(path, key), was.get(key), will.get(key))
+        return
     if not isinstance(was, list) and not isinstance(will, list):
-        yield Edited(path, None if before is None else flow(was), None if after is None else flow(will))
+        yield Edited(path, None if was is None else flow(was), None if will is None else flow(will))
         return
     was, will = (each if isinstance(each, list) else [] for each in (was, will))
     goes = [each for each in was if each not in will]
@@ -56,6 +69,11 @@ def _items(path: str, before: str | None, after: str | None) -> Iterator[Edited]
     yield from (Edited(path, None, flow(each)) for each in comes)
     if not goes and not comes:
         yield Edited(path, flow(was), flow(will))
+
+
+def _below(path: str, key: str) -> str:
+    """spec.limits.cpu, spec.limits[nvidia.com/gpu]."""
+    return f"{path}.{key}" if _WORD.fullmatch(key) else f"{path}[{key}]"
 
 
 def flow(value: Any) -> str:

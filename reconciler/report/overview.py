@@ -25,15 +25,15 @@ _COLUMNS = (
 
 
 class PoolStanding(msgspec.Struct, frozen=True):
-    """A pool as it stands."""
+    """A pool as it stands; None is what could not be read."""
 
     pool: str
     mode: str
-    nodes: int
-    busy_nodes: int
-    gpus: int
-    gpus_in_use: int
-    drifted_nodes: int
+    nodes: int | None
+    busy_nodes: int | None
+    gpus: int | None
+    gpus_in_use: int | None
+    drifted_nodes: int | None
 
 
 class Overview(msgspec.Struct, frozen=True):
@@ -77,7 +77,7 @@ def _blocks(overview: Overview) -> Iterator[Block]:
 
 def _row(pool: PoolStanding) -> Row:
     numbers = (pool.nodes, pool.busy_nodes, pool.gpus, pool.gpus_in_use, pool.drifted_nodes)
-    return Row((pool.pool, pool.mode, *map(str, numbers)))
+    return Row((pool.pool, pool.mode, *("?" if each is None else str(each) for each in numbers)))
 
 
 def _waiting(overview: Overview) -> str:

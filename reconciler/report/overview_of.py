@@ -3,6 +3,7 @@
 from reconciler.model.desired import Declared
 from reconciler.model.kinds.gpu_pool import GpuPool
 from reconciler.model.planned.action import Hold
+from reconciler.plan.planner import unread_of_use
 from reconciler.plan.scene import Scene
 from reconciler.plan.usage import use_of
 from reconciler.report.overview import Overview, PoolStanding
@@ -17,7 +18,7 @@ def overview_of(setting: Setting, scene: Scene, notices: tuple[str, ...] = ()) -
     return Overview(
         setting=setting,
         pools=tuple(_standing(scene, pool) for pool in scene.inputs.desired.pools),
-        unread=scene.inputs.observed.unread,
+        unread=unread_of_use(scene.inputs.observed),
         notices=notices,
         pending=len(decisions) - held - would,
         would=would,
@@ -27,12 +28,14 @@ def overview_of(setting: Setting, scene: Scene, notices: tuple[str, ...] = ()) -
 
 def _standing(scene: Scene, pool: Declared[GpuPool]) -> PoolStanding:
     use = use_of(scene.fleet, pool.name, pool.spec.devices.count)
+    drifted = sum(claim.says("Drifted") for claim in scene.fleet.claims_of(pool.name))
+    why = scene.inputs.observed.why_unread
     return PoolStanding(
         pool=pool.name,
         mode=pool.spec.mode,
-        nodes=use.nodes,
-        busy_nodes=use.busy_nodes,
-        gpus=use.gpus_total,
-        gpus_in_use=use.gpus_used,
-        drifted_nodes=sum(claim.says("Drifted") for claim in scene.fleet.claims_of(pool.name)),
+        nodes=None if why("nodes") else use.nodes,
+        busy_nodes=None if why("nodes", "pods") else use.busy_nodes,
+        gpus=None if why("nodes") else use.gpus_total,
+        gpus_in_use=None if why("nodes", "pods") else use.gpus_used,
+        drifted_nodes=None if why("nodeclaims.karpenter.sh") else drifted,
     )

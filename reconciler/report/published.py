@@ -1,11 +1,30 @@
 """The files that follow from the shape of reports: their paths from the root of the repository, and what they say."""
 
+from reconciler.plan.explain import REASONS
 from reconciler.policy.published.generated import SCHEMAS, as_json
 from reconciler.report.plans.plan_schema import plan_schema
 
 PLAN = f"{SCHEMAS}/plan.json"
+REASONS_PAGE = "docs/reference/reasons.md"
+_OPENING = """\
+# Reasons
+
+Why something is done, or is not: each decision of a plan bears one of these codes. `plan -o json` has it with its
+facts, `explain` tells the sentence. What stands in braces is a fact. This page is written by `make generate`.
+"""
 
 
 def published_files() -> dict[str, str]:
     """Path to content."""
-    return {PLAN: as_json(plan_schema())}
+    return {PLAN: as_json(plan_schema()), REASONS_PAGE: reasons_page()}
+
+
+def reasons_page() -> str:
+    """Every reason by its code; what stands in braces differs from case to case."""
+    rows = [f"| `{code}` | {_cell(each.sentence)} |" for code, each in sorted(REASONS.items())]
+    return "\n".join((_OPENING, "| code | sentence |", "|---|---|", *rows)) + "\n"
+
+
+def _cell(sentence: str) -> str:
+    """A vertical bar would end it, and Markdown must not read anything into the rest."""
+    return sentence.replace("|", "\\|").replace("*", "\\*").replace("<", "&lt;")

@@ -53,7 +53,13 @@ def unread_notes(unread: tuple[Unread, ...]) -> tuple[Note, ...]:
         alike[each.why].append(each.kind)
     return tuple(
         Note(
-            "warning", f"{', '.join(kinds)} could not be read: {why}. That none are seen does not mean there are none."
+            "warning",
+            f"{', '.join(_once(kinds))} could not be read: {why}. That none are seen does not mean there are none.",
         )
         for why, kinds in alike.items()
     )
+
+
+def _once(kinds: list[str]) -> list[str]:
+    """Without those of a kind with a label where all of the kind are told already."""
+    return [kind for kind in kinds if (all_of_it := kind.partition(" labelled ")[0]) == kind or all_of_it not in kinds]

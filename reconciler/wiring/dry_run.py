@@ -12,8 +12,10 @@ from reconciler.model.planned.inputs import Inputs
 from reconciler.plan.scene import Scene
 from reconciler.policy.changes import changes
 from reconciler.policy.environments import chosen
+from reconciler.policy.overlay import BASE
+from reconciler.policy.resolve import Resolved
 from reconciler.wiring.cluster import ClusterPlace, Sight, observed_cluster
-from reconciler.wiring.policies import Checkup, Origins, check
+from reconciler.wiring.policies import Checkup, Origins, check, is_without
 
 
 class Question(msgspec.Struct, frozen=True):
@@ -25,6 +27,7 @@ class Question(msgspec.Struct, frozen=True):
     base: str = ""  # a revision; nothing compares with nothing
     now: Instant | None = None
     prune: tuple[str, ...] = ()
+    takes_dumped: bool = False  # where there are no policies, those of a dump
 
 
 class DryRun(msgspec.Struct, frozen=True):
@@ -35,13 +38,17 @@ class DryRun(msgspec.Struct, frozen=True):
     head: Scene | None = None
     base: Scene | None = None
     changed: tuple[PolicyChange, ...] = ()
+    notices: tuple[str, ...] = ()  # what a reader must know of the comparison
 
 
 def dry_run(question: Question) -> DryRun:
     """Nothing is ever written. Raises NotChosen where several environments could be meant."""
+    if found := _of_dump(question):
+        checkup, sight, inputs = found
+        return DryRun(checkup, sight, decide(inputs))
     checkup = check(question.origins)
-    before = check(at_base(question.origins, question.base)) if question.base else None
-    for each in (checkup, before):
+    before = _before(question) if question.base and not checkup.resolved.problems else None
+    for each in (checkup, before and before.refused):
         if each and each.resolved.problems:
             return DryRun(each)
     sight = observed_cluster(question.place)
@@ -49,19 +56,67 @@ def dry_run(question: Question) -> DryRun:
     head = decide(_inputs(question, sight, wish))
     if before is None:
         return DryRun(checkup, sight, head)
-    # An environment that is new with this change had no policies before.
-    was = before.resolved.wish(wish.environment) or Desired(_revision(before), wish.environment)
-    return DryRun(checkup, sight, head, decide(_inputs(question, sight, was)), changes(was, wish))
+    was = before.wish(wish.environment)
+    return DryRun(checkup, sight, head, decide(_inputs(question, sight, was)), changes(was, wish), before.notices)
 
 
 def inputs_of(question: Question) -> tuple[Checkup, Sight | None, Inputs | None]:
     """What a plan would follow from, without planning; nothing where the policies have problems."""
+    if found := _of_dump(question):
+        return found
     checkup = check(question.origins)
     if checkup.resolved.problems:
         return checkup, None, None
     sight = observed_cluster(question.place)
     wish = chosen(checkup.resolved, question.environment, sight.observed.cluster_uid)
     return checkup, sight, _inputs(question, sight, wish)
+
+
+def _of_dump(question: Question) -> tuple[Checkup, Sight, Inputs] | None:
+    """All of it from a dump, where no policies were named and there are none."""
+    path = question.origins.paths[0]
+    if question.base or not question.takes_dumped or question.place.file is None or path.exists():
+        return None
+    sight = observed_cluster(question.place)
+    if sight.dumped is None:
+        return None
+    dumped = sight.dumped
+    resolved = Resolved((dumped.desired.environment,), (dumped.desired,), (), 0)
+    chosen(resolved, question.environment)
+    note = f"the policies are those of {sight.name}, since there are none in {path}"
+    now = dumped.now if question.now is None else question.now
+    inputs = msgspec.structs.replace(dumped, now=now, prune=question.prune or dumped.prune)
+    return Checkup(resolved), msgspec.structs.replace(sight, notes=(*sight.notes, note)), inputs
+
+
+class _Before(msgspec.Struct, frozen=True):
+    """The policies of the base; `refused` where they have problems."""
+
+    revision: str
+    resolved: Resolved | None = None
+    refused: Checkup | None = None
+    notices: tuple[str, ...] = ()
+
+    def wish(self, environment: str) -> Desired:
+        """An environment that is new with this change was what base was before; without one there were no policies."""
+        if self.resolved is None:
+            return Desired(self.revision, environment)
+        found = self.resolved.wish(environment) or self.resolved.wish(BASE)
+        if found is None:
+            return Desired(self.revision, environment)
+        return msgspec.structs.replace(found, environment=environment)
+
+
+def _before(question: Question) -> _Before:
+    origins = at_base(question.origins, question.base)
+    checkup = check(origins)
+    if is_without(checkup, origins):
+        new = f"{question.base} has no policies in {origins.paths[0].as_posix()}: all of this is new"
+        return _Before(question.base, notices=(new,))
+    if checkup.resolved.problems:
+        return _Before(question.base, refused=checkup)
+    revision = next((wish.revision for wish in checkup.resolved.wishes), question.base)
+    return _Before(revision, checkup.resolved)
 
 
 def at_base(origins: Origins, revision: str) -> Origins:
@@ -83,10 +138,6 @@ def _shown(folder: Path) -> str:
     """From here where it is below: what messages say should not depend on where a repository was cloned."""
     here = Path.cwd().resolve()
     return "." if folder == here else folder.as_posix()
-
-
-def _revision(checkup: Checkup) -> str:
-    return next((wish.revision for wish in checkup.resolved.wishes), "")
 
 
 def _inputs(question: Question, sight: Sight, wish: Desired) -> Inputs:

@@ -16,6 +16,7 @@ from reconciler.ports import Renderer
 from reconciler.sources.bounds import Bounds
 from reconciler.sources.defaults import NOT_CHECKED, default_templates, karpenter_schema
 from reconciler.sources.directory import read_directory
+from reconciler.sources.fault import HAS_NO, Fault
 from reconciler.sources.git import Access, GitPlace, read_revision
 from reconciler.sources.renderer import BoundedRenderer
 from reconciler.sources.repository.environment import Credentials
@@ -23,7 +24,7 @@ from reconciler.sources.rounds import Pace
 from reconciler.sources.watching import PolledRepository, Watched, WatchedFolders
 
 POLL_SECONDS = 30.0
-NOTHING_FOUND = "no policies were found: there is no .yaml, .yml or .json file where they were looked for"
+NOTHING_FOUND = "no policies were found: there is no .yaml, .yml or .json file in {where}"
 
 
 class Checkup(msgspec.Struct, frozen=True):
@@ -50,7 +51,16 @@ def read(origins: Origins) -> Bundle:
 
 def check(origins: Origins) -> Checkup:
     """Reads, resolves and renders the policies."""
-    return check_bundle(read(origins))
+    return check_bundle(read(origins), ", ".join(path.as_posix() for path in origins.paths))
+
+
+def is_without(checkup: Checkup, origins: Origins) -> bool:
+    """Whether all that is wrong is that the revision has no such path: there were no policies there."""
+    if len(checkup.resolved.problems) != 1:
+        return False
+    (problem,) = checkup.resolved.problems
+    path = _git_place(origins).path
+    return problem.code == Fault.UNREADABLE.code and problem.sentence.startswith(HAS_NO.format(path=path))
 
 
 def watch(origins: Origins, on_change: Callable[[], None]) -> Watched:
@@ -73,7 +83,7 @@ def _git_access() -> Access:
     return Access(cache, Credentials(token=os.environ.get("RECONCILER_GIT_TOKEN", "")))
 
 
-def check_bundle(bundle: Bundle) -> Checkup:
+def check_bundle(bundle: Bundle, where: str = "the bundle") -> Checkup:
     """The same for a bundle from anywhere."""
     resolved = resolve(bundle)
     wanted = [orders(wish) for wish in resolved.wishes]
@@ -88,7 +98,7 @@ def check_bundle(bundle: Bundle) -> Checkup:
         problems += with_excerpts(bundle, wrong)
     told = tuple(sorted(set(problems)))
     notices = ((NOT_CHECKED,) if rendered and not schema else ()) + (
-        () if bundle.policies or bundle.problems else (NOTHING_FOUND,)
+        () if bundle.policies or bundle.problems else (NOTHING_FOUND.format(where=where),)
     )
     return Checkup(msgspec.structs.replace(resolved, wishes=tuple(wishes), problems=told), notices)
 

@@ -84,10 +84,10 @@ def observed(fleet: BigFleet, desired: Desired) -> Observed:
             for raw in fleet.pages(kind):
                 found.setdefault(by_kind[kind].field, []).extend(page(by_kind[kind], raw).items)
     fields: dict[str, Any] = {field: tuple(objects) for field, objects in found.items()}
-    return Observed(node_pools=tuple(applied(each) for each in desired.manifests), **fields)
+    return Observed(node_pools=tuple(applied(each, desired.environment) for each in desired.manifests), **fields)
 
 
-def applied(manifest: Manifest) -> Whole:
+def applied(manifest: Manifest, environment: str) -> Whole:
     body = msgspec.json.decode(manifest.body.encode())
     owned = {"f:spec": owned_fields(body["spec"])}
     metadata = WholeMetadata(
@@ -95,7 +95,11 @@ def applied(manifest: Manifest) -> Whole:
         uid=f"uid-{manifest.name}",
         resource_version="1",
         labels={names.MANAGED: "true", names.POOL: manifest.pool},
-        annotations={names.POOL_HASH: template_hash(body["spec"]["template"]), names.POOL_HASH_VERSION: "v3"},
+        annotations={
+            names.ENVIRONMENT: environment,
+            names.POOL_HASH: template_hash(body["spec"]["template"]),
+            names.POOL_HASH_VERSION: "v3",
+        },
         managed_fields=(ManagedFields(names.FIELD_MANAGER, "Apply", fields=owned),),
     )
     return Whole(body["apiVersion"], manifest.kind, metadata, {"spec": body["spec"]})

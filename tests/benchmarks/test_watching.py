@@ -24,8 +24,8 @@ from reconciler.model.cluster.kinds import SEEN
 from tests.lab import identities
 from tests.lab.lab import Lab
 from tests.lab.places import REPOSITORY
-from tests.live.observing import seen_by
 from tests.results.record import Recorder, Result
+from tests.stages.observing import seen_by
 from tests.unit.proxy_stage import write_papers
 
 RATE, SECONDS = 1_000, 60

@@ -40,16 +40,11 @@ def _serve(built: build.Built) -> None:
             print(f"export KUBECONFIG={config}")
             print(f"alias kubectl='{built.binary('kube')} kubectl'", flush=True)
             say("12 GPU nodes in two pools; logs are beside the kubeconfig; Ctrl-C stops everything")
-            while not (ended := _ended(lab)):
+            while not (fallen := lab.fallen()):
                 time.sleep(0.5)
-            say(f"{ended} ended by itself: stopping the rest")
+            say(f"{fallen.name} ended by itself: stopping the rest. The end of its log:\n{fallen.last_words()}")
     except KeyboardInterrupt:
         say("stopped; nothing is left running")
-
-
-def _ended(lab: Lab) -> str:
-    parts = ("etcd", "apiserver", "controllers", "scheduler", "kwok", "karpenter")
-    return next((part for part in parts if not lab.running(part)), "")
 
 
 if __name__ == "__main__":

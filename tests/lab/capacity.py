@@ -45,6 +45,8 @@ class InstanceType:
                 ],
             }
             for kind, price in sorted(self.prices.items())
+            # A reservation needs an id, and the KWOK provider has no label for one: Karpenter would end itself.
+            if kind != "reserved"
             for zone in self.zones
         ]
         return {

@@ -1,18 +1,71 @@
-"""The fleet that `make lab` shows."""
+"""The fleet that `make lab` shows: NodePools that somebody made by hand, and nodes bought for its pods."""
+
+from collections.abc import Mapping
+from typing import Any
 
 from tests.lab import capacity, fleet
+from tests.lab.api import Manifest
+from tests.lab.identities import TENANT_NAMESPACE
 from tests.lab.lab import Lab
+
+TAINT = {"key": "nvidia.com/gpu", "value": "true", "effect": "NoSchedule"}
+TRAINING = capacity.NodePool("a100-training", [capacity.P4D], labels={"team": "research"}, taints=[TAINT])
+INFERENCE = capacity.NodePool("l4-inference", [capacity.G6], ["spot", "on-demand"], taints=[TAINT])
+JOBS = tuple(f"train-job-{number}" for number in range(5))
+ENDED_JOBS = tuple(f"train-job-{number}" for number in range(5, 8))
+REPLICAS = tuple(f"chat-{number}" for number in range(4))
+
+_POOL = "karpenter.sh/nodepool"
+# What the GPU feature discovery, which the lab has not, would write on the nodes of each.
+_DISCOVERED = {
+    TRAINING.name: {"nvidia.com/gpu.product": "NVIDIA-A100-SXM4-40GB", "nvidia.com/gpu.memory": "40960"},
+    INFERENCE.name: {"nvidia.com/gpu.product": "NVIDIA-L4", "nvidia.com/gpu.memory": "24576"},
+}
 
 
 def load_demo_fleet(lab: Lab) -> None:
     """Twelve GPU nodes: eight for training, five of them busy, and four for inference, each half used."""
-    toleration = "nvidia.com/gpu"
-    taint = {"key": toleration, "value": "true", "effect": "NoSchedule"}
-    training = fleet.Shape(capacity.P4D, pool="a100-training", taints=[taint])
-    inference = fleet.Shape(capacity.G6, pool="l4-inference", capacity_type="spot", taints=[taint])
-    lab.load([*fleet.nodes(8, training, "train"), *fleet.nodes(4, inference, "infer")])
-    jobs = [fleet.Pod(f"train-job-{n}", "team-a", gpus=8, cpu="64").on(f"train-{n}") for n in range(5)]
-    replicas = [fleet.Pod(f"chat-{n}", "team-a", gpus=2, cpu="8").on(f"infer-{n}") for n in range(4)]
-    lab.load(pod.tolerating(toleration).manifest() for pod in [*jobs, *replicas])
-    for node in ("train-7", "infer-3"):
-        lab.admin.wait_for("nodes", node, fleet.is_ready)
+    for pool in (TRAINING, INFERENCE):
+        lab.admin.apply(pool.manifest(), owner="kubectl")
+    lab.admin.apply(_node_agent())
+    lab.load([*map(_job, (*JOBS, *ENDED_JOBS)), *map(_replica, REPLICAS)])
+    nodes = {}
+    for name in (*JOBS, *ENDED_JOBS, *REPLICAS):
+        pod = lab.admin.wait_for("pods", name, fleet.is_running, TENANT_NAMESPACE)
+        nodes[pod["spec"]["nodeName"]] = _DISCOVERED[pod["spec"]["nodeSelector"][_POOL]]
+    for name, labels in nodes.items():
+        lab.admin.merge(lab.admin.path("nodes", name), {"metadata": {"labels": labels}})
+        lab.admin.wait_for("nodes", name, fleet.is_ready)
+    for name in ENDED_JOBS:
+        lab.admin.delete("pods", name, TENANT_NAMESPACE)
+
+
+def _node_agent() -> Manifest:
+    """What every cluster has on each node."""
+    labels = {"app": "node-agent"}
+    pod = fleet.Pod("node-agent", "kube-system", labels=labels).with_spec(tolerations=[{"operator": "Exists"}])
+    template = {"metadata": {"labels": labels}, "spec": pod.manifest()["spec"]}
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "DaemonSet",
+        "metadata": {"name": pod.name, "namespace": pod.namespace},
+        "spec": {"selector": {"matchLabels": labels}, "template": template},
+    }
+
+
+def _job(name: str) -> Manifest:
+    """All of a node; those that have ended leave theirs behind, empty."""
+    return _pod(fleet.Pod(name, TENANT_NAMESPACE, gpus=8, cpu="64"), TRAINING.name, {})
+
+
+def _replica(name: str) -> Manifest:
+    """Half of a node, and no two of them on one."""
+    label = {"app": "chat"}
+    apart = {"labelSelector": {"matchLabels": label}, "topologyKey": "kubernetes.io/hostname"}
+    affinity = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [apart]}}
+    pod = fleet.Pod(name, TENANT_NAMESPACE, gpus=2, cpu="8", labels=label)
+    return _pod(pod, INFERENCE.name, {"affinity": affinity})
+
+
+def _pod(pod: fleet.Pod, pool: str, more: Mapping[str, Any]) -> Manifest:
+    return pod.tolerating(TAINT["key"]).with_spec(nodeSelector={_POOL: pool}, **more).manifest()

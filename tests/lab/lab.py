@@ -69,6 +69,10 @@ class Lab:
     def running(self, part: str) -> Child | None:
         return next((child for child in self._children if child.name == part and child.running()), None)
 
+    def fallen(self) -> Child | None:
+        """A part that ended by itself."""
+        return next((child for child in self._children if not child.running()), None)
+
     def stop_part(self, part: str) -> None:
         """Stops one part and leaves the rest: what happens while it is away is then part of a test."""
         if child := self.running(part):

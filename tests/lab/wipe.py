@@ -20,14 +20,25 @@ _NAMESPACED = (
     "persistentvolumeclaims",
     "resourceclaims",
 )
-_CLUSTER = ("nodepools", "nodeclaims", "nodes", "persistentvolumes", "resourceslices", "priorityclasses")
+_CLUSTER = (
+    "nodepools",
+    "nodeclaims",
+    "nodes",
+    "volumeattachments",
+    "persistentvolumes",
+    "storageclasses",
+    "csinodes",
+    "csidrivers",
+    "resourceslices",
+    "priorityclasses",
+)
 _SECONDS = 20
 
 
 def wipe(admin: Api) -> None:
     """Deletes, takes off finalizers, and looks again until nothing is left."""
     deadline = time.monotonic() + _SECONDS
-    while left := [*_leftovers(admin)]:
+    while left := _leftovers(admin, deadline):
         if time.monotonic() > deadline:
             names = sorted(f"{each['kind']}/{each['metadata']['name']}" for _, each in left)
             raise AssertionError(f"still there after {_SECONDS} s of deleting: {', '.join(names[:10])}")
@@ -39,10 +50,21 @@ def wipe(admin: Api) -> None:
             admin.delete("namespaces", each["metadata"]["name"])
 
 
-def _leftovers(admin: Api) -> list[tuple[str, Manifest]]:
+def _leftovers(admin: Api, deadline: float) -> list[tuple[str, Manifest]]:
     """Everything of the listed kinds that does not belong to the system."""
-    found = [(plural, each) for plural in (*_NAMESPACED, *_CLUSTER) for each in admin.list(plural)]
+    found = [(plural, each) for plural in (*_NAMESPACED, *_CLUSTER) for each in _listed(admin, plural, deadline)]
     return [(plural, each) for plural, each in found if not each["metadata"]["name"].startswith("system-")]
+
+
+def _listed(admin: Api, plural: str, deadline: float) -> list[Manifest]:
+    """Of a kind that was defined a moment ago, the API server says for a while that it is not ready."""
+    while True:
+        try:
+            return admin.list(plural)
+        except Refused as refused:
+            if refused.code != 429 or time.monotonic() > deadline:
+                raise
+        time.sleep(0.05)
 
 
 def _remove(admin: Api, plural: str, each: Manifest) -> None:

@@ -30,15 +30,19 @@ class Run:
         )
 
     def alive(self) -> list[str]:
-        """Processes that name the folder in their command line: the parts of its lab."""
-        found = []
+        """Command lines that name the folder: the parts of its lab."""
+        return list(self.parts().values())
+
+    def parts(self) -> dict[int, str]:
+        """The same by process id."""
+        found = {}
         for entry in Path("/proc").glob("[0-9]*/cmdline"):
             try:
                 line = entry.read_bytes().replace(b"\0", b" ").decode(errors="replace")
             except OSError:
                 continue  # it ended meanwhile
             if str(self.folder) in line:
-                found.append(line)
+                found[int(entry.parent.name)] = line
         return found
 
     def logs(self, part: str) -> list[Path]:

@@ -59,3 +59,13 @@ def test_a_deleted_node_goes_with_its_claim(cluster: Lab) -> None:
     admin.delete("nodes", node)
     admin.wait_for("nodes", node, lambda found: found is None)
     admin.wait_for("nodeclaims", claim["metadata"]["name"], lambda found: found is None)
+
+
+def test_a_pool_that_would_take_reserved_capacity_gets_on_demand_nodes_and_karpenter_lives(cluster: Lab) -> None:
+    admin = ready(cluster).admin
+    admin.apply(capacity.NodePool("a100", [capacity.P4D], capacity_types=["reserved", "on-demand"]).manifest())
+    admin.create(fleet.Pod("train", gpus=8).manifest())
+    pod = admin.wait_for("pods", "train", fleet.is_running, "default")
+    labels = admin.wait_for("nodes", pod["spec"]["nodeName"], fleet.is_ready)["metadata"]["labels"]
+    assert labels["karpenter.sh/capacity-type"] == "on-demand"
+    assert cluster.running("karpenter")

@@ -17,7 +17,8 @@ from tests.lab import capacity, fleet, identities
 from tests.lab.api import Manifest
 from tests.lab.lab import Lab
 from tests.lab.places import REPOSITORY
-from tests.live.observing import Watched, client_of
+from tests.stages import volumes
+from tests.stages.observing import Watched, client_of
 
 OUR_DEFINITION = "gpupools.gpu.scheduling"
 GPU_POOLS = f"/apis/gpu.scheduling/v1/{OUR_DEFINITION.partition('.')[0]}"
@@ -66,6 +67,7 @@ def one_of_each() -> list[Manifest]:
         capacity.node_class(),
         made("ResourceClaim", "resource.k8s.io/v1", {"devices": {"requests": [request]}}),
         made("ResourceSlice", "resource.k8s.io/v1", device),
+        *volumes.one_of_each(),
         lease,
         priority,
     ]
@@ -80,6 +82,13 @@ FIELDS = {
     "node_classes": {capacity.node_class()["metadata"]["name"]},
     "resource_claims": {"a"},
     "resource_slices": {"a"},
+    "volume_claims": {"a"},
+    "volumes": {"a"},
+    "storage_classes": {"a"},
+    "csi_nodes": {"gpu-0"},
+    "csi_drivers": {"a.example.com"},
+    "attachments": {"a"},
+    "namespaces": {"default", "kube-system"},
     "leases": {"a"},
     "kept": {"a"},
 }
@@ -165,7 +174,7 @@ def test_what_may_not_be_listed_is_unread_and_says_which_right_is_missing(cluste
         server.wait_until(lambda: "nodepools.karpenter.sh" in {each.kind for each in observe_once(client).unread})
         seen = observe_once(client)
         assert {each.kind for each in seen.unread} == {"nodeclaims.karpenter.sh", "nodepools.karpenter.sh"}
-        missing = "may not list nodepools.karpenter.sh: the role needs list and watch on it"
+        missing = "may not list them: the role needs list and watch, and `reconciler rbac` prints one with both"
         assert seen.why_unread("nodepools.karpenter.sh") == f"nodepools.karpenter.sh: {missing}"
         assert len(seen.nodes) == 2
         with Watched(client, QUICK) as watched:

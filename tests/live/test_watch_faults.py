@@ -26,7 +26,7 @@ from tests.lab.proxy.faults import (
     Silence,
     WatchError,
 )
-from tests.live.observing import Watched, client_of, listed_by, seen_by
+from tests.stages.observing import Watched, client_of, listed_by, seen_by
 
 QUICK = Pace(silence_seconds=1, overdue_seconds=3, absent_seconds=1, waits=Waits(first_seconds=0.05, most_seconds=0.5))
 NODES = "/api/v1/nodes[?]"

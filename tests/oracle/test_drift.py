@@ -5,9 +5,9 @@ import collections
 import pytest
 
 from tests.lab.lab import Lab
-from tests.live.drift_stage import DriftStage
-from tests.live.node_pool_edits import EDITS
 from tests.results.record import Recorder, Result
+from tests.stages.drift_stage import DriftStage
+from tests.stages.node_pool_edits import EDITS
 
 WANTED, SEED = 200, 2
 

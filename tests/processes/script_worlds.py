@@ -40,7 +40,7 @@ def foreign(folder: Path) -> None:
     pools = [_foreign_pool("train"), _foreign_pool("web", capacity.CPU_ONLY)]
     nodes = [_Node("train-0", "train", capacity.P4D, pods=1), _Node("train-1", "train", capacity.P4D)]
     found = [*pools, *(each for node in nodes for each in node.manifests(pools[0]))]
-    (folder / "cluster.json").write_text(json.dumps(_listed([_namespace(), *found]), indent=1))
+    (folder / "cluster.json").write_text(json.dumps(_listed([_namespace(), *found, _kwok_class()]), indent=1))
 
 
 WORLDS: Mapping[str, Callable[[Path], None]] = {"pull-request": pull_request, "foreign": foreign}
@@ -62,6 +62,7 @@ class _Node:
         node["status"]["conditions"] = [{"type": "Ready", "status": "True"}]
         yield node
         yield self._claim(node, node_pool)
+        yield self._node_agent()
         for number in range(self.pods):
             pod = fleet.Pod(f"{self.name}-job-{number}", "team-a", gpus=self.kind.gpus // self.pods, cpu="8").on(
                 self.name
@@ -74,6 +75,14 @@ class _Node:
             ]
             made["status"] = {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}
             yield made
+
+    def _node_agent(self) -> Manifest:
+        made: Manifest = fleet.Pod(f"node-agent-{self.name}", "kube-system").on(self.name).manifest()
+        made["metadata"] |= _identity(f"agent-{self.name}")
+        owner = {"apiVersion": "apps/v1", "kind": "DaemonSet", "name": "node-agent", "uid": "uid-agent"}
+        made["metadata"]["ownerReferences"] = [owner | {"controller": True}]
+        made["status"] = {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}
+        return made
 
     def _claim(self, node: Manifest, node_pool: Manifest) -> Manifest:
         hashes = {key: node_pool["metadata"]["annotations"][key] for key in (names.POOL_HASH, names.POOL_HASH_VERSION)}
@@ -107,14 +116,25 @@ def _fleet(folder: Path) -> list[Manifest]:
     ]
     inference = [_Node(f"infer-{number}", "l4-inference", capacity.G6, pods=4) for number in range(6)]
     found = [each for node in [*training, *inference] for each in node.manifests(pools[node.pool])]
-    return [_namespace(), *pools.values(), *found]
+    return [_namespace(), *map(_node_class, ("gpu-a100", "gpu-l4")), *pools.values(), *found]
+
+
+def _node_class(name: str) -> Manifest:
+    version, kind = "karpenter.k8s.aws/v1", "EC2NodeClass"
+    return {"apiVersion": version, "kind": kind, "metadata": {"name": name, **_identity(f"class-{name}")}, "spec": {}}
+
+
+def _kwok_class() -> Manifest:
+    made: Manifest = capacity.node_class()
+    made["metadata"] |= _identity("class-lab")
+    return made
 
 
 def _applied(manifest: Manifest, pool: str) -> Manifest:
     """A NodePool as it stands when we applied it and Karpenter has seen it."""
     manifest["metadata"] |= {
         "labels": {names.MANAGED: "true", names.POOL: pool},
-        "annotations": _hashes(manifest),
+        "annotations": {names.ENVIRONMENT: "prod", **_hashes(manifest)},
         **_identity(f"pool-{pool}"),
     }
     return manifest

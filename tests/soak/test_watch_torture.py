@@ -27,8 +27,8 @@ from tests.lab.proxy.faults import (
     Silence,
     WatchError,
 )
-from tests.live.observing import Watched, client_of, listed_by, seen_by
 from tests.results.record import Recorder, Result
+from tests.stages.observing import Watched, client_of, listed_by, seen_by
 
 FAULTS, SEED = 1_000, 1
 AT_ONCE = 8  # each on a kind of its own

@@ -52,7 +52,8 @@ def spec_of(case: Words, field: str) -> Words | None:
     budgets = case.get(field, PLAIN_BUDGETS)
     if budgets == "deleted":
         return None
-    return {"disruption": {"budgets": budgets}, **({"replicas": case["replicas"]} if "replicas" in case else {})}
+    spec: Words = {"disruption": {"budgets": budgets}}
+    return spec | {name: case[name] for name in ("replicas", "limits") if name in case}
 
 
 def names_of(group: str, words: Words) -> list[str]:
@@ -115,7 +116,10 @@ def _node(name: str, words: Words) -> Node:
         {
             "metadata": metadata,
             "spec": {"taints": taints},
-            "status": {"allocatable": {"nvidia.com/gpu": str(words.get("gpus", 8))}},
+            "status": {
+                "allocatable": {"nvidia.com/gpu": str(words.get("gpus", 8))},
+                "capacity": {"nvidia.com/gpu": str(words.get("gpus", 8)), "cpu": "96", "memory": "1152Gi"},
+            },
         },
         Node,
     )

@@ -14,6 +14,7 @@ from reconciler.model.cluster.node import Node, NodeStatus
 from reconciler.model.cluster.observed import Observed, Unread
 from reconciler.model.cluster.pod import Container, Pod, PodSpec, PodStatus, Resources
 from reconciler.model.cluster.whole import ManagedFields, Whole, WholeMetadata
+from reconciler.model.cluster.workload import PodDisruptionBudget
 from reconciler.model.desired import Declared, Desired, Manifest
 from reconciler.model.instant import Instant
 from reconciler.model.kinds.gpu_pool import Devices, GpuPool, InstanceType, NodeClassRef
@@ -111,9 +112,9 @@ def pool(name: str, said: Json) -> Declared[GpuPool]:
 
 def inventory(body: Json, name: str = "a100", adopted: bool = False) -> Json:
     """As we apply it."""
-    said: Json = {"labels": {names.MANAGED: "true", names.POOL: name}}
+    said: Json = {"labels": {names.MANAGED: "true", names.POOL: name}, "annotations": {names.ENVIRONMENT: "prod"}}
     if adopted:
-        said["annotations"] = {names.ADOPTED: "true"}
+        said["annotations"] |= {names.ADOPTED: "true"}
     found: Json = patched(body, {"metadata": said})
     return found
 
@@ -174,7 +175,13 @@ def pods(case: Json) -> list[Pod]:
             PodStatus("Running"),
         )
         for at in range(case.get("busy", 0))
-    ]
+    ] + [Pod(each) for each in strangers(case, "Pod")]
+
+
+def strangers(case: Json, kind: str) -> list[Metadata]:
+    """What `strangers` names of the kind, made by someone else."""
+    named = [title.split("/") for title in case.get("strangers", [])]
+    return [Metadata(name, namespace=namespace) for found, namespace, name in named if found == kind]
 
 
 def inputs_of(case: Json) -> Inputs:
@@ -187,6 +194,7 @@ def inputs_of(case: Json) -> Inputs:
     observed = Observed(
         nodes=tuple(nodes(case)),
         pods=tuple(pods(case)),
+        budgets=tuple(PodDisruptionBudget(each) for each in strangers(case, "PodDisruptionBudget")),
         node_pools=() if absent else (there,),
         node_claims=tuple(claims(case, there)),
         kept=tuple(kept),

@@ -7,11 +7,12 @@ from reconciler.model.cluster.observed import Unread
 from reconciler.model.instant import Instant, instant
 from reconciler.model.origin import Origin
 from reconciler.model.planned.action import Apply, Delete, Hold, Presumes, Ref
-from reconciler.model.planned.consequence import Consequence
+from reconciler.model.planned.consequence import Consequence, Share
 from reconciler.model.planned.decision import Decision
 from reconciler.model.planned.memory import Hints, Memory
 from reconciler.model.planned.plan import Plan
 from reconciler.model.planned.reason import Reason
+from reconciler.report.plans.plan_shape import Amount
 from reconciler.report.plans.planned import Cost, Planned, PoolLine
 from reconciler.report.setting import Setting
 from reconciler.report.told import Told
@@ -39,6 +40,18 @@ def nodes(first: int, count: int) -> tuple[str, ...]:
     return tuple(f"ip-{number:03}" for number in range(first, first + count))
 
 
+def spread(told: Consequence) -> Consequence:
+    """With a share of the sums for each node: the same for all, what is left over for the first."""
+    count = len(told.nodes)
+    sums = (told.gpus, told.gpus_in_use, told.pods, told.micro_dollars_per_hour, told.unpriced)
+    shares = []
+    for at in range(count):
+        gpus, in_use, pods, money, unpriced = (each // count + (each % count if at == 0 else 0) for each in sums)
+        holders = tuple(name for name, most in told.held_by if at < most)
+        shares.append(Share(gpus, in_use, pods, money, unpriced, holders))
+    return msgspec.structs.replace(told, shares=tuple(shares))
+
+
 STANDING = Consequence(A100, A100, "standing", "removed", nodes(0, 6), 48, 0, 0, -131_760_000, wave=12, seconds=600)
 REMOVED = Consequence(A100, A100, "change", "removed", nodes(6, 34), 272, 0, 0, -746_640_000, wave=12, seconds=3_000)
 REPLACED = Consequence(A100, A100, "change", "replaced", nodes(40, 28), 224, 224, 61, 0, wave=8, seconds=7_300)
@@ -58,7 +71,7 @@ POOL = PoolLine(
     busy_nodes=80,
     gpus=960,
     gpus_in_use=640,
-    cost=Cost(2_202_600_000, 2_070_840_000, 1_324_200_000, 885_000_000),
+    cost=Cost(2_202_600_000, 2_070_840_000, 1_324_200_000, 885_000_000, 885_000_000),
     remarks=("Limits: 128 nodes leave room for replacements.",),
 )
 EDIT = Decision(
@@ -117,5 +130,7 @@ PULL_REQUEST = Planned(
     base=plan(consequences=(STANDING,)),
     changes=CHANGES,
     pools=(POOL,),
+    nodes=Amount(120, 114, 80),
+    gpus=Amount(960, 912, 640),
 )
 UNREAD = (Unread("nodepools.karpenter.sh", "403 Forbidden"),)

@@ -4,6 +4,7 @@ import json
 from typing import Any
 
 from reconciler.model.cluster.kinds import SEEN, Seen
+from tests.unit import real_volumes
 
 Object = dict[str, Any]
 SECRET = "hunter2"  # stands wherever people put secrets; no part of the product may tell it
@@ -193,7 +194,14 @@ OBJECTS: tuple[Object, ...] = (
         "metadata": metadata("gpus", "team-a"),
         "spec": {"devices": {"requests": [{"name": "gpu", "exactly": {"deviceClassName": "gpu.nvidia.com"}}]}},
         "status": {
-            "allocation": {"devices": {"results": [{"driver": "gpu.nvidia.com", "pool": "gpu-1", "device": "gpu-0"}]}},
+            "allocation": {
+                "devices": {"results": [{"driver": "gpu.nvidia.com", "pool": "gpu-1", "device": "gpu-0"}]},
+                "nodeSelector": {
+                    "nodeSelectorTerms": [
+                        {"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["gpu-1"]}]}
+                    ]
+                },
+            },
             "reservedFor": [{"resource": "pods", "name": "train-0", "uid": "uid-of-train-0"}],
         },
     },
@@ -208,6 +216,7 @@ OBJECTS: tuple[Object, ...] = (
             "devices": [{"name": "gpu-0", "attributes": {"uuid": {"string": "GPU-1"}}}],
         },
     },
+    *real_volumes.objects(metadata, SECRET),
     *(
         _policy(kind)
         for kind in (

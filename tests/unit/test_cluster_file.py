@@ -86,6 +86,8 @@ def test_a_cluster_is_told_by_its_namespace_kube_system() -> None:
     ]
     found = read_cluster(NAME, listed(*spaces))
     assert found.observed.cluster_uid == "uid-of-kube-system"
+    assert [each.name for each in found.observed.namespaces] == ["a", "kube-system", "z"]
+    assert "namespaces" not in unread(found.observed)
     assert read_cluster(NAME, listed(an("Node"))).observed.cluster_uid == ""
 
 
@@ -110,8 +112,11 @@ def test_a_file_of_kubectl_does_not_say_when_it_was_seen() -> None:
 
 def test_pods_of_one_namespace_make_one_ask_whether_the_others_are_missing() -> None:
     elsewhere = {**an("Pod"), "metadata": metadata("other", "team-b")}
-    assert any("-A" in note for note in read_cluster(NAME, listed(an("Pod"))).notes)
-    assert not any("-A" in note for note in read_cluster(NAME, listed(an("Pod"), elsewhere)).notes)
+    systems = {**an("Pod"), "metadata": metadata("proxy", "kube-system")}
+    budget = {**an("PodDisruptionBudget"), "metadata": metadata("other", "team-b")}
+    assert any("-A" in note for note in read_cluster(NAME, listed(an("Node"), an("Pod"))).notes)
+    for fine in ([an("Pod"), elsewhere], [an("Pod"), budget], [systems], [an("Node")]):
+        assert not any("-A" in note for note in read_cluster(NAME, listed(*fine)).notes), fine
 
 
 def test_the_answer_of_an_api_server_is_a_list_too() -> None:

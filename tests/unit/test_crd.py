@@ -185,6 +185,13 @@ def test_a_duration_takes_its_words_too() -> None:
     assert longest["rule"] == "self == 'Never' || duration(self) <= duration('87840h')"
 
 
+def test_a_name_is_no_longer_than_the_label_that_it_becomes() -> None:
+    (bound,) = schema(GPU_POOL)["x-kubernetes-validations"]
+    assert bound["rule"] == "size(self.metadata.name) <= 63"
+    assert schema_of(GPU_POOL)["properties"]["metadata"]["properties"]["name"]["maxLength"] == 63
+    assert "x-kubernetes-validations" not in schema(DRAIN_POLICY)
+
+
 @each_kind
 def test_the_status_has_what_every_status_has(kind: Kind) -> None:
     status = schema(kind)["properties"]["status"]["properties"]

@@ -78,7 +78,42 @@ def test_an_object_says_what_is_used_of_it() -> None:
     assert claim.says("Drifted")
     assert decoded(an("PodDisruptionBudget")).status.disrupted_pods == {"train-1": TIME}
     assert decoded(an("Job")).spec.parallelism == 2
-    assert decoded(an("ResourceClaim")).status.allocation.devices.results[0].device == "gpu-0"
+    allocation = decoded(an("ResourceClaim")).status.allocation
+    assert allocation.devices.results[0].device == "gpu-0"
+    assert allocation.node_selector.node_selector_terms[0].match_fields[0].values == ("gpu-1",)
+
+
+def test_a_volume_says_where_it_is_and_whose() -> None:
+    claim, volume = decoded(an("PersistentVolumeClaim")), decoded(an("PersistentVolume"))
+    assert (claim.is_bound, claim.spec.volume_name, claim.storage_class) == (True, volume.metadata.name, "gp3")
+    assert claim.metadata.annotations.selected_node == "gpu-1"
+    assert claim.spec.resources.requests == volume.spec.capacity == {"storage": "100Gi"}
+    assert (volume.spec.claim_ref.namespace, volume.spec.claim_ref.name) == ("team-a", "data")
+    assert volume.spec.node_affinity.required.node_selector_terms[0].match_expressions[0].values == ("eu-1a",)
+    assert (volume.spec.csi.driver, volume.spec.csi.volume_handle) == ("ebs.csi.aws.com", "vol-1")
+    assert not volume.is_stood_in_for
+    older = {**an("PersistentVolume"), "spec": {"awsElasticBlockStore": {"volumeID": "vol-1"}}}
+    assert decoded(older).is_stood_in_for
+
+
+def test_a_storage_class_says_when_volumes_are_made_and_where() -> None:
+    made, chosen = an("StorageClass"), an("StorageClass")
+    chosen |= {"provisioner": "kubernetes.io/no-provisioner", "volumeBindingMode": "Immediate"}
+    assert (decoded(made).waits, decoded(made).provisions) == (True, True)
+    assert (decoded(chosen).waits, decoded(chosen).provisions) == (False, False)
+    assert decoded(made).allowed_topologies[0].match_label_expressions[0].values == ("eu-1a", "eu-1b")
+
+
+def test_a_node_says_how_many_volumes_each_driver_bears_on_it() -> None:
+    drivers = decoded(an("CSINode")).spec.drivers
+    assert [(each.name, each.allocatable.count) for each in drivers] == [
+        ("ebs.csi.aws.com", 25),
+        ("efs.csi.aws.com", None),
+    ]
+    attachment = decoded(an("VolumeAttachment")).spec
+    assert (attachment.attacher, attachment.node_name) == ("ebs.csi.aws.com", "gpu-1")
+    assert attachment.source.persistent_volume_name == "pvc-1"
+    assert decoded({**an("CSIDriver"), "spec": {"storageCapacity": True}}).spec.storage_capacity
 
 
 def test_only_volumes_that_tie_a_pod_to_a_place_are_kept() -> None:
@@ -86,6 +121,11 @@ def test_only_volumes_that_tie_a_pod_to_a_place_are_kept() -> None:
     assert [each.name for each in volumes] == ["scratch", "claim"]
     assert volumes[0].empty_dir is not None
     assert volumes[1].persistent_volume_claim.claim_name == "data"
+    for kind in ("gcePersistentDisk", "awsElasticBlockStore", "azureDisk", "cinder", "iscsi", "portworxVolume", "rbd"):
+        value = an("Pod")
+        value["spec"]["volumes"] = [{"name": "disk", kind: {"password": SECRET}}, {"name": "more", "nfs": {}}]
+        (found,) = decoded(value).spec.volumes
+        assert (found.name, found.is_inline) == ("disk", True), kind
 
 
 @pytest.mark.parametrize("kind", ["ReplicaSet", "StatefulSet", "DaemonSet", "Deployment", "Job"])

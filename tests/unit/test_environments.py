@@ -48,3 +48,12 @@ def test_nor_is_one_chosen_of_two_that_name_the_cluster() -> None:
 def test_one_that_does_not_exist_is_told_with_those_that_do() -> None:
     with pytest.raises(NotChosen, match='no environment "prd"; there are: base, prod'):
         chosen(resolved(wish("base"), wish("prod")), "prd")
+
+
+def test_why_the_cluster_chose_none_is_told_with_its_uid() -> None:
+    with pytest.raises(NotChosen, match=rf"no ChangeGuard names this cluster \(uid {OTHER_UID}\); choose one"):
+        chosen(resolved(wish("base"), wish("prod", UID)), None, OTHER_UID)
+    with pytest.raises(NotChosen, match=rf"several name this cluster \(uid {UID}\); choose one"):
+        chosen(resolved(wish("a", UID), wish("b", UID)), None, UID)
+    with pytest.raises(NotChosen, match=r"^there are several environments; choose one"):
+        chosen(resolved(wish("base"), wish("prod", UID)), None)

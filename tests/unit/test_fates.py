@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as some
 
 from reconciler.fleet.fleet import Fleet
-from reconciler.model.planned.consequence import Consequence
+from reconciler.model.planned.consequence import Consequence, summed
 from reconciler.model.quantity import Money
-from reconciler.plan.cost import micro_dollars_per_hour
+from reconciler.plan.cost import Tariff, machine_of
 from reconciler.plan.karpenter.fates import Surroundings, fates
 from tests.unit.fates_stage import POOL, Words, drift_of, names_of, node_pool, observed, spec_of, surroundings
 
@@ -31,13 +31,17 @@ def in_short(found: Consequence, wanted: Words) -> Words:
         "nodes": len(found.nodes),
         "in_use": found.gpus_in_use,
         "pods": found.pods,
-        "saves": str(Money(-found.micro_dollars_per_hour)),
+        "saves": _dollars(-found.micro_dollars_per_hour),
         "held": dict(found.held_by),
         "unpriced": found.unpriced,
     }
     asked = {"gpus": found.gpus, "wave": found.wave, "seconds": found.seconds}
     said = {key: value for key, value in short.items() if value not in (0, {}, "0.00")}
     return said | {key: value for key, value in asked.items() if key in wanted}
+
+
+def _dollars(micro_dollars: int) -> str:
+    return f"-{Money(-micro_dollars)}" if micro_dollars < 0 else str(Money(micro_dollars))
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -145,10 +149,10 @@ def test_the_order_of_what_is_seen_never_matters(case: Words, random: Any) -> No
 
 
 @given(fleets())
-def test_nothing_that_drifts_costs_more_and_nothing_uses_more_than_there_is(case: Words) -> None:
+def test_nothing_that_goes_costs_more_and_nothing_uses_more_than_there_is(case: Words) -> None:
     for each in told(case):
-        assert each.micro_dollars_per_hour <= 0
-        assert each.fate in {"removed", "deleted"} or (each.micro_dollars_per_hour, each.unpriced) == (0, 0)
+        assert each.micro_dollars_per_hour <= 0 or each.fate == "replaced"
+        assert each.fate in {"removed", "deleted", "replaced"} or (each.micro_dollars_per_hour, each.unpriced) == (0, 0)
         assert 0 <= each.gpus_in_use <= each.gpus
         assert all(0 < count <= len(each.nodes) for _, count in each.held_by)
         assert each.fate not in {"removed", "replaced"} or each.seconds is not None
@@ -163,10 +167,25 @@ def test_what_all_fates_save_is_what_the_bill_is_less_by(case: Words) -> None:
     around = surroundings(case)
     found = told(case, around)
     gone = {name for each in found if each.fate in {"removed", "deleted"} for name in each.nodes}
+    replaced = {name for each in found if each.fate == "replaced" for name in each.nodes}
     assert around.declared is not None
-    nodes = around.fleet.nodes_of(POOL)
-    before = micro_dollars_per_hour(around.declared, nodes)
-    after = micro_dollars_per_hour(around.declared, [node for node in nodes if node.name not in gone])
+    tariff = Tariff(around.declared.spec)
+    machines = {node.name: machine_of(node.metadata.labels) for node in around.fleet.nodes_of(POOL)}
+    kept = {name: machine for name, machine in machines.items() if name not in gone}
+    for name in replaced & kept.keys():
+        kept[name] = tariff.successor(kept[name]) or kept[name]
+    before, after = tariff.bill(Counter(machines.values())), tariff.bill(Counter(kept.values()))
     change = sum(each.micro_dollars_per_hour for each in found)
     assert after.micro_dollars_per_hour == before.micro_dollars_per_hour + change
-    assert after.unpriced == before.unpriced - sum(each.unpriced for each in found)
+    unpriced = sum(each.unpriced for each in found if each.fate in {"removed", "deleted"})
+    assert after.unpriced == before.unpriced - unpriced
+
+
+@given(fleets())
+def test_the_shares_of_its_nodes_add_up_to_each_consequence(case: Words) -> None:
+    for each in told(case):
+        assert summed(each, zip(each.nodes, each.shares, strict=True)) == each
+        first = each.only(each.nodes[:1])
+        rest = each.only(each.nodes[1:])
+        assert first is not None
+        assert first.gpus + (rest.gpus if rest else 0) == each.gpus

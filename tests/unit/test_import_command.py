@@ -99,6 +99,12 @@ def test_where_nothing_is_to_be_imported_that_is_said(here: Path, capsys: pytest
     assert told.err.endswith("nothing to import: no NodePool with GPUs is without a policy\n")
 
 
+def test_where_there_are_no_node_pools_at_all_that_is_said(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = cluster(*fleet.nodes(1))
+    assert main(["import", "--cluster", file, "--complete"]) == 0
+    assert capsys.readouterr().err.endswith("nothing to import: there are no NodePools\n")
+
+
 def test_no_answer_about_node_pools_is_not_taken_for_a_cluster_without_them(
     here: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -64,7 +64,7 @@ def test_what_is_imported_renders_what_was_there(structural: Structural, drawn: 
     for manifest in wish.manifests:
         live = pools[manifest.name]
         assert differences(json.loads(manifest.body), live) == ()
-        adopted = compare(live, wish_of(manifest, live, adopting=True).body)
+        adopted = compare(live, wish_of(manifest, live, "prod", adopting=True).body)
         assert [each.path for each in adopted.changes if not each.path.startswith("metadata.")] == []
         assert template_hash(adopted.spec["template"]) == template_hash(live.spec["template"])
 

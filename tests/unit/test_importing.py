@@ -14,7 +14,7 @@ from reconciler.kube.cluster_file import read_cluster
 from reconciler.model.bundle import Bundle, Text
 from reconciler.model.cluster.observed import Observed
 from reconciler.policy.importing.differences import differences
-from reconciler.policy.importing.imported import TEMPLATES, Imported, imported
+from reconciler.policy.importing.imported import TEMPLATES, Imported, Skipped, imported
 from reconciler.policy.importing.portion import Kept
 from reconciler.policy.importing.template_text import template_text
 from reconciler.sources.defaults import default_templates
@@ -210,11 +210,11 @@ def test_labels_of_ours_count_only_where_the_live_node_pool_has_them() -> None:
     assert differences({"spec": SPEC}, having) == ("spec.template.metadata.labels.gpu.scheduling/managed",)
 
 
-def test_the_longest_names_of_node_pools_have_files_of_their_own() -> None:
-    names = [".".join(["a" * 62] * 4)[:251] + end for end in ("b", "c")]
+def test_names_as_long_as_a_gpu_pool_s_are_imported_and_longer_ones_left_alone() -> None:
+    names = ["a" * 63, "a" * 63 + ".b"]
     found = imported(observed({"given": [{**pool(), "metadata": {"name": name}} for name in names]}))
-    assert len({text.path for text in found.files}) == 4
-    assert all(len(text.path.rpartition("/")[2]) <= 200 for text in found.files)
+    assert {text.path.partition("/")[2].removeprefix("base/").partition(".")[0] for text in found.files} == {names[0]}
+    assert found.skipped == (Skipped(names[1], "its name has more than the 63 characters of a GpuPool's"),)
     assert {problem.code for problem in wiring.check_bundle(found.bundle).resolved.problems} == {
         "RC106"
     }  # UNKNOWN memory
@@ -225,3 +225,43 @@ def test_labels_that_contradict_what_is_known_of_a_type_are_told() -> None:
     found = imported(observed({"given": [pool(), node]}))
     assert "its nodes say of their GPUs what is not so of p4d.24xlarge" in found.notes[0].sentence
     assert {problem.code for problem in wiring.check_bundle(found.bundle).resolved.problems} == {"RC307"}
+
+
+def sized(name: str, capacity: Plain, allocatable: Plain) -> Plain:
+    """A node of its own size."""
+    labels = {**NODE["metadata"]["labels"], "nvidia.com/gpu.memory": "40960"}
+    status = {"capacity": capacity, "allocatable": allocatable}
+    return {**NODE, "metadata": {"name": name, "labels": labels}, "status": status}
+
+
+def test_what_a_node_has_is_the_larger_of_its_capacity_and_of_what_is_allocatable() -> None:
+    """A provider may tell as capacity only what the pods asked for."""
+    poor = sized("a", {"cpu": "8", "nvidia.com/gpu": "8"}, {"cpu": "95900m", "memory": "1151Gi", "nvidia.com/gpu": "8"})
+    policy = imported(observed({"given": [pool(), poor]})).files[0].content.decode()
+    assert "capacity: {cpu: 95, memory: 1151Gi}" in policy
+    rich = sized("a", {"cpu": "96", "memory": "1152Gi"}, {"cpu": "95900m", "memory": "1100Gi"})
+    policy = imported(observed({"given": [pool(), rich]})).files[0].content.decode()
+    assert "capacity: {cpu: 96, memory: 1152Gi}" in policy
+
+
+def test_of_several_nodes_of_a_type_the_least_counts() -> None:
+    """A pod that is planned onto a node to come must fit whichever machine comes."""
+    sizes = [{"cpu": "96", "memory": "1100Gi"}, {"cpu": "90", "memory": "1152Gi"}]
+    nodes = [sized(f"n{number}", each, {}) for number, each in enumerate(sizes)]
+    policy = imported(observed({"given": [pool(), *nodes]})).files[0].content.decode()
+    assert "capacity: {cpu: 90, memory: 1100Gi}" in policy
+
+
+@pytest.mark.parametrize(
+    ("disruption", "told"),
+    [
+        ({"consolidateAfter": "0s"}, "# Karpenter alone decides which nodes go, until"),
+        ({"consolidateAfter": "Never"}, "# Nodes stay when they are empty, until"),
+        ({"consolidateAfter": "0s", "budgets": [{"nodes": "0"}]}, "# Nodes stay when they are empty, until"),
+    ],
+)
+def test_who_decides_which_nodes_go_follows_from_its_budgets(disruption: Plain, told: str) -> None:
+    made = pool()
+    made["spec"] = {**made["spec"], "disruption": {"consolidationPolicy": "WhenEmpty", **disruption}}
+    policy = imported(observed({"given": [made, NODE]})).files[0].content.decode()
+    assert policy.splitlines()[-1].startswith(told)

@@ -153,7 +153,7 @@ def test_a_failure_is_shared_by_those_who_waited_for_it_and_nobody_else() -> Non
 def test_the_cluster_is_known_by_its_kube_system() -> None:
     at = "/api/v1/namespaces/kube-system"
     assert identity(Told({at: Answer(200, b'{"metadata": {"uid": "u"}}')})) == Identity("u")
-    assert "may not get the namespace kube-system" in identity(Told({at: Answer(403)})).why
+    assert "may not get kube-system" in identity(Told({at: Answer(403)})).why
     for answer in (Answer(500), Answer(200, b"<html>"), Answer(200, b'{"metadata": {}}')):
         with pytest.raises(Setback):
             identity(Told({at: answer}))

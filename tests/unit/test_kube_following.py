@@ -66,16 +66,14 @@ def test_a_status_means_one_thing(status: int, what: What) -> None:
     assert setback_of(Answer(status), PODS, "list").outcome.what is what
 
 
+BOTH = "the role needs list and watch, and `reconciler rbac` prints one with both"
+
+
 @pytest.mark.parametrize(
     ("seen", "status", "body", "why"),
     [
-        (PODS, 403, b"{}", "may not watch pods: the role needs list and watch on it"),
-        (
-            LEASES,
-            403,
-            b"",
-            "may not watch leases.coordination.k8s.io in our namespace: the role needs list and watch on it",
-        ),
+        (PODS, 403, b"{}", f"may not watch them: {BOTH}"),
+        (LEASES, 403, b"", f"may not watch them in our namespace: {BOTH}"),
         (PODS, 500, b'{"message": "no leader"}', "to watch pods was answered with 500: no leader"),
         (PODS, 502, b"<html>", "to watch pods was answered with 502"),
     ],

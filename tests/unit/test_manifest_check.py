@@ -1,13 +1,27 @@
 """What a template yields is taken only if it is of a kind that it may yield, has a name, and suits Karpenter."""
 
+import json
+
 import pytest
 
+from reconciler.model.bundle import Bundle, Text
 from reconciler.model.problem import Problem
 from reconciler.model.rendering import Rendering
 from reconciler.policy.manifests.check import KINDS, Yielded, check, manifests_of, origin
+from reconciler.policy.manifests.render import manifests, orders
 from reconciler.policy.manifests.structural import Structural
+from reconciler.policy.resolve import resolve
 
 GOOD = "apiVersion: v1\nkind: Pod\nmetadata:\n  name: trigger\nspec: {}\n"
+POOL = """\
+apiVersion: gpu.scheduling/v1
+kind: GpuPool
+metadata: {name: a100}
+spec:
+  devices: {model: a100, count: 8, memory: 40Gi}
+  instanceTypes: [{name: p4d.24xlarge}]
+  nodeClassRef: {group: karpenter.k8s.aws, kind: EC2NodeClass, name: gpu-a100}
+"""
 BODY = {"PriorityClass": "value: 1", "NodePool": "spec: {}"}
 # Anything but a spec with more than a number in it.
 STRICT = Structural(
@@ -58,6 +72,8 @@ def test_all_kinds_that_a_template_may_yield_are_taken() -> None:
         ("metadata:\n  name: trigger\n", "", 101, "Pod: metadata must be a map with a name"),
         ("name: trigger", "name: trigger\n  lables: {}", 105, 'metadata.lables may not be set; did you mean "labels"?'),
         ("name: trigger", "name: trigger\n  ownerReferences: []", 105, "metadata.ownerReferences may not be set"),
+        ("name: trigger", "name: trigger\n  namespace: 7", 105, "metadata.namespace must be at most 63 lower case"),
+        ("name: trigger", "name: trigger\n  namespace: Team", 105, "metadata.namespace must be at most 63 lower case"),
         ("name: trigger", "name: trigger\n  labels: [a]", 105, "metadata.labels must be a map"),
         ("name: trigger", "name: trigger\n  labels:\n    a: 1", 106, "metadata.labels.a must be a text"),
         ("name: trigger", "name: trigger\n  labels:\n    a b: c", 106, "metadata.labels.a b must be a label key"),
@@ -77,6 +93,16 @@ def test_what_has_no_namespace_is_given_none(kind: str) -> None:
     )
     assert (told.line, told.code) == (105, "RC411")
     assert f"{kind}/x: metadata.namespace is not for a {kind}" in told.sentence
+
+
+def test_what_names_no_namespace_is_looked_for_where_the_api_server_puts_it() -> None:
+    (wish,) = resolve(Bundle("r", (Text("a.yaml", POOL.encode()),))).wishes
+    (order,) = orders(wish)
+    text = f"{GOOD}---\n{GOOD}".replace("trigger\nspec: {}\n---", "other\n  namespace: team-a\nspec: {}\n---")
+    found, problems = manifests(wish, [(order, Rendering(text, (("t.j2", 1),) * 20))], None)
+    assert problems == []
+    assert [each.namespace for each in found] == ["default", "team-a"]
+    assert [json.loads(each.body)["metadata"]["namespace"] for each in found] == ["default", "team-a"]
 
 
 def test_a_text_that_is_no_map_or_no_yaml_is_told_at_the_line_of_the_template() -> None:

@@ -97,6 +97,7 @@ def test_what_is_made_is_in_the_inventory_and_its_template_is_not() -> None:
     assert isinstance(act, Apply)
     body = msgspec.json.decode(act.manifest)
     assert body["metadata"]["labels"] == {names.MANAGED: "true", names.POOL: "a100"}
+    assert body["metadata"]["annotations"] == {names.ENVIRONMENT: "prod"}
     assert body["spec"] == WISHED["spec"]
 
 

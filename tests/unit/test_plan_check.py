@@ -21,7 +21,9 @@ from reconciler.model.planned.inputs import Inputs
 from reconciler.model.planned.memory import Hints, Memory
 from reconciler.model.planned.plan import Plan
 from reconciler.model.planned.reason import Reason
+from reconciler.plan import planner
 from reconciler.plan.check import BrokenInvariant, check
+from reconciler.plan.draft import Verdict
 
 POOL = {
     "devices": {"model": "a100", "count": 8, "memory": {"milli": 1}},
@@ -111,6 +113,15 @@ def test_a_write_that_presumes_nothing_is_refused() -> None:
     blind = decision(Ref("NodePool", "", "a100"), Apply(manifest="{}"))
     assert "presumes something" in broken(inputs(), blind)
     judge(inputs(), decision(Ref("NodePool", "", "a100"), Apply(manifest="{}", presumes=Presumes(absent=True))))
+
+
+def test_a_subject_that_one_planner_holds_is_free_for_the_next(monkeypatch: pytest.MonkeyPatch) -> None:
+    held, acted = Verdict((decision(act=Hold()),)), Verdict((decision(),))
+    monkeypatch.setattr(planner, "PLANNERS", (lambda *_: held, lambda *_: acted))
+    given = inputs()
+    made = planner.plan(given, Fleet(given.observed))
+    assert made.decisions == (*held.decisions, *acted.decisions)
+    judge(given, *made.decisions)
 
 
 def test_a_node_is_only_touched_for_its_own_pool() -> None:

@@ -32,7 +32,6 @@ from tests.unit.plan_samples import (
     POOL,
     PULL_REQUEST,
     QUIET,
-    REMOVED,
     STANDING,
     UNREAD,
     plan,
@@ -166,8 +165,6 @@ def test_the_impact_is_that_of_the_change_beside_what_comes_anyway() -> None:
         "pods_evicted": 151,
         "micro_dollars_per_hour": {"now": 2_202_600_000, "before": 2_070_840_000, "after": 1_324_200_000},
     }
-    spared = replace(PULL_REQUEST, plan=plan(), told=(), base=plan(consequences=(REMOVED,)))
-    assert told(spared)["impact"]["nodes"] == {"now": 120, "before": 86, "after": 120}
 
 
 def test_consequences_say_what_they_come_from() -> None:

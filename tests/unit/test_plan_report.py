@@ -11,7 +11,7 @@ from reconciler.model.planned.decision import Decision
 from reconciler.model.planned.reason import Reason
 from reconciler.report import FORMATS, write
 from reconciler.report.plans.plan_document import plan_document
-from reconciler.report.plans.planned import Cost, Planned
+from reconciler.report.plans.planned import Planned
 from reconciler.report.told import MOST_ALIKE, Told
 from tests.unit.block_samples import HOSTILE
 from tests.unit.plan_samples import (
@@ -50,7 +50,7 @@ def test_a_pull_request_is_told_as_in_the_design() -> None:
         "  ~ GpuPool/a100-training          policies/base/a100-training.yaml:14\n"
         "      taints: + dedicated=training:NoSchedule  drifts 114 of 120 nodes\n"
         "  ~ NodeProvisioner/a100-training  policies/base/a100-training.yaml:23\n"
-        "      minGPUUtilizationPercent: 70 -> 80       in place\n"
+        "      minGPUUtilizationPercent: 70 -> 80       in place; plans don't size pools yet\n"
         "\n"
         "a100-training: 120 nodes, 80 busy     nodes  GPUs      $/h  when\n"
         "  without this change\n"
@@ -62,7 +62,8 @@ def test_a_pull_request_is_told_as_in_the_design() -> None:
         "  PodDisruptionBudgets: none in the way.\n"
         "  Limits: 128 nodes leave room for replacements.\n"
         "\n"
-        "Cost   now $2,202.60/h   without $2,070.84/h   with $1,324.20/h   ($885.00/h of each is committed)\n"
+        "Cost   now $2,202.60/h   without $2,070.84/h   with $1,324.20/h   "
+        "(of each, $885.00/h is paid whether nodes run or not)\n"
         "\n"
         "Held\n"
         "  ! NodePool/shared  policies/base/shared.yaml:3\n"
@@ -70,7 +71,7 @@ def test_a_pull_request_is_told_as_in_the_design() -> None:
         "      remedy: write adopt: true in GpuPool/shared\n"
         "      looked at again at 14:52Z (in 11 min)\n"
         "\n"
-        "2 to change, 0 to add, 0 to delete, 1 held. Change sha256:e6d5581f, same however the fleet moves.\n"
+        "2 policies changed, 0 added, 0 removed, 1 held. Change sha256:e6d5581f, same however the fleet moves.\n"
     )
 
 
@@ -89,7 +90,8 @@ def test_a_plan_by_itself_tells_what_it_would_write_and_delete() -> None:
         "  as things stand\n"
         "    - empty, drifted, not replaced      6    48  -131.76  Karpenter, 12 at a time; about 10 min\n"
         "\n"
-        "1 to change, 1 to add, 1 to delete. Plan sha256:5d09c15d, of the cluster as it was seen.\n"
+        "1 object to change, 0 to add, 1 to delete; 1 more if its pool did not only observe. "
+        "Plan sha256:5d09c15d, of the cluster as it was seen.\n"
     )
 
 
@@ -136,7 +138,7 @@ def test_all_nodes_drift_where_all_do() -> None:
 def test_a_field_that_no_node_is_compared_with_changes_in_place(path: str, effect: str) -> None:
     field = FieldChange(path, "a", "b", Origin(FILE, 9))
     change = PolicyChange("GpuPool", A100, "change", Origin(FILE, 3), (field, TAINT))
-    lines = told(replace(PULL_REQUEST, changes=(change,), plan=plan(consequences=(REMOVED,)), told=()))
+    lines = told(replace(PULL_REQUEST, changes=(change,), plan=plan(consequences=(STANDING, REMOVED)), told=()))
     assert next(line for line in lines.splitlines() if path in line).endswith(f"  {effect}")
 
 
@@ -149,7 +151,7 @@ def test_an_edit_of_what_is_held_is_not_said_to_be_in_place() -> None:
     held = replace(HELD, decision=replace(HELD.decision, pool=A100, subject=Ref("NodePool", "", A100)))
     lines = told(replace(PULL_REQUEST, plan=plan(held), told=(held,), base=plan()))
     assert "taints: + dedicated=training:NoSchedule  held, see below\n" in lines
-    assert "minGPUUtilizationPercent: 70 -> 80       in place\n" in lines
+    assert "minGPUUtilizationPercent: 70 -> 80       in place; plans don't size pools yet\n" in lines
 
 
 def test_a_provisioner_is_not_blamed_for_the_pool_of_its_name() -> None:
@@ -198,16 +200,26 @@ def test_budgets_in_the_way_and_nodes_without_a_price_are_named() -> None:
 def test_nodes_that_the_change_spares_are_told() -> None:
     spared = replace(PULL_REQUEST, plan=plan(), told=(), base=plan(consequences=(STANDING,)))
     lines = told(spared).splitlines()
-    assert lines[lines.index("  no longer, because of this change") + 1] == (
+    assert lines[lines.index("  spared by this change") + 1] == (
         "    - empty, drifted, not replaced      6    48  -131.76  Karpenter, 12 at a time; about 10 min"
     )
 
 
-def test_a_cost_that_stays_is_one_figure_and_unknown_prices_are_none() -> None:
-    same = replace(POOL, cost=Cost(1_000_000, 1_000_000, 1_000_000), unpriced=1)
-    lines = told(replace(PULL_REQUEST, pools=(same,)))
-    assert "Cost   $1.00/h, unchanged\nnote: 1 node without a declared price: not in the cost.\n" in lines
-    assert "Cost" not in told(replace(PULL_REQUEST, pools=(replace(POOL, cost=Cost()),)))
+def test_a_field_whose_nodes_drift_anyway_says_so() -> None:
+    all_drift = plan(EDITED, consequences=(replace(STANDING, fate="replaced"),))
+    lines = told(replace(PULL_REQUEST, plan=all_drift, told=(EDITED,), base=all_drift))
+    assert "taints: + dedicated=training:NoSchedule  drifted already\n" in lines
+    assert told(replace(PULL_REQUEST, plan=all_drift, told=(EDITED,), base=all_drift), "github") == ""
+
+
+def test_a_field_that_ends_what_the_base_drifts_says_so() -> None:
+    lines = told(replace(PULL_REQUEST, plan=plan(EDITED), told=(EDITED,), base=plan(consequences=(REPLACED,))))
+    assert "taints: + dedicated=training:NoSchedule  ends the drift of 28 nodes\n" in lines
+
+
+def test_what_a_guard_refuses_is_warned_of() -> None:
+    lines = told(replace(PULL_REQUEST, warnings=("ChangeGuard/fleet is for another cluster",))).splitlines()
+    assert lines[0] == "! ChangeGuard/fleet is for another cluster"
 
 
 def test_many_holds_for_one_reason_are_told_once_they_are_understood() -> None:
@@ -218,7 +230,7 @@ def test_many_holds_for_one_reason_are_told_once_they_are_understood() -> None:
     lines = told(planned(*held)).splitlines()
     assert sum("was cordoned" in line for line in lines) == MOST_ALIKE
     assert any(line.endswith("and 3 more: CordonedByOthers") for line in lines)
-    assert lines[-1].startswith("0 to change, 0 to add, 0 to delete, 8 held.")
+    assert lines[-1].startswith("0 objects to change, 0 to add, 0 to delete, 8 held.")
 
 
 def test_a_hold_of_another_day_has_its_date() -> None:

@@ -47,6 +47,15 @@ def test_several_outputs_at_once(here: Path, capsys: pytest.CaptureFixture[str])
     assert ET.parse(here / "out.xml").getroot().get("failures") == "1"  # noqa: S314 - written by ourselves
 
 
+def test_an_output_that_cannot_be_written_is_told_and_is_no_trace(
+    here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["validate", "-o", "json=nowhere/out.json"]) == 1
+    told = capsys.readouterr().err
+    assert told.startswith("Error: ")
+    assert "nowhere/out.json" in told
+
+
 def test_an_unknown_format_is_wrong_usage(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["validate", "-o", "yaml"]) == 64
     assert "choose of text, json" in capsys.readouterr().err
@@ -92,7 +101,7 @@ def test_rendering_asks_which_environment(monkeypatch: pytest.MonkeyPatch, capsy
 def test_finding_nothing_is_said(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (here / "policies" / "guard.yaml").unlink()
     assert main(["validate"]) == 0
-    assert "no policies were found" in capsys.readouterr().err
+    assert "no policies were found: there is no .yaml, .yml or .json file in policies" in capsys.readouterr().err
 
 
 def test_what_has_problems_is_not_rendered(here: Path, capsys: pytest.CaptureFixture[str]) -> None:

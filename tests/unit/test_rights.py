@@ -45,7 +45,7 @@ WISHED = {
     "kind": "EC2NodeClass",
 }
 Rules = set[tuple[str, str, str, str]]  # namespace, group, resource, verb
-YIELDS = (("NodePool", ""), ("Pod", ""), ("PodDisruptionBudget", "team-a"), ("PriorityClass", ""))
+YIELDS = (("NodePool", ""), ("Pod", "default"), ("PodDisruptionBudget", "team-a"), ("PriorityClass", ""))
 LOOKS = ("get", "list", "watch")
 
 
@@ -78,10 +78,9 @@ def granted(page: str) -> Rules:
 def looked_at(*node_classes: str, namespace: str = "gpu-system") -> Rules:
     """What an Observed takes; of node classes only these kinds."""
     kinds = [seen for seen in SEEN if seen.field != "node_classes" or seen.kind in node_classes]
-    lists = {
+    return {
         (namespace if seen.own_namespace else "", seen.group, seen.plural, verb) for seen in kinds for verb in LOOKS
     }
-    return lists | {("", "", "namespaces", "get")}
 
 
 def test_without_policies_every_kind_that_is_looked_at_can_be_looked_at_and_none_besides() -> None:
@@ -115,11 +114,11 @@ def test_the_namespace_is_where_the_account_and_its_leases_are() -> None:
     assert "gpu-system" not in page
 
 
-def test_of_namespaces_only_the_one_that_names_the_cluster() -> None:
+def test_all_namespaces_are_looked_at_since_pods_choose_among_them_by_label() -> None:
     rules = [rule for each in yaml.safe_load_all(reading_page(())) for rule in each.get("rules", ())]
-    (namespaces,) = (rule for rule in rules if rule["resources"] == ["namespaces"])
-    assert (namespaces["resourceNames"], namespaces["verbs"]) == (["kube-system"], ["get"])
-    assert not any("resourceNames" in rule for rule in rules if rule is not namespaces)
+    (namespaces,) = (rule for rule in rules if "namespaces" in rule["resources"])
+    assert (namespaces["resources"], tuple(namespaces["verbs"])) == (["namespaces"], LOOKS)
+    assert not any("resourceNames" in rule for rule in rules)
 
 
 @pytest.mark.parametrize("page", [reading_page(()), writing_page(())], ids=["reading", "writing"])

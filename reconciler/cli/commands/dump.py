@@ -7,6 +7,7 @@ import click
 from reconciler import wiring
 from reconciler.cli.asking import answered, question_options
 from reconciler.cli.exit_codes import ExitCode
+from reconciler.cli.replacing import replace_files
 from reconciler.cli.telling import refused, tell_sight
 from reconciler.plan import dump
 
@@ -22,7 +23,7 @@ def command(question: wiring.Question, out: Path | None) -> int:
     tell_sight(sight)
     content = dump.write(inputs)
     if out:
-        out.write_bytes(content)
+        replace_files({out: content})
         nodes, pods = len(inputs.observed.nodes), len(inputs.observed.pods)
         click.echo(f"{out}: {nodes} nodes, {pods} pods, {len(content):,} bytes", err=True)
     else:

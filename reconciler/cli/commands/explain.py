@@ -19,14 +19,15 @@ from reconciler.report.plans.planned_of import told_of
 @question_options
 @output_options
 def command(subject: str, question: wiring.Question, outputs: tuple[Output, ...], color: str) -> int:
-    """Tell why SUBJECT is, or is not, being acted on: node/NAME, pod/NAMESPACE/NAME, pool/NAME, provisioner/NAME."""
+    """Tell why SUBJECT is, or is not, being acted on: node/NAME, pod/NAMESPACE/NAME, pool/NAME, provisioner/NAME, or
+    claim/NAME for the node of a NodeClaim."""
     try:
         meant = asked(subject)
     except UnknownSubject as unknown:
         raise click.UsageError(str(unknown)) from None
     run = answered(lambda: wiring.dry_run(question))
     if run.sight is None or run.head is None:
-        return refused(run.checkup)
+        return refused(run.checkup, outputs, color)
     tell_sight(run.sight)
     try:
         answer = about(run.head, meant)

@@ -45,7 +45,8 @@ def command(place: wiring.ClusterPlace, folder: Path, force: bool, names: tuple[
     if names and found.skipped:
         raise click.ClickException("nothing was written, because not all that was named can be imported")
     if not found.files:
-        _say("nothing to import: no NodePool with GPUs is without a policy")
+        pools = "no NodePool with GPUs is without a policy" if sight.observed.node_pools else "there are no NodePools"
+        _say(f"nothing to import: {pools}")
         return ExitCode.FINE
     checkup = wiring.check_bundle(found.bundle)
     notes = (*found.notes, *_differences(checkup, sight.observed))

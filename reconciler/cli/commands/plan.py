@@ -10,8 +10,9 @@ from reconciler.cli.exit_codes import ExitCode
 from reconciler.cli.output import Output, output_options, write
 from reconciler.cli.setting import setting_of
 from reconciler.cli.telling import refused
-from reconciler.model.planned.action import Hold
-from reconciler.model.planned.plan import Plan
+from reconciler.model.planned.action import Hold, Ref
+from reconciler.plan.manifests.node_classes import unknown_node_classes
+from reconciler.plan.scene import Scene
 from reconciler.report.plans.plan_document import plan_document
 from reconciler.report.plans.planned_of import Compared, planned_of
 
@@ -26,18 +27,25 @@ def command(question: wiring.Question, detailed_exitcode: bool, outputs: tuple[O
     """Tell what would happen to the cluster, and why: nodes, GPUs, evictions, money."""
     run = answered(lambda: wiring.dry_run(question))
     if run.sight is None or run.head is None:
-        return refused(run.checkup)
-    compared = Compared(run.base.plan, run.changed) if run.base else None
-    notices = (*run.checkup.notices, *run.sight.notes, *_pointless(question.prune, run.head.plan))
+        return refused(run.checkup, outputs, color)
+    compared = Compared(run.base, run.changed) if run.base else None
+    notices = (
+        *run.checkup.notices,
+        *run.sight.notes,
+        *run.notices,
+        *_pointless(question.prune, run.head),
+        *unknown_node_classes(run.head.inputs),
+    )
     planned = planned_of(setting_of(run.sight, run.head, run.base), run.head, compared, notices)
     write(plan_document(planned), outputs, color)
     acts = any(not isinstance(each.act, Hold) and not each.would for each in run.head.plan.decisions)
     return ExitCode.CHANGES_EXIST if detailed_exitcode and acts else ExitCode.FINE
 
 
-def _pointless(prune: tuple[str, ...], plan: Plan) -> Iterator[str]:
-    """A name that is mistyped must not pass for an agreement."""
-    subjects = {each.subject.title for each in plan.decisions}
+def _pointless(prune: tuple[str, ...], head: Scene) -> Iterator[str]:
+    """A name that is mistyped, or of what policies yield still, must not pass for an agreement."""
+    wished = {Ref(each.kind, each.namespace, each.name).title for each in head.inputs.desired.manifests}
+    subjects = {each.subject.title for each in head.plan.decisions} - wished
     return (
         f"--prune {each} agrees to nothing: no such object is to be pruned" for each in prune if each not in subjects
     )

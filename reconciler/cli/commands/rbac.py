@@ -8,10 +8,11 @@ from reconciler import wiring
 from reconciler.cli.exit_codes import ExitCode
 from reconciler.cli.origins import origin_options
 from reconciler.cli.telling import refused
+from reconciler.model import names
 from reconciler.model.desired import Desired
-from reconciler.model.fields import NAMESPACE as NAMESPACE_FORM
+from reconciler.model.fields import NAMESPACE
 from reconciler.policy.environments import NotChosen, chosen
-from reconciler.policy.published.rights.page import NAMESPACE, reading_page, writing_page
+from reconciler.policy.published.rights.page import reading_page, writing_page
 from reconciler.policy.resolve import Resolved
 
 
@@ -19,18 +20,20 @@ from reconciler.policy.resolve import Resolved
 @origin_options
 @click.option("-e", "--environment", help="For base, or for the overlay of this name; else for all of them.")
 @click.option("--write", is_flag=True, help="Instead, what pools in mode Enforce need beside it, to write.")
-@click.option("--namespace", default=NAMESPACE, show_default=True, metavar="NAME", help="Where the reconciler runs.")
+@click.option(
+    "--namespace", default=names.OWN_NAMESPACE, show_default=True, metavar="NAME", help="Where the reconciler runs."
+)
 def command(origins: wiring.Origins, environment: str | None, write: bool, namespace: str) -> int:
     """Print, as YAML, the rights that looking needs with the policies in PATHS. Without PATHS: with any policies."""
-    if not re.fullmatch(NAMESPACE_FORM.pattern, namespace):
-        raise click.UsageError(f'"{namespace}" is no namespace: write {NAMESPACE_FORM.words}')
+    if not re.fullmatch(NAMESPACE.pattern, namespace):
+        raise click.UsageError(f'"{namespace}" is no namespace: write {NAMESPACE.words}')
     wishes: tuple[Desired, ...] = ()
     if _names_policies():
         checkup = wiring.check(origins)
-        for notice in checkup.notices:
-            click.echo(f"note: {notice}", err=True)
         if checkup.resolved.problems:
             return refused(checkup)
+        for notice in checkup.notices:
+            click.echo(f"note: {notice}", err=True)
         wishes = _wishes(checkup.resolved, environment)
     elif environment is not None:
         raise click.UsageError("an environment is one of some policies: name their PATHS, or --repo")

@@ -9,11 +9,16 @@ from reconciler import __version__, wiring
 from reconciler.cli.exit_codes import ExitCode
 from reconciler.cli.origins import origin_options
 from reconciler.cli.output import wants_color
-from reconciler.model.desired import Manifest
+from reconciler.model.desired import Desired, Manifest
 from reconciler.policy.codes import CODES
 from reconciler.policy.environments import NotChosen, chosen
 from reconciler.report import write
 from reconciler.report.checked import Checked
+
+_CAUTION = """\
+# adopt: true. Adopting it leaves the labels gpu.scheduling/* out of the template that is there; kubectl apply of this
+# would put them in, and so drift every node. `reconciler plan` tells what adopting does.
+"""
 
 
 @click.command()
@@ -33,12 +38,15 @@ def command(origins: wiring.Origins, environment: str | None) -> int:
         wish = chosen(resolved, environment)
     except NotChosen as wrong:
         raise click.UsageError(str(wrong)) from None
-    click.echo("---\n".join(_document(manifest) for manifest in wish.manifests), nl=False)
+    click.echo("---\n".join(_document(wish, manifest) for manifest in wish.manifests), nl=False)
     return ExitCode.FINE
 
 
-def _document(manifest: Manifest) -> str:
+def _document(wish: Desired, manifest: Manifest) -> str:
     """YAML with a comment that says where it comes from."""
     body = yaml.safe_dump(json.loads(manifest.body), sort_keys=True, allow_unicode=True, width=1_000)
     origin, template = manifest.origin, manifest.template
-    return f"# {origin.file}:{origin.line} by {template.file} at {origin.revision}\n{body}"
+    pool = wish.pool(manifest.pool)
+    adopts = manifest.kind == "NodePool" and pool is not None and pool.spec.adopt
+    caution = _CAUTION if adopts else ""
+    return f"# {origin.file}:{origin.line} by {template.file} at {origin.revision}\n{caution}{body}"

@@ -4,6 +4,8 @@ from pathlib import Path
 
 import click
 
+from reconciler.cli.new_files import write_all
+from reconciler.model.bundle import Text
 from reconciler.policy.kind import Kind
 from reconciler.policy.kinds import KINDS
 from reconciler.policy.published.crd import crd_of
@@ -56,8 +58,10 @@ def _schema(kind: Kind | None, overlay: bool) -> str:
 
 
 def _write(folder: Path) -> None:
-    for name, content in sorted((generated_files() | published_files()).items()):
-        path = folder / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(content, encoding="utf-8", newline="\n")
-        click.echo(name)
+    files = [Text(name, content.encode()) for name, content in sorted((generated_files() | published_files()).items())]
+    try:
+        write_all(folder, files, overwrite=True)
+    except OSError as wrong:
+        raise click.ClickException(f"nothing was written: {wrong}") from None
+    for file in files:
+        click.echo(file.path)

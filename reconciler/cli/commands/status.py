@@ -19,7 +19,7 @@ def command(question: wiring.Question, outputs: tuple[Output, ...], color: str) 
     """Tell how the policies and the cluster stand: pools, nodes, GPUs, and how many decisions wait."""
     run = answered(lambda: wiring.dry_run(question))
     if run.sight is None or run.head is None:
-        return refused(run.checkup)
+        return refused(run.checkup, outputs, color)
     notices = (*run.checkup.notices, *run.sight.notes)
     write(overview_document(overview_of(setting_of(run.sight, run.head), run.head, notices)), outputs, color)
     return ExitCode.FINE

@@ -3,14 +3,16 @@
 import msgspec
 
 from reconciler.model.cluster.metadata import Metadata
+from reconciler.model.cluster.pod import NodeSelector
 
 
-class AllocatedDevice(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
+class AllocatedDevice(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):
     """A device that a claim was given."""
 
     driver: str = ""
     pool: str = ""
     device: str = ""
+    binding_conditions: tuple[str, ...] = ()
 
 
 class Allocated(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
@@ -19,10 +21,11 @@ class Allocated(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     results: tuple[AllocatedDevice, ...] = ()
 
 
-class Allocation(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
-    """Where a claim was met."""
+class Allocation(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):
+    """How a claim was met, and on which nodes; on any where none are named."""
 
     devices: Allocated = Allocated()
+    node_selector: NodeSelector | None = None
 
 
 class Reserved(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):

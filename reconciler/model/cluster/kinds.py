@@ -5,11 +5,14 @@ from typing import Any
 import msgspec
 
 from reconciler.model import names
+from reconciler.model.cluster.attachments import CsiDriver, CsiNode, VolumeAttachment
 from reconciler.model.cluster.devices import ResourceClaim, ResourceSlice
 from reconciler.model.cluster.karpenter import NodeClaim, NodeClass
 from reconciler.model.cluster.lease import Lease
+from reconciler.model.cluster.namespace import Namespace
 from reconciler.model.cluster.node import Node
 from reconciler.model.cluster.pod import Pod
+from reconciler.model.cluster.volumes import PersistentVolume, PersistentVolumeClaim, StorageClass
 from reconciler.model.cluster.whole import Whole
 from reconciler.model.cluster.workload import PodDisruptionBudget, Workload
 
@@ -43,6 +46,7 @@ def _ours(kind: str, plural: str, namespaced: bool = False) -> Seen:
     return Seen(kind, "gpu.scheduling", plural, "policies", Whole, namespaced, optional=True, version="v1")
 
 
+_STORAGE = "storage.k8s.io"
 _KEPT = f"{names.MANAGED}=true"
 
 SEEN: tuple[Seen, ...] = (
@@ -70,6 +74,13 @@ SEEN: tuple[Seen, ...] = (
     Seen("KWOKNodeClass", "karpenter.kwok.sh", "kwoknodeclasses", "node_classes", NodeClass, False, optional=True),
     Seen("ResourceClaim", "resource.k8s.io", "resourceclaims", "resource_claims", ResourceClaim, optional=True),
     Seen("ResourceSlice", "resource.k8s.io", "resourceslices", "resource_slices", ResourceSlice, False, optional=True),
+    Seen("PersistentVolumeClaim", "", "persistentvolumeclaims", "volume_claims", PersistentVolumeClaim),
+    Seen("PersistentVolume", "", "persistentvolumes", "volumes", PersistentVolume, namespaced=False),
+    Seen("StorageClass", _STORAGE, "storageclasses", "storage_classes", StorageClass, namespaced=False),
+    Seen("CSINode", _STORAGE, "csinodes", "csi_nodes", CsiNode, namespaced=False),
+    Seen("CSIDriver", _STORAGE, "csidrivers", "csi_drivers", CsiDriver, namespaced=False),
+    Seen("VolumeAttachment", _STORAGE, "volumeattachments", "attachments", VolumeAttachment, namespaced=False),
+    Seen("Namespace", "", "namespaces", "namespaces", Namespace, namespaced=False),
     _ours("GpuPool", "gpupools"),
     _ours("NodeProvisioner", "nodeprovisioners"),
     _ours("DrainPolicy", "drainpolicies"),

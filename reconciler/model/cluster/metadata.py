@@ -23,6 +23,9 @@ class Annotations(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     safe_to_evict: str = msgspec.field(name=names.SAFE_TO_EVICT, default="")
     scale_down_disabled: str = msgspec.field(name=names.SCALE_DOWN_DISABLED, default="")
     mirror_pod: str = msgspec.field(name=names.MIRROR_POD, default="")
+    selected_node: str = msgspec.field(name=names.SELECTED_NODE, default="")
+    bind_completed: str = msgspec.field(name=names.BIND_COMPLETED, default="")
+    storage_class: str = msgspec.field(name=names.STORAGE_CLASS, default="")
     pool_hash: str = msgspec.field(name=names.POOL_HASH, default="")
     pool_hash_version: str = msgspec.field(name=names.POOL_HASH_VERSION, default="")
 

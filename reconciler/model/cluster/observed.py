@@ -2,11 +2,14 @@
 
 import msgspec
 
+from reconciler.model.cluster.attachments import CsiDriver, CsiNode, VolumeAttachment
 from reconciler.model.cluster.devices import ResourceClaim, ResourceSlice
 from reconciler.model.cluster.karpenter import NodeClaim, NodeClass
 from reconciler.model.cluster.lease import Lease
+from reconciler.model.cluster.namespace import Namespace
 from reconciler.model.cluster.node import Node
 from reconciler.model.cluster.pod import Pod
+from reconciler.model.cluster.volumes import PersistentVolume, PersistentVolumeClaim, StorageClass
 from reconciler.model.cluster.whole import Whole
 from reconciler.model.cluster.workload import PodDisruptionBudget, Workload
 from reconciler.model.instant import Instant
@@ -35,6 +38,13 @@ class Observed(msgspec.Struct, frozen=True, omit_defaults=True):
     node_classes: tuple[NodeClass, ...] = ()
     resource_claims: tuple[ResourceClaim, ...] = ()
     resource_slices: tuple[ResourceSlice, ...] = ()
+    volume_claims: tuple[PersistentVolumeClaim, ...] = ()
+    volumes: tuple[PersistentVolume, ...] = ()
+    storage_classes: tuple[StorageClass, ...] = ()
+    csi_nodes: tuple[CsiNode, ...] = ()
+    csi_drivers: tuple[CsiDriver, ...] = ()
+    attachments: tuple[VolumeAttachment, ...] = ()
+    namespaces: tuple[Namespace, ...] = ()
     policies: tuple[Whole, ...] = ()
     leases: tuple[Lease, ...] = ()
     kept: tuple[Whole, ...] = ()

@@ -33,6 +33,12 @@ class Port(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defaults=
     host_ip: str = msgspec.field(name="hostIP", default="")
 
 
+class RestartRule(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
+    """What happens when a container ends in some way."""
+
+    action: str = ""
+
+
 class Container(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):
     """What one container asks for; an init container that restarts is a sidecar."""
 
@@ -40,6 +46,7 @@ class Container(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defa
     resources: Resources = Resources()
     ports: tuple[Port, ...] = ()
     restart_policy: str = ""
+    restart_policy_rules: tuple[RestartRule, ...] = ()
 
 
 class NodeExpression(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
@@ -131,6 +138,38 @@ class Volume(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_default
     ephemeral: Present | None = None
     empty_dir: Present | None = None
     host_path: Present | None = None
+    # Kinds from before there were drivers.
+    aws_elastic_block_store: Present | None = None
+    azure_disk: Present | None = None
+    cinder: Present | None = None
+    gce_persistent_disk: Present | None = None
+    iscsi: Present | None = None
+    portworx_volume: Present | None = None
+    rbd: Present | None = None
+
+    @property
+    def is_inline(self) -> bool:
+        """Whether it is a disk that the pod names itself, and that no other pod may have at the same time."""
+        return (
+            self.aws_elastic_block_store is not None
+            or self.azure_disk is not None
+            or self.cinder is not None
+            or self.gce_persistent_disk is not None
+            or self.iscsi is not None
+            or self.portworx_volume is not None
+            or self.rbd is not None
+        )
+
+    @property
+    def ties(self) -> bool:
+        """Whether it ties a pod to a place; a ConfigMap, a Secret or a token does not."""
+        return (
+            self.empty_dir is not None
+            or self.persistent_volume_claim is not None
+            or self.host_path is not None
+            or self.ephemeral is not None
+            or self.is_inline
+        )
 
 
 class PodClaim(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):
@@ -151,6 +190,7 @@ class PodSpec(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defaul
     preemption_policy: str = ""
     restart_policy: str = ""
     host_network: bool = False
+    host_users: bool | None = None
     termination_grace_period_seconds: int | None = None
     active_deadline_seconds: int | None = None
     node_selector: dict[str, str] = {}
@@ -193,6 +233,8 @@ class PodStatus(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defa
     container_statuses: tuple[ContainerStatus, ...] = ()
     init_container_statuses: tuple[ContainerStatus, ...] = ()
     resource_claim_statuses: tuple[ClaimStatus, ...] = ()
+    resources: Resources | None = None
+    allocated_resources: Amounts = {}
 
 
 class Pod(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):

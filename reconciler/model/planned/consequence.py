@@ -1,5 +1,7 @@
 """What Karpenter will do to nodes because of a NodePool's edit or deletion, or does already: the price of an action."""
 
+from collections import Counter
+from collections.abc import Iterable
 from typing import Literal
 
 import msgspec
@@ -10,10 +12,21 @@ Cause = Literal["change", "standing"]
 Fate = Literal[
     "removed",  # drifted while empty: deleted, not replaced
     "replaced",  # drifted and busy: a replacement is launched, the pods are evicted
-    "blocked",  # drifted and busy, and pods or budgets hold it up with no end known
+    "blocked",  # drifted and busy, and pods, budgets or limits hold it up with no end known
     "deleted",  # its NodePool is deleted: garbage-collected outside all budgets
     "undrifted",  # drifted now, and no longer after the change
 ]
+
+
+class Share(msgspec.Struct, frozen=True, gc=False):
+    """What one node has in the sums of its consequence."""
+
+    gpus: int
+    gpus_in_use: int
+    pods: int
+    micro_dollars_per_hour: int
+    unpriced: int
+    held_by: tuple[str, ...]
 
 
 class Consequence(msgspec.Struct, frozen=True, gc=False):
@@ -33,4 +46,33 @@ class Consequence(msgspec.Struct, frozen=True, gc=False):
     held_by: tuple[
         tuple[str, int], ...
     ] = ()  # what holds nodes up, and how many: do-not-disrupt, PodDisruptionBudget/ns/name
-    unpriced: int = 0  # nodes that leave and whose price nobody declared: they are not in the money above
+    unpriced: int = 0  # nodes whose price, or that of what follows them, nobody declared: they are not in the money above
+    shares: tuple[Share, ...] = ()  # what each node has in the sums, in the order of `nodes`
+
+    def only(self, nodes: Iterable[str]) -> "Consequence | None":
+        """What is left of it for these nodes; nothing where it has none of them. Pace and duration stay."""
+        wanted = set(nodes)
+        if wanted.isdisjoint(self.nodes):
+            return None
+        if wanted.issuperset(self.nodes):
+            return self
+        kept = [(node, share) for node, share in zip(self.nodes, self.shares, strict=True) if node in wanted]
+        return summed(self, kept)
+
+
+def summed(like: Consequence, shared: Iterable[tuple[str, Share]]) -> Consequence:
+    """The same fate, for these nodes."""
+    ordered = sorted(shared, key=lambda each: each[0])
+    shares = tuple(share for _, share in ordered)
+    held = Counter(holder for share in shares for holder in share.held_by)
+    return msgspec.structs.replace(
+        like,
+        nodes=tuple(node for node, _ in ordered),
+        gpus=sum(each.gpus for each in shares),
+        gpus_in_use=sum(each.gpus_in_use for each in shares),
+        pods=sum(each.pods for each in shares),
+        micro_dollars_per_hour=sum(each.micro_dollars_per_hour for each in shares),
+        unpriced=sum(each.unpriced for each in shares),
+        held_by=tuple(sorted(held.items())),
+        shares=shares,
+    )

@@ -7,6 +7,10 @@ from reconciler.model.planned.action import Hold
 from reconciler.model.planned.consequence import Consequence
 from reconciler.model.planned.decision import Decision
 from reconciler.plan.explain import sentence
+from reconciler.plan.planner import observes
+from reconciler.plan.scene import Scene
+
+WOULD = "Would, were the pool in mode Enforce: "
 
 
 class Asked(msgspec.Struct, frozen=True):
@@ -35,6 +39,12 @@ class UnknownSubject(ValueError):
     """There is no such thing, or it was not named as one is; the sentence says how."""
 
 
+def unread(scene: Scene, *kinds: str) -> str:
+    """That one of the kinds could not be read, and why: what is not seen then may be there. Nothing when all could."""
+    found = next((each for each in scene.inputs.observed.unread if each.kind in kinds), None)
+    return f"{found.kind} could not be read: {found.why}" if found else ""
+
+
 def counted(number: int, noun: str) -> str:
     """A number and what it counts: 1 pod, 2 pods."""
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
@@ -55,9 +65,15 @@ def _short(revision: str) -> str:
 def told(decision: Decision) -> str:
     """What a decision says, as one sentence with the place that it goes back to."""
     place = placed(decision.reason.origin)
-    would = "Would, were the pool in mode Enforce: " if decision.would else ""
+    would = WOULD if decision.would else ""
     held = "Held: " if isinstance(decision.act, Hold) else ""
     return f"{would}{held}{sentence(decision.reason)}" + (f" {place}" if place else "")
+
+
+def would_be(scene: Scene, consequence: Consequence, words: str) -> str:
+    """The same, as what would be where the pool only observes: what stands happens all the same."""
+    is_only_seen = consequence.cause == "change" and observes(scene.inputs, consequence.pool)
+    return f"{WOULD}{words[0].lower()}{words[1:]}" if is_only_seen else words
 
 
 FATES = {

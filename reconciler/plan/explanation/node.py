@@ -6,7 +6,7 @@ from reconciler.model.cluster.karpenter import NodeClaim
 from reconciler.model.cluster.node import Node
 from reconciler.model.planned.consequence import Consequence
 from reconciler.plan.explain import sentence
-from reconciler.plan.explanation.about import About, UnknownSubject, counted, fate_of, placed, told
+from reconciler.plan.explanation.about import About, UnknownSubject, counted, fate_of, placed, told, unread, would_be
 from reconciler.plan.removal import untouchable
 from reconciler.plan.scene import Scene
 from reconciler.plan.usage import gpus_in_use
@@ -18,12 +18,12 @@ def about_node(scene: Scene, name: str) -> About:
     """Everything that is known of the node."""
     node = scene.fleet.node(name)
     if node is None:
-        raise UnknownSubject(f"there is no node {name}")
+        raise UnknownSubject(unread(scene, "nodes") or f"there is no node {name}")
     decisions = tuple(
         each for each in scene.plan.decisions if each.subject.kind == "Node" and each.subject.name == name
     )
     fates = [each for each in scene.plan.consequences if name in each.nodes]
-    outcome = [told(each) for each in decisions] + [f"It {fate_of(each)}." for each in fates]
+    outcome = [told(each) for each in decisions] + [would_be(scene, each, f"It {fate_of(each)}.") for each in fates]
     rows = (*_why(scene, node, fates), *_karpenter(scene, node), *_in_play(scene, node))
     return About(
         f"node/{name}", _headline(scene, node), " ".join(outcome) or "Nothing is planned for it.", rows, decisions
@@ -31,12 +31,17 @@ def about_node(scene: Scene, name: str) -> About:
 
 
 def _headline(scene: Scene, node: Node) -> str:
-    pods = [pod for pod in scene.fleet.pods_on(node.name) if pod.counts]
     kind = " ".join(part for part in (node.instance_type, node.capacity_type) if part)
-    used = f"{gpus_in_use(scene.fleet, [node])} of {node.gpus} GPUs in use"
-    load = counted(len(pods), "pod") if pods else "empty"
     ready = () if node.is_ready else ("not ready",)
-    return ", ".join((node.pool or "of no pool", kind, used, load, *ready))
+    return ", ".join((node.pool or "of no pool", kind, *_load(scene, node), *ready))
+
+
+def _load(scene: Scene, node: Node) -> tuple[str, ...]:
+    if why := unread(scene, "pods"):
+        return (counted(node.gpus, "GPU"), f"how many in use is not known: {why}")
+    pods = [pod for pod in scene.fleet.pods_on(node.name) if pod.counts]
+    used = f"{gpus_in_use(scene.fleet, [node])} of {node.gpus} GPUs in use"
+    return (used, counted(len(pods), "pod") if pods else "empty")
 
 
 def _why(scene: Scene, node: Node, fates: list[Consequence]) -> Iterator[tuple[str, str]]:
@@ -56,7 +61,8 @@ def _why(scene: Scene, node: Node, fates: list[Consequence]) -> Iterator[tuple[s
 def _karpenter(scene: Scene, node: Node) -> Iterator[tuple[str, str]]:
     claim = next((each for each in scene.fleet.claims_of(node.pool) if each.status.node_name == node.name), None)
     if claim is None:
-        yield "Karpenter", "knows no NodeClaim of it"
+        why = scene.inputs.observed.why_unread("nodeclaims.karpenter.sh")
+        yield "Karpenter", f"not known: {why}" if why else "knows no NodeClaim of it"
         return
     expires = claim.spec.expire_after or "Never"
     yield "Karpenter", f"NodeClaim/{claim.name}: {_drifted(claim)}, expires: {expires}"

@@ -2,8 +2,11 @@
 
 from collections.abc import Iterator
 
+from reconciler.model import names
 from reconciler.model.cluster.pod import Pod
-from reconciler.plan.explanation.about import About, UnknownSubject, fate_of
+from reconciler.model.instant import timestamp
+from reconciler.plan.eviction import FOREVER, PodBudgets, stays_until
+from reconciler.plan.explanation.about import About, UnknownSubject, fate_of, unread, would_be
 from reconciler.plan.explanation.node import about_node
 from reconciler.plan.scene import Scene
 
@@ -12,10 +15,11 @@ def about_pod(scene: Scene, namespace: str, name: str) -> About:
     """Everything that is known of the pod."""
     found = [pod for pod in scene.inputs.observed.pods if pod.name == name and pod.metadata.namespace == namespace]
     if not found:
-        raise UnknownSubject(f"there is no pod {name} in namespace {namespace}")
+        raise UnknownSubject(unread(scene, "pods") or f"there is no pod {name} in namespace {namespace}")
     pod = found[0]
     fates = [each for each in scene.plan.consequences if pod.node in each.nodes] if pod.node and pod.counts else []
-    outcome = " ".join(f"Its node {fate_of(each)}." for each in fates) or "Nothing is planned that would move it."
+    told = [would_be(scene, each, f"Its node {fate_of(each)}.") for each in fates]
+    outcome = " ".join(told) or "Nothing is planned that would move it."
     return About(f"pod/{namespace}/{name}", _headline(pod), outcome, tuple(_rows(scene, pod)))
 
 
@@ -29,13 +33,13 @@ def _rows(scene: Scene, pod: Pod) -> Iterator[tuple[str, str]]:
         yield "made by", f"{owner.kind}/{owner.name}"
     if pod.stays_with_its_node:
         yield "moves", "never: it comes and goes with its node"
-    if pod.metadata.annotations.do_not_disrupt == "true":
-        yield "held up by", "its annotation karpenter.sh/do-not-disrupt"
-    for budget in scene.inputs.observed.budgets:
-        same = budget.metadata.namespace == pod.metadata.namespace
-        selector = budget.spec.selector
-        if same and selector is not None and selector.matches(pod.metadata.labels):
-            yield "budget", f"{budget.title} allows {budget.status.disruptions_allowed} more to be away"
+    if (until := stays_until(pod)) > scene.inputs.now:
+        end = "" if until == FOREVER else f", until {timestamp(until)}"
+        yield "held up by", f"its annotation {names.DO_NOT_DISRUPT}{end}"
+    for budget in PodBudgets(scene.inputs.observed.budgets).of(pod):
+        yield "budget", f"{budget.title} allows {budget.status.disruptions_allowed} more to be away"
+    if why := unread(scene, "poddisruptionbudgets.policy"):
+        yield "budget", f"not known: {why}"
     waiting = next(
         (each for each in pod.status.conditions if each.type == "PodScheduled" and each.status != "True"), None
     )
@@ -45,3 +49,5 @@ def _rows(scene: Scene, pod: Pod) -> Iterator[tuple[str, str]]:
         yield "gate", gate.name
     if pod.node and scene.fleet.node(pod.node):
         yield "its node", about_node(scene, pod.node).headline
+    elif pod.node and (why := unread(scene, "nodes")):
+        yield "its node", f"not known: {why}"

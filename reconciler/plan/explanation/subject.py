@@ -2,7 +2,7 @@
 
 from difflib import get_close_matches
 
-from reconciler.plan.explanation.about import About, Asked, UnknownSubject
+from reconciler.plan.explanation.about import About, Asked, UnknownSubject, unread
 from reconciler.plan.explanation.node import about_node
 from reconciler.plan.explanation.pod import about_pod
 from reconciler.plan.explanation.pool import about_pool, about_provisioner
@@ -58,7 +58,7 @@ def _answer(scene: Scene, subject: Asked) -> About:
 def _node_of(scene: Scene, claim: str) -> str:
     found = next((each for each in scene.inputs.observed.node_claims if each.name == claim), None)
     if found is None:
-        raise UnknownSubject(f"there is no NodeClaim {claim}")
+        raise UnknownSubject(unread(scene, "nodeclaims.karpenter.sh") or f"there is no NodeClaim {claim}")
     if not found.status.node_name:
         raise UnknownSubject(f"NodeClaim {claim} has no node yet")
     return found.status.node_name

@@ -3,7 +3,8 @@
 Karpenter judges every claim again whenever its NodePool changes. A claim is drifted when it bears another hash of the
 template than its NodePool (both of the same version), or when its labels are not what the NodePool requires; both
 can end as they began. Other reasons, such as a newer image, are the cloud's, and no edit of a NodePool ends them. A
-claim that is not launched yet is never drifted, and one that is being deleted stays as it is.
+claim that is not launched yet is not marked before it is, but then at once: it counts as if it were launched. One that
+is being deleted stays as it is.
 
 After an edit the NodePool bears the hash of the new template, which `template_hash` foretells. That it can is seen by
 the hash that the NodePool bears now. Where it can't (another version of Karpenter, or Karpenter has not yet seen the
@@ -24,7 +25,6 @@ from reconciler.plan.karpenter.template import read_template
 from reconciler.plan.karpenter.template_hash import HASH_VERSION, template_hash
 
 DRIFTED = "Drifted"
-LAUNCHED = "Launched"
 
 # Reasons that the next look at the NodePool can end.
 _BY_NODE_POOL = frozenset({"NodePoolDrifted", "RequirementsDrifted"})
@@ -71,7 +71,7 @@ def drift_of(node_pool: Whole, after_spec: Mapping[str, Any], claims: Sequence[N
         marked = claim.says(DRIFTED)
         if marked and _stays_drifted(claim):
             already.append(claim.name)
-        elif claim.metadata.leaving or not claim.says(LAUNCHED):
+        elif claim.metadata.leaving:
             continue
         elif after.drifts(claim):
             (already if marked or before.drifts(claim) else fresh).append(claim.name)

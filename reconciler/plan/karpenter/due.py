@@ -35,6 +35,10 @@ class Rules(msgspec.Struct, frozen=True):
     def budget(self) -> str:
         return f"disruption budget of NodePool/{self.node_pool}"
 
+    @property
+    def limits(self) -> str:
+        return f"limits of NodePool/{self.node_pool}"
+
 
 class Due(msgspec.Struct, frozen=True, gc=False):
     """A node, what is intended for it, and by which rules."""
@@ -44,6 +48,7 @@ class Due(msgspec.Struct, frozen=True, gc=False):
     cause: Cause
     rules: Rules
     budgets_are_shut: bool  # they let no node go at all
+    room: int | None = None  # for how many replacements at once there is room; None: nothing limits them
 
     @property
     def held_by(self) -> tuple[str, ...]:
@@ -54,12 +59,22 @@ class Due(msgspec.Struct, frozen=True, gc=False):
         if self.intent == "drifts" and not self.ahead.leaving:
             found |= {names.DO_NOT_DISRUPT} if self.ahead.kept else set()
             found |= {self.rules.budget} if self.budgets_are_shut else set()
+            found |= {self.rules.limits} if self._has_no_room else set()
         return tuple(sorted(found))
 
     @property
     def has_no_end(self) -> bool:
-        kept_back = self.ahead.kept or self.budgets_are_shut
+        kept_back = self.ahead.kept or self.budgets_are_shut or self._has_no_room
         return self.ahead.stalls or (kept_back and not self.ahead.leaving)
+
+    @property
+    def needs_another(self) -> bool:
+        """Whether a replacement is launched before it goes."""
+        return self.ahead.pods > 0 or self.rules.keeps_its_size
+
+    @property
+    def _has_no_room(self) -> bool:
+        return self.room == 0 and self.needs_another
 
     @property
     def fate(self) -> Fate:
@@ -70,6 +85,6 @@ FATES: tuple[tuple[Fate, Callable[[Due], bool]], ...] = (
     ("undrifted", lambda due: due.intent == "undrifted"),
     ("deleted", lambda due: due.intent == "deleted"),
     ("blocked", lambda due: due.has_no_end),
-    ("replaced", lambda due: due.ahead.pods > 0 or due.rules.keeps_its_size),
+    ("replaced", lambda due: due.needs_another),
     ("removed", lambda _: True),
 )

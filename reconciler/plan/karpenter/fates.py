@@ -3,12 +3,13 @@
 Drift: Karpenter deletes empty nodes first and buys nothing for them; for a busy one it buys another, waits until that
 is initialized, and evicts the pods; in each case as many at once as the budgets for Drifted allow. In a NodePool of a
 fixed size (spec.replicas) an empty node is replaced as well. What holds a node up keeps Karpenter from beginning with
-it. A NodePool that is deleted takes its NodeClaims with it, all at once. Nobody calls back a node that is leaving.
+it, and so do limits that leave no room for a replacement. A NodePool that is deleted takes its NodeClaims with it, all
+at once, and no node that has none. Nobody calls back a node that is leaving.
 
 Budgets are taken as they are now, and the times are rough: as if every wave took as long as the slowest node.
 """
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, get_args
 
@@ -19,12 +20,13 @@ from reconciler.model.cluster.whole import Whole
 from reconciler.model.desired import Declared
 from reconciler.model.instant import Instant
 from reconciler.model.kinds.gpu_pool import GpuPool
-from reconciler.model.planned.consequence import Cause, Consequence, Fate
-from reconciler.plan.cost import Machine, bill
+from reconciler.model.planned.consequence import Cause, Consequence, Fate, Share, summed
 from reconciler.plan.eviction import PodBudgets
 from reconciler.plan.karpenter.drift import Drift
 from reconciler.plan.karpenter.due import Due, Intent, Rules
+from reconciler.plan.karpenter.limits import room
 from reconciler.plan.karpenter.outlook import outlook
+from reconciler.plan.karpenter.savings import Till
 from reconciler.plan.karpenter.survey import Site, Surveyed
 
 # A GPU machine boots, joins, and its driver and device plugin come up: minutes, and Karpenter waits for all of it.
@@ -35,7 +37,6 @@ NODE_GONE_SECONDS = 120
 # What goes without any change goes first: of what is paid for anyway, the change may then find fewer nodes.
 _CAUSES: tuple[Cause, ...] = ("standing", "change")
 _ORDER: tuple[tuple[Cause, Fate], ...] = tuple((cause, fate) for cause in _CAUSES for fate in get_args(Fate))
-_SAVES: frozenset[Fate] = frozenset({"removed", "deleted"})
 
 
 class Surroundings(msgspec.Struct, frozen=True):
@@ -48,11 +49,6 @@ class Surroundings(msgspec.Struct, frozen=True):
     declared: Declared[GpuPool] | None = None  # None: nobody declares it, and no price is known
 
 
-class _Saved(msgspec.Struct, frozen=True):
-    micro_dollars_per_hour: int = 0  # negative
-    unpriced: int = 0
-
-
 class _Pace(msgspec.Struct, frozen=True):
     wave: int = 0
     seconds: int | None = None
@@ -62,17 +58,27 @@ def fates(
     node_pool: Whole, after_spec: Mapping[str, Any] | None, drift: Drift, around: Surroundings
 ) -> tuple[Consequence, ...]:
     """What becomes of them, by cause and fate; `after_spec` is None where the NodePool is deleted, whatever drifts."""
+    site = Site(around.fleet, node_pool.name, around.now)
     groups: defaultdict[tuple[Cause, Fate], list[Due]] = defaultdict(list)
-    for due in _dues(node_pool, after_spec, drift, around):
+    for due in _within_limits(tuple(_dues(node_pool, after_spec, drift, around)), site):
         groups[due.cause, due.fate].append(due)
-    left = Site(around.fleet, node_pool.name, around.now).machines()
+    till = Till(around.declared, site.machines())
     told = []
     for cause, fate in _ORDER:
         if dues := groups.get((cause, fate)):
-            saved = _saved(dues, left, around.declared) if fate in _SAVES else _Saved()
             pace = _pace(fate, dues, len(groups.get((cause, "removed"), ())))
-            told.append(_consequence(around.pool, dues, pace, saved))
+            told.append(_consequence(around.pool, dues, pace, till))
     return tuple(told)
+
+
+def _within_limits(dues: Sequence[Due], site: Site) -> Iterator[Due]:
+    """Each with the room that there is for replacements once the empty nodes, which go first, are gone."""
+    gone: set[str] = set()
+    for cause in _CAUSES:
+        own = [due for due in dues if due.cause == cause]
+        gone |= {due.ahead.name for due in own if due.fate == "removed"}
+        space = room(own[0].rules.spec, site, gone) if any(due.fate == "replaced" for due in own) else None
+        yield from (msgspec.structs.replace(due, room=space) for due in own)
 
 
 def _dues(node_pool: Whole, after_spec: Mapping[str, Any] | None, drift: Drift, around: Surroundings) -> Iterator[Due]:
@@ -92,8 +98,8 @@ def _dues(node_pool: Whole, after_spec: Mapping[str, Any] | None, drift: Drift, 
 
 def _intended(site: Site, drift: Drift, is_deleted: bool) -> Iterator[tuple[Surveyed, Intent, Cause]]:
     if is_deleted:
-        for found in site.all():
-            yield found, "deleted", "change"
+        for claim in site.fleet.claims_of(site.node_pool):
+            yield site.of_claim(claim), "deleted", "change"
         return
     claims = {claim.name: claim for claim in site.fleet.claims_of(site.node_pool)}
     wanted: tuple[tuple[Sequence[str], Intent, Cause], ...] = (
@@ -106,24 +112,30 @@ def _intended(site: Site, drift: Drift, is_deleted: bool) -> Iterator[tuple[Surv
             yield site.of_claim(claims[name]), intent, cause
 
 
-def _consequence(pool: str, dues: Sequence[Due], pace: _Pace, saved: _Saved) -> Consequence:
+def _consequence(pool: str, dues: Sequence[Due], pace: _Pace, till: Till) -> Consequence:
     """All of `dues` share cause, fate and rules."""
     first = dues[0]
-    held = Counter(holder for due in dues for holder in due.held_by)
-    return Consequence(
+    like = Consequence(
         pool=pool,
         node_pool=first.rules.node_pool,
         cause=first.cause,
         fate=first.fate,
-        nodes=tuple(sorted(due.ahead.name for due in dues)),
-        gpus=sum(due.ahead.gpus for due in dues),
-        gpus_in_use=sum(due.ahead.gpus_in_use for due in dues),
-        pods=0 if first.fate == "undrifted" else sum(due.ahead.pods for due in dues),
-        micro_dollars_per_hour=saved.micro_dollars_per_hour,
+        nodes=(),
+        gpus=0,
+        gpus_in_use=0,
+        pods=0,
+        micro_dollars_per_hour=0,
         wave=pace.wave,
         seconds=pace.seconds,
-        held_by=tuple(sorted(held.items())),
-        unpriced=saved.unpriced,
+    )
+    return summed(like, [(due.ahead.name, _share(due, till)) for due in sorted(dues, key=lambda due: due.ahead.name)])
+
+
+def _share(due: Due, till: Till) -> Share:
+    ahead, saved = due.ahead, till.saved(due.fate, due.ahead.machine)
+    pods = 0 if due.fate == "undrifted" else ahead.pods
+    return Share(
+        ahead.gpus, ahead.gpus_in_use, pods, saved.micro_dollars_per_hour, saved.unpriced, tuple(sorted(due.held_by))
     )
 
 
@@ -148,16 +160,7 @@ def _pace(fate: Fate, dues: Sequence[Due], gone_before: int) -> _Pace:
 def _waves(dues: Sequence[Due], waits_seconds: int, wave_seconds: int, gone_before: int) -> _Pace:
     # None: no budget. 0: the budgets are shut, and only nodes that are past them are left.
     wave = dues[0].rules.wave(gone_before) or 0
+    if room_left := dues[0].room:
+        wave = min(wave, room_left) if wave else room_left
     waves = -(-len(dues) // wave) if wave else 1
     return _Pace(wave, waits_seconds + waves * wave_seconds)
-
-
-def _saved(dues: Sequence[Due], left: Counter[Machine], declared: Declared[GpuPool] | None) -> _Saved:
-    """What the bill is less by without their machines, which are taken from those that are left."""
-    gone = Counter(due.ahead.machine for due in dues if due.ahead.machine is not None)
-    before = bill(declared.spec, left) if declared is not None else None
-    left.subtract(gone)
-    if declared is None or before is None:
-        return _Saved(unpriced=gone.total())
-    after = bill(declared.spec, left)
-    return _Saved(after.micro_dollars_per_hour - before.micro_dollars_per_hour, before.unpriced - after.unpriced)

@@ -1,7 +1,7 @@
 """The nodes of a NodePool as they are found: the NodeClaim, its Node once that has appeared, and the pods on it."""
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import msgspec
 
@@ -35,6 +35,13 @@ class Surveyed(msgspec.Struct, frozen=True, gc=False):
             return self.node.gpus
         found = self.claim.status.allocatable.get(names.NVIDIA_GPU, "0") if self.claim is not None else "0"
         return int(found) if found.isdigit() else 0
+
+    @property
+    def capacity(self) -> Mapping[str, str]:
+        """What it has, pods or not; of a machine that has not joined yet, what is expected."""
+        if self.node is not None and self.node.status.capacity:
+            return self.node.status.capacity
+        return self.claim.status.capacity if self.claim is not None else {}
 
     @property
     def machine(self) -> Machine | None:

@@ -34,7 +34,7 @@ from reconciler.plan.manifests.wish import Wish, ref_of, wish_of
 
 def adopt(sight: Sight, manifest: Manifest, live: Whole) -> Verdict:
     """Takes the object over, or says why not."""
-    wish = wish_of(manifest, live, adopting=True)
+    wish = wish_of(manifest, live, sight.environment, adopting=True)
     comparison = compare(live, wish.body)
     subject = ref_of(manifest, live)
     if why := _why_not(sight, manifest, live, comparison):

@@ -18,7 +18,7 @@ from reconciler.plan.manifests.comparison import Comparison
 from reconciler.plan.manifests.kind_traits import fixed_fields
 from reconciler.plan.manifests.settled import is_settled
 from reconciler.plan.manifests.sight import NODE_POOL, Sight
-from reconciler.plan.manifests.wish import Wish, is_adopted, ref_of, wish_of
+from reconciler.plan.manifests.wish import Wish, ref_of, wish_of
 
 _NOTHING = Verdict()
 
@@ -46,11 +46,11 @@ def _decided(sight: Sight, manifest: Manifest, live: Whole | None) -> Verdict:
         return _held(manifest, live, why)
     if live is None:
         reason = reasons.MISSING.reason(manifest.origin, object=ref_of(manifest, live).title)
-        apply = Apply(manifest=wish_of(manifest, live).text, presumes=Presumes(absent=True))
+        apply = Apply(manifest=wish_of(manifest, live, sight.environment).text, presumes=Presumes(absent=True))
         return Verdict((Decision(reasons.PLANNER, ref_of(manifest, live), apply, reason, manifest.pool),))
     if not live.is_ours:
         return adopt(sight, manifest, live)
-    wish = wish_of(manifest, live)
+    wish = wish_of(manifest, live, sight.environment)
     edited = _NOTHING if is_settled(live, wish.body) else _edited(sight, wish, live)
     if not wish.node_labels:
         return edited
@@ -66,12 +66,22 @@ def _in_the_way(sight: Sight, manifest: Manifest, live: Whole | None) -> Reason 
     if why := sight.why_unread(manifest.kind):
         return reasons.UNREAD.reason(origin, object=title, why=why)
     if live is None:
-        absent = sight.is_absent(manifest.kind)
-        return reasons.ABSENT.reason(origin, object=title, kind=manifest.kind) if absent else None
+        return _no_place(sight, manifest, title)
     if live.metadata.deletion_timestamp:
         return reasons.LEAVING.reason(origin, object=title)
+    if other := sight.other_environment(live):
+        return reasons.OF_ANOTHER.reason(origin, object=title, environment=other)
     if not live.is_ours and not (pool and pool.spec.adopt):
         return reasons.NOT_OURS.reason(origin, object=title, pool=manifest.pool)
+    return None
+
+
+def _no_place(sight: Sight, manifest: Manifest, title: str) -> Reason | None:
+    """Why an object that is not there can't be made."""
+    if sight.is_absent(manifest.kind):
+        return reasons.ABSENT.reason(manifest.origin, object=title, kind=manifest.kind)
+    if sight.is_taken((manifest.kind, manifest.namespace, manifest.name)):
+        return reasons.NAME_TAKEN.reason(manifest.origin, object=title)
     return None
 
 
@@ -104,7 +114,7 @@ def _refused(edit: _Edit) -> Reason | None:
 
 def _may_force(edit: _Edit) -> bool:
     """Whether every field in question is shared with whoever had the object before we adopted it."""
-    return is_adopted(edit.live) and all(each.shared for each in edit.comparison.foreign)
+    return edit.wish.adopted and all(each.shared for each in edit.comparison.foreign)
 
 
 def _by_drift(sight: Sight, edit: _Edit, drift: Drift, consequences: tuple[Consequence, ...]) -> Reason:
@@ -116,7 +126,7 @@ def _by_drift(sight: Sight, edit: _Edit, drift: Drift, consequences: tuple[Conse
         return because.reason(origin, **facts, drifted=drifted, gpus=gpus)
     if drift.undrifted:
         return reasons.UNDRIFTS.reason(origin, **facts, undrifted=len(drift.undrifted))
-    return reasons.NEW_NODES_ONLY.reason(origin, **facts)
+    return (reasons.NEW_NODES_ONLY if nodes else reasons.NO_NODES_YET).reason(origin, **facts)
 
 
 def _facts(edit: _Edit) -> dict[str, str | int]:

@@ -9,7 +9,8 @@ from typing import Any
 
 import msgspec
 
-from reconciler.model.quantity import Duration, Quantity
+from reconciler.model.quantity import Quantity
+from reconciler.plan.karpenter.durations import nanoseconds
 from reconciler.plan.manifests.kind_traits import Path
 
 # What stands in these, each under the name of a resource, is an amount: "1000m" is 1, and 8 is "8".
@@ -60,7 +61,7 @@ def _measure(value: Any, name: str, around: str) -> Any:
         if (around in _AMOUNTS or name == "sizeLimit") and isinstance(value, str | int) and not isinstance(value, bool):
             return Quantity.parse(str(value)).milli
         if name in _DURATIONS and around not in _TEXTS and isinstance(value, str):
-            return Duration.parse(value).milliseconds
+            return nanoseconds(value)
     except ValueError:  # Never, or finer than is kept: only equal texts are the same
         return value
     return value

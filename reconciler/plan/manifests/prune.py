@@ -1,8 +1,12 @@
 """What of ours no policy yields any more: it stays until a person agrees by its title, and goes only when all is known.
 
-What is ours is told by labels on the objects themselves, so that nothing else need be remembered. An empty wish prunes
-nothing, not even what a person agreed to lose: a folder that was not mounted, a branch that was not checked out and a
-wish for nothing at all look the same from here, and the agreement may stand in a pipeline since long ago.
+What is ours is told by labels on the objects themselves, so that nothing else need be remembered. An annotation tells
+which environment keeps it: what is another's is never pruned, and not even told. Where there is none, since it was
+applied before there were any, it may be anyone's: that is told, and a person may agree all the same.
+
+An empty wish prunes nothing, not even what a person agreed to lose: a folder that was not mounted, a branch that was
+not checked out and a wish for nothing at all look the same from here, and the agreement may stand in a pipeline since
+long ago.
 """
 
 from collections.abc import Iterator
@@ -19,21 +23,19 @@ from reconciler.plan.manifests import reasons
 from reconciler.plan.manifests.sight import NODE_POOL, Sight
 from reconciler.plan.reasons import Because
 
-# By whether it is a NodePool, and whether a person agreed.
-_BECAUSE = {
-    (True, False): reasons.NODE_POOL_GONE,
-    (True, True): reasons.PRUNED_NODE_POOL,
-    (False, False): reasons.OBJECT_GONE,
-    (False, True): reasons.PRUNED_OBJECT,
-}
+# By whether it is a NodePool.
+_GONE = {True: reasons.NODE_POOL_GONE, False: reasons.OBJECT_GONE}
+_UNCLAIMED = {True: reasons.NODE_POOL_UNCLAIMED, False: reasons.OBJECT_UNCLAIMED}
+_PRUNED = {True: reasons.PRUNED_NODE_POOL, False: reasons.PRUNED_OBJECT}
 
 
 def prune(sight: Sight) -> Iterator[Verdict]:
     """For each object of the inventory that no manifest yields, in order."""
     wished = {(each.kind, each.namespace, each.name) for each in sight.inputs.desired.manifests}
     for key in sorted(sight.objects.keys() - wished):
-        if sight.objects[key].is_ours:
-            yield _orphan(sight, sight.objects[key])
+        live = sight.objects[key]
+        if live.is_ours and not sight.other_environment(live):
+            yield _orphan(sight, live)
 
 
 def _orphan(sight: Sight, live: Whole) -> Verdict:
@@ -43,7 +45,9 @@ def _orphan(sight: Sight, live: Whole) -> Verdict:
         return Verdict((Decision(reasons.PLANNER, subject, Hold(), why, pool),))
     takes = sight.fates(live, None, Drift(), pool) if live.kind == NODE_POOL else ()
     agreed = subject.title in sight.inputs.prune
-    why = _told(_BECAUSE[live.kind == NODE_POOL, agreed], live, subject, takes)
+    says_whose = names.ENVIRONMENT in live.metadata.annotations
+    because = _PRUNED if agreed else _GONE if says_whose else _UNCLAIMED
+    why = _told(because[live.kind == NODE_POOL], live, sight.environment, takes)
     if not agreed:
         return Verdict((Decision(reasons.PLANNER, subject, Hold(), why, pool),))
     delete = Delete(presumes=Presumes(resource_version=live.metadata.resource_version))
@@ -64,11 +68,13 @@ def _in_the_way(sight: Sight, live: Whole, subject: Ref, pool: str) -> Reason | 
     return reasons.PRUNE_UNREAD.reason(object=subject.title, why=why) if why else None
 
 
-def _told(because: Because, live: Whole, subject: Ref, takes: tuple[Consequence, ...]) -> Reason:
+def _told(because: Because, live: Whole, environment: str, takes: tuple[Consequence, ...]) -> Reason:
+    title = Ref(live.kind, live.metadata.namespace, live.name).title
     if live.kind != NODE_POOL:
-        return because.reason(object=subject.title)
+        return because.reason(object=title, environment=environment)
     return because.reason(
-        object=subject.title,
+        object=title,
+        environment=environment,
         nodes=sum(len(each.nodes) for each in takes),
         gpus=sum(each.gpus for each in takes),
         pods=sum(each.pods for each in takes),

@@ -11,13 +11,18 @@ NEW_NODES_ONLY = Because(
     "EditedForNewNodes",
     "{object} differs in {fields}; that counts for nodes still to come, and none of {nodes} drifts.",
 )
+NO_NODES_YET = Because(
+    "EditedBeforeNodes", "{object} differs in {fields}; that counts for nodes still to come: it has no nodes yet."
+)
 DRIFTS_SOME = Because(
     "EditDriftsSome",
-    "{object} differs in {fields}; that drifts {drifted} of {nodes} nodes, with {gpus} GPUs: Karpenter replaces them.",
+    "{object} differs in {fields}; that drifts {drifted} of {nodes} nodes, with {gpus} GPUs: "
+    "Karpenter replaces the busy ones and deletes the empty.",
 )
 DRIFTS_ALL = Because(
     "EditDriftsAll",
-    "{object} differs in {fields}; that drifts all {nodes} nodes, with {gpus} GPUs: Karpenter replaces them.",
+    "{object} differs in {fields}; that drifts all {nodes} nodes, with {gpus} GPUs: "
+    "Karpenter replaces the busy ones and deletes the empty.",
 )
 UNDRIFTS = Because(
     "EditEndsDrift",
@@ -37,10 +42,20 @@ LEAVING = Because("BeingDeleted", "{object} is being deleted: what becomes of it
 NOT_OURS = Because(
     "NotOurs", "{object} was made by someone else; adopt: true in GpuPool/{pool} takes it over without drifting a node."
 )
+OF_ANOTHER = Because(
+    "OwnedByOther",
+    "{object} is kept by environment {environment}: take it out there first. "
+    "If there is no such environment any more, take the annotation gpu.scheduling/environment off {object}.",
+)
+NAME_TAKEN = Because(
+    "NameTaken",
+    "someone else made {object}, and it is left alone: give ours another name in its template, or delete theirs.",
+)
 CONFLICT = Because(
     "FieldConflict",
-    "{object}: {manager} set {fields} otherwise, and the API server would refuse to change that; "
-    "let {manager} set what the policy says, or write what stands there into the policy.",
+    "{object}: the field manager {manager} (whoever wrote it with that tool) set {fields} otherwise, and the API "
+    "server would refuse to change that; to take the field over, delete it from their manifest and apply that once, "
+    "or write their value into the policy.",
 )
 FIXED = Because(
     "FieldFixed",
@@ -78,6 +93,17 @@ NODE_POOL_GONE = Because(
 OBJECT_GONE = Because(
     "ObjectNotDeclared", "no policy yields {object} any more: it stays until you agree with --prune {object}."
 )
+NODE_POOL_UNCLAIMED = Because(
+    "NodePoolUnclaimed",
+    "no policy of environment {environment} declares {object}, and it does not say whose it is: another environment "
+    "may. Deleting it takes {nodes} nodes, {gpus} GPUs and {pods} pods at once, outside all budgets: "
+    "it stays until you agree with --prune {object}.",
+)
+OBJECT_UNCLAIMED = Because(
+    "ObjectUnclaimed",
+    "no policy of environment {environment} yields {object}, and it does not say whose it is: another environment may. "
+    "It stays until you agree with --prune {object}.",
+)
 PRUNED_NODE_POOL = Because(
     "NodePoolPruned",
     "no policy declares {object} any more, and --prune {object} was given: it is deleted, and with it {nodes} nodes, "
@@ -100,6 +126,7 @@ REASONS: tuple[Because, ...] = (
     MISSING,
     IN_PLACE,
     NEW_NODES_ONLY,
+    NO_NODES_YET,
     DRIFTS_SOME,
     DRIFTS_ALL,
     UNDRIFTS,
@@ -108,6 +135,8 @@ REASONS: tuple[Because, ...] = (
     ABSENT,
     LEAVING,
     NOT_OURS,
+    OF_ANOTHER,
+    NAME_TAKEN,
     CONFLICT,
     FIXED,
     IMPACT_UNREAD,
@@ -117,6 +146,8 @@ REASONS: tuple[Because, ...] = (
     NODE_LABELS,
     NODE_POOL_GONE,
     OBJECT_GONE,
+    NODE_POOL_UNCLAIMED,
+    OBJECT_UNCLAIMED,
     PRUNED_NODE_POOL,
     PRUNED_OBJECT,
     PRUNE_UNREAD,

@@ -42,6 +42,16 @@ class Sight:
         self.objects: dict[Key, Whole] = {key_of(each): each for each in (*observed.node_pools, *observed.kept)}
         self.pools: dict[str, Declared[GpuPool]] = {pool.name: pool for pool in inputs.desired.pools}
 
+    @property
+    def environment(self) -> str:
+        """The one that is planned for."""
+        return self.inputs.desired.environment
+
+    def other_environment(self, live: Whole) -> str:
+        """The one that keeps the object, if it is another; nothing where the object does not say."""
+        keeper = live.metadata.annotations.get(names.ENVIRONMENT, self.environment)
+        return keeper if keeper != self.environment else ""
+
     def is_suspended(self, pool: str) -> bool:
         declared = self.pools.get(pool)
         return declared is not None and declared.spec.suspend
@@ -55,6 +65,10 @@ class Sight:
     def is_absent(self, kind: str) -> bool:
         """Whether the cluster serves no such kind."""
         return any(title in self.inputs.observed.absent for title in _TITLES.get(kind, ()))
+
+    def is_taken(self, key: Key) -> bool:
+        """Whether someone else has an object of this name; of kinds that are seen only where they are ours, nobody."""
+        return key in self._strangers
 
     @cached_property
     def why_fleet_unread(self) -> str:
@@ -74,6 +88,16 @@ class Sight:
         """What becomes of the pool's nodes; `after_spec` is None where the NodePool is deleted."""
         around = Surroundings(self.fleet, self.inputs.now, self._budgets, pool, self.pools.get(pool))
         return fates(node_pool, after_spec, drift, around)
+
+    @cached_property
+    def _strangers(self) -> frozenset[Key]:
+        """What is not kept whole because it is not ours. Only asked for when something is to be made."""
+        observed = self.inputs.observed
+        seen = [("Pod", each.metadata) for each in observed.pods]
+        seen += [("PodDisruptionBudget", each.metadata) for each in observed.budgets]
+        return frozenset(
+            (kind, each.namespace, each.name) for kind, each in seen if each.labels.get(names.MANAGED) != "true"
+        )
 
     @cached_property
     def _budgets(self) -> PodBudgets:

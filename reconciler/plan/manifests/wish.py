@@ -1,4 +1,4 @@
-"""A manifest as it is applied: with the labels of the inventory, and without what would drift an adopted NodePool.
+"""A manifest as it is applied: with the marks of the inventory, and without what would drift an adopted NodePool.
 
 Labels of our own domain in the template of a NodePool that was someone else's would drift every node of it. Those that
 its template lacks are left out, now and ever after, and are put on the Node objects instead.
@@ -12,10 +12,9 @@ from reconciler.model import names
 from reconciler.model.cluster.whole import Whole
 from reconciler.model.desired import Manifest
 from reconciler.model.planned.action import Ref
+from reconciler.plan.manifests.adopted import YES, lacking_labels, template_labels, was_adopted
 from reconciler.plan.manifests.sight import NODE_POOL
 from reconciler.plan.manifests.spelling import as_it_stands
-
-_YES = "true"
 
 
 class Wish(msgspec.Struct, frozen=True):
@@ -24,6 +23,7 @@ class Wish(msgspec.Struct, frozen=True):
     manifest: Manifest
     body: dict[str, Any]
     node_labels: dict[str, str] = {}
+    adopted: bool = False  # it was someone else's
 
     @property
     def text(self) -> str:
@@ -36,33 +36,27 @@ def ref_of(manifest: Manifest, live: Whole | None) -> Ref:
     return Ref(manifest.kind, manifest.namespace, manifest.name, live.metadata.uid if live else "")
 
 
-def wish_of(manifest: Manifest, live: Whole | None, adopting: bool = False) -> Wish:
-    """What to apply, given what is there."""
+def wish_of(manifest: Manifest, live: Whole | None, environment: str, adopting: bool = False) -> Wish:
+    """What to apply for an environment, given what is there."""
     body = msgspec.json.decode(manifest.body)
     metadata = body["metadata"]
-    metadata["labels"] = {**metadata.get("labels", {}), names.MANAGED: _YES, names.POOL: manifest.pool}
+    metadata["labels"] = {**metadata.get("labels", {}), names.MANAGED: YES, names.POOL: manifest.pool}
+    metadata["annotations"] = {**metadata.get("annotations", {}), names.ENVIRONMENT: environment}
     if live is None:
         return Wish(manifest, body)
-    if manifest.kind != NODE_POOL or not (adopting or is_adopted(live)):
+    if manifest.kind != NODE_POOL or not (adopting or was_adopted(live, body)):
         return Wish(manifest, as_it_stands(body, live))
-    metadata["annotations"] = {**metadata.get("annotations", {}), names.ADOPTED: _YES}
+    metadata["annotations"][names.ADOPTED] = YES
     taken_out = _taken_out(body, live)
-    return Wish(manifest, as_it_stands(body, live), taken_out)
-
-
-def is_adopted(live: Whole) -> bool:
-    """Whether it was someone else's before it was ours."""
-    return live.metadata.annotations.get(names.ADOPTED) == _YES
+    return Wish(manifest, as_it_stands(body, live), taken_out, adopted=True)
 
 
 def _taken_out(body: dict[str, Any], live: Whole) -> dict[str, str]:
     """Takes the labels that would drift out of the template, and returns them."""
-    template = (body.get("spec") or {}).get("template") or {}
-    wished = (template.get("metadata") or {}).get("labels") or {}
-    there = ((live.spec.get("template") or {}).get("metadata") or {}).get("labels") or {}
-    taken = {key: wished[key] for key in sorted(wished) if key.startswith(names.OURS) and key not in there}
+    taken = lacking_labels(live, body)
     if taken:
-        left = {key: value for key, value in wished.items() if key not in taken}
+        template = body["spec"]["template"]
+        left = {key: value for key, value in template_labels(body["spec"]).items() if key not in taken}
         template["metadata"] = {**template["metadata"], "labels": left}
         if not left:  # to say that there are none would take away those of others
             del template["metadata"]["labels"]

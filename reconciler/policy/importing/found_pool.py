@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from hashlib import sha256
 from typing import Any
 
 import msgspec
@@ -19,8 +18,6 @@ from reconciler.policy.importing.sayable import can_say, parted
 
 # First choice first.
 _CAPACITY_TYPES: tuple[CapacityType, ...] = ("reserved", "on-demand", "spot")
-# A folder's longest name is 255 characters, the longest name of a NodePool 253; and a template's path may have 200.
-_LONGEST_STEM = 180
 _WHOLE_UNITS = {"cpu": Quantity.parse("1"), "memory": Quantity.parse("1Gi"), "pods": Quantity.parse("1")}
 
 
@@ -41,12 +38,12 @@ class FoundPool(msgspec.Struct, frozen=True):
 
     @property
     def policy_file(self) -> str:
-        return f"policies/base/{_stem(self.name)}.yaml"
+        return f"policies/base/{self.name}.yaml"
 
     @property
     def template(self) -> str:
         """Its path below templates/."""
-        return f"{_stem(self.name)}.yaml.j2"
+        return f"{self.name}.yaml.j2"
 
     @property
     def other_types(self) -> tuple[str, ...]:
@@ -115,9 +112,3 @@ def _amount(text: str) -> int:
 def _written(quantity: Quantity) -> Any:
     text = str(quantity)
     return int(text) if text.isdigit() else text
-
-
-def _stem(name: str) -> str:
-    if len(name) <= _LONGEST_STEM:
-        return name
-    return f"{name[: _LONGEST_STEM - 13]}-{sha256(name.encode()).hexdigest()[:12]}"

@@ -14,6 +14,7 @@ from reconciler.policy.importing.policy_text import policy_text
 from reconciler.policy.importing.pool_gpus import NOTHING_SAYS, why_without
 from reconciler.policy.importing.sayable import can_say
 from reconciler.policy.importing.template_text import template_text
+from reconciler.policy.kinds.gpu_pool import GPU_POOL
 from reconciler.policy.words import did_you_mean
 
 NODE_POOLS, NODES = "nodepools.karpenter.sh", "nodes"
@@ -80,9 +81,10 @@ def _files(pool: FoundPool) -> Iterator[Text]:
 def _why_not(observed: Observed, pool: FoundPool, is_named: bool) -> str:
     """Why a NodePool is left alone; nothing when it is to be imported."""
     class_ref = pool.portion.said["nodeClassRef"]
-    without = why_without(pool.spec, pool.gpus)
+    without, longest = why_without(pool.spec, pool.gpus), GPU_POOL.longest_name
     reasons = (
         (not can_say("nodeClassRef", {**class_ref, "name": pool.name}), "it bears a name that no NodePool can have"),
+        (len(pool.name) > longest, f"its name has more than the {longest} characters of a GpuPool's"),
         (pool.live.metadata.deletion_timestamp, "it is being deleted"),
         (is_ours(pool.live), "it is ours already"),
         (_has_policy(observed.policies, pool.name), "the cluster has a GpuPool of this name"),

@@ -5,7 +5,10 @@ from collections import defaultdict
 import msgspec
 
 from reconciler.model import names
+from reconciler.model.cluster.karpenter import ClaimStatus
+from reconciler.model.cluster.node import NodeStatus
 from reconciler.model.cluster.observed import Observed
+from reconciler.model.quantity import Quantity
 
 
 class Machine(msgspec.Struct, frozen=True):
@@ -13,7 +16,7 @@ class Machine(msgspec.Struct, frozen=True):
 
     name: str
     labels: dict[str, str]
-    capacity: dict[str, str]
+    capacity: dict[str, str]  # or what is allocatable, where that is more: some providers tell no capacity
 
     @property
     def instance_type(self) -> str:
@@ -28,10 +31,23 @@ def machines(observed: Observed) -> dict[str, tuple[Machine, ...]]:
     """By NodePool, sorted by name."""
     found: dict[str, list[Machine]] = defaultdict(list)
     for node in observed.nodes:
-        found[node.pool].append(Machine(node.name, node.metadata.labels, node.status.capacity))
+        found[node.pool].append(Machine(node.name, node.metadata.labels, _amounts(node.status)))
     seen = {node.name for node in observed.nodes}
     for claim in observed.node_claims:
         if claim.status.node_name not in seen:
             pool = claim.metadata.labels.get(names.KARPENTER_POOL, "")
-            found[pool].append(Machine(claim.name, claim.metadata.labels, claim.status.capacity))
+            found[pool].append(Machine(claim.name, claim.metadata.labels, _amounts(claim.status)))
     return {pool: tuple(sorted(each, key=lambda machine: machine.name)) for pool, each in found.items()}
+
+
+def _amounts(status: NodeStatus | ClaimStatus) -> dict[str, str]:
+    resources = {**status.allocatable, **status.capacity}
+    told = (status.capacity, status.allocatable)
+    return {each: max((of[each] for of in told if each in of), key=_milli) for each in resources}
+
+
+def _milli(amount: str) -> int:
+    try:
+        return Quantity.parse(amount).milli
+    except ValueError:
+        return 0

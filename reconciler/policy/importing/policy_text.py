@@ -8,10 +8,13 @@ from reconciler.policy.importing.found_pool import FoundPool
 from reconciler.policy.importing.notes import UNKNOWN
 from reconciler.policy.importing.plain_yaml import entry, flow, items
 from reconciler.policy.importing.portion import Kept
+from reconciler.policy.manifests.render import consolidates
 
 _COMMENTS_AT = 37
 _WIDTH = 120
-_LAST = "Karpenter alone decides which nodes go, until a NodeProvisioner or a DrainPolicy names this pool."
+_UNTIL = "until a NodeProvisioner or a DrainPolicy names this pool."
+_LAST = f"Karpenter alone decides which nodes go, {_UNTIL}"
+_KEPT_NODES = f"Nodes stay when they are empty, {_UNTIL}"
 _TWO_WOULD_FIGHT = "as it is; leave it out once a NodeProvisioner or a DrainPolicy names the pool"
 _PRICES = 'what a node costs an hour is not known here; add pricePerHour: {on-demand: "21.96"}, in quotes'
 
@@ -40,7 +43,7 @@ def _lines(pool: FoundPool) -> Iterator[str]:
         yield from _noted("disruption", said["disruption"], _TWO_WOULD_FIGHT if _consolidates(pool) else "")
     if pool.portion.kept.anything:
         yield from _noted("template", pool.template, f"not the default one: {_what(pool.portion.kept)}")
-    yield f"# {_LAST}"
+    yield f"# {_LAST if consolidates(pool.spec) else _KEPT_NODES}"
 
 
 def _devices(pool: FoundPool) -> Iterator[str]:

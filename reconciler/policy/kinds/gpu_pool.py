@@ -7,6 +7,7 @@ GPU_POOL = Kind(
     spec=GpuPool,
     plural="gpupools",
     short="gpool",
+    longest_name=63,  # it becomes the value of a label: gpu.scheduling/pool, and karpenter.sh/nodepool
     columns=(
         Column("Model", "string", ".spec.devices.model"),
         Column("GPUs", "integer", ".spec.devices.count"),

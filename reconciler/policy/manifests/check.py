@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from reconciler.model.fields import LABEL_KEY, NAME
+from reconciler.model.fields import LABEL_KEY, NAME, NAMESPACE
 from reconciler.model.problem import Problem
 from reconciler.model.rendering import Rendering
 from reconciler.policy.manifests.structural import Structural, Violation
@@ -21,7 +21,7 @@ MANIFEST = "RC411"
 
 _OBJECT = ("apiVersion", "kind", "metadata", "spec")
 _METADATA = ("name", "namespace", "labels", "annotations")
-_NAME, _KEY = re.compile(NAME.pattern), re.compile(LABEL_KEY.pattern)
+_NAME, _NAMESPACE, _KEY = (re.compile(each.pattern) for each in (NAME, NAMESPACE, LABEL_KEY))
 
 
 class Yields(msgspec.Struct, frozen=True):
@@ -148,6 +148,8 @@ def _wrong_metadata(metadata: Any, kind: str, namespaced: bool) -> Iterator[Viol
             yield Violation(path, MANIFEST, f"may not be set{did_you_mean(key, _METADATA)}", "take it out")
         elif key == "namespace" and not namespaced:
             yield Violation(path, MANIFEST, f"is not for a {kind}, which has none", "take it out")
+        elif key == "namespace" and not (isinstance(value, str) and _NAMESPACE.fullmatch(value)):
+            yield Violation(path, MANIFEST, f"must be {NAMESPACE.words}", "write a namespace, or take it out")
         elif key in {"labels", "annotations"}:
             yield from _wrong_texts(value, path)
 

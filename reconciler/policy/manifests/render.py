@@ -10,11 +10,13 @@ from reconciler.model.kinds.gpu_pool import GpuPool
 from reconciler.model.origin import Origin
 from reconciler.model.problem import Problem
 from reconciler.model.rendering import Rendering, RenderRequest
-from reconciler.policy.manifests.check import Yielded, manifests_of, origin
+from reconciler.policy.manifests.check import KINDS, Yielded, manifests_of, origin
 from reconciler.policy.manifests.pool_values import values_of
 from reconciler.policy.manifests.structural import Structural
 
 CONSOLIDATES, CLASHES = "RC306", "RC414"
+# Where an API server puts an object that names no namespace: only with it is the object found there again.
+_NAMESPACE = "default"
 _OWN_INITIATIVE = frozenset({"Empty", "Underutilized"})
 
 
@@ -67,13 +69,16 @@ def _covering(wish: Desired, pool: Declared[GpuPool]) -> Declared[object] | None
 
 
 def _manifest(wish: Desired, order: Order, rendering: Rendering, document: Yielded) -> Manifest:
-    metadata = document.data["metadata"]
+    body, metadata = document.data, document.data["metadata"]
+    if KINDS[body["kind"]].namespaced and "namespace" not in metadata:
+        metadata = {**metadata, "namespace": _NAMESPACE}
+        body = {**body, "metadata": metadata}
     file, line = origin(rendering, document.line_of(()))
     return Manifest(
-        kind=document.data["kind"],
+        kind=body["kind"],
         namespace=metadata.get("namespace", ""),
         name=metadata["name"],
-        body=msgspec.json.encode(document.data, order="sorted").decode(),
+        body=msgspec.json.encode(body, order="sorted").decode(),
         pool=order.pool.name,
         origin=order.pool.origin(),
         template=Origin(file, line, wish.revision),
@@ -94,7 +99,7 @@ def _fights(
 ) -> Iterator[Problem]:
     covering = _covering(wish, order.pool)
     for document, each in zip(documents, yielded, strict=True):
-        if covering is None or each.kind != "NodePool" or not _consolidates(document.data["spec"]):
+        if covering is None or each.kind != "NodePool" or not consolidates(document.data["spec"]):
             continue
         place = order.pool.origin("spec.disruption.consolidateAfter")
         told = (
@@ -107,7 +112,7 @@ def _fights(
         yield Problem(place.file, place.line, 1, CONSOLIDATES, told, remedy)
 
 
-def _consolidates(spec: dict[str, dict[str, object]]) -> bool:
+def consolidates(spec: dict[str, dict[str, object]]) -> bool:
     """Whether Karpenter may take away empty or little used nodes of its own accord."""
     disruption = spec.get("disruption", {})
     if disruption.get("consolidateAfter") == "Never":

@@ -9,7 +9,7 @@ from typing import Any
 
 from reconciler.model.quantity import Duration, Quantity
 from reconciler.model.status import ObjectStatus
-from reconciler.policy.bounds import bounded
+from reconciler.policy.bounds import LONGEST_NAME, bounded
 from reconciler.policy.kind import GROUP, VERSION, Kind, Rule
 from reconciler.policy.published.defaults import default_of
 from reconciler.policy.published.keywords import LEAST_QUANTITY, QUANTITIES_BELOW, Keywords, description, leaf, limits
@@ -70,6 +70,7 @@ def _document(kind: Kind) -> Keywords:
         "description": kind.shape.sentence,
         "type": "object",
         **({"required": ["spec"]} if "required" in spec else {}),
+        **({"x-kubernetes-validations": [_short_name(kind)]} if kind.longest_name < LONGEST_NAME else {}),
         "properties": {
             "apiVersion": {"description": "The version that the object is written in.", "type": "string"},
             "kind": {"description": "What kind of object it is.", "type": "string"},
@@ -78,6 +79,15 @@ def _document(kind: Kind) -> Keywords:
             "spec": spec,
             "status": _status(kind),
         },
+    }
+
+
+def _short_name(kind: Kind) -> Keywords:
+    """A bound that the schema of metadata may not hold, as that belongs to Kubernetes."""
+    return {
+        "rule": f"size(self.metadata.name) <= {kind.longest_name}",
+        "message": f"a {kind.name} has a name of at most {kind.longest_name} characters (RC109): shorten it",
+        "reason": "FieldValueInvalid",
     }
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from reconciler.model.fields import LABEL_KEY, LABEL_VALUE, NAME
 from reconciler.model.quantity import Quantity
-from reconciler.policy.bounds import LONGEST_NAME, bounded
+from reconciler.policy.bounds import bounded
 from reconciler.policy.kind import API_VERSION, Kind
 from reconciler.policy.published.defaults import default_of
 from reconciler.policy.published.keywords import (
@@ -68,7 +68,7 @@ def _document(kind: Kind, spec: Keywords) -> Keywords:
 
 
 def _metadata(kind: Kind) -> Keywords:
-    name = {"type": "string", "maxLength": LONGEST_NAME, **_form(NAME.pattern, NAME.words)}
+    name = {"type": "string", "maxLength": kind.longest_name, **_form(NAME.pattern, NAME.words)}
     namespace = {"type": "string", **_form(_NAMESPACE_PATTERN, "at most 63 lower case letters, digits and '-'")}
     noted = {"type": "object", "propertyNames": _form(LABEL_KEY.pattern, LABEL_KEY.words)}
     label = {"type": "string", **_form(LABEL_VALUE.pattern, LABEL_VALUE.words)}

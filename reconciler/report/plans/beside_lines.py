@@ -8,7 +8,7 @@ from reconciler.report.blocks import Severity
 from reconciler.report.document import Finding
 from reconciler.report.plans.blame import Blame, pool_of
 from reconciler.report.plans.changed import change_origin, field_words
-from reconciler.report.plans.effects import HELD, IN_PLACE, drift_words, effect
+from reconciler.report.plans.effects import ALREADY, HELD, IN_PLACE, UNSIZED, drift_words, effect
 from reconciler.report.plans.planned import Planned
 from reconciler.report.wording import counted
 
@@ -37,7 +37,7 @@ def _edited(planned: Planned, blamed: Blame) -> Iterator[Finding]:
             continue
         for field in change.fields:
             words, _ = effect(planned, blamed, change, field)
-            if words not in {IN_PLACE, HELD}:
+            if words not in {IN_PLACE, HELD, ALREADY, UNSIZED}:
                 yield _beside(field.origin, "warning", title, f"{field_words(field)}: {words}; {summary}")
 
 

@@ -1,17 +1,22 @@
-"""Which consequences come because of this change, and which would come without it.
+"""Which consequences come because of this change, which would come without it, and which it spares.
 
-Two plans of the same cluster are compared, that of the change and that of its base. What stands in both comes anyway.
-Nodes are counted once: where the base does the same to some of them, the change is blamed for the others only.
+Two plans of the same cluster are compared, that of the change and that of its base, node by node. A fate that both have
+comes anyway, and so does what stands in both. A fate that only the change brings is its doing, also where the base has
+another one. Where the base drifts a node and the change does not, the node is spared. So each node stands on one side.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 import msgspec
 
-from reconciler.model.planned.consequence import Cause, Consequence, Fate
+from reconciler.model.planned.consequence import Consequence, Fate
 from reconciler.model.planned.plan import Plan
 
-_Key = tuple[str, str, Cause, Fate]
+# What takes a node away, or would if nothing held it up.
+_HARMS: frozenset[Fate] = frozenset({"removed", "replaced", "blocked", "deleted"})
+
+_Node = tuple[str, str]  # NodePool and name
+_By = Mapping[_Node, Consequence]
 
 
 class Blame(msgspec.Struct, frozen=True):
@@ -19,19 +24,35 @@ class Blame(msgspec.Struct, frozen=True):
 
     without: tuple[Consequence, ...] = ()
     because: tuple[Consequence, ...] = ()
-    spared: tuple[Consequence, ...] = ()  # would come without the change, and no longer come with it
+    spared: tuple[Consequence, ...] = ()  # would come without the change, and do not come with it
 
 
 def blame(plan: Plan, base: Plan | None) -> Blame:
     """Without a base, what changes is blamed on the plan, and what stands is not."""
-    changed = [each for each in plan.consequences if each.cause == "change"]
-    standing = [each for each in plan.consequences if each.cause == "standing"]
     if base is None:
+        changed = [each for each in plan.consequences if each.cause == "change"]
+        standing = [each for each in plan.consequences if each.cause == "standing"]
         return Blame(tuple(standing), tuple(changed))
-    before = {_key(each): each for each in base.consequences}
-    because = [left for each in changed if (left := _rest(each, before.get(_key(each))))]
-    without = [*base.consequences, *(each for each in standing if _key(each) not in before)]
-    return Blame(tuple(without), tuple(because), tuple(_spared(plan, base)))
+    with_change, without = _by_node(plan.consequences), _by_node(base.consequences)
+
+    def comes_anyway(node: _Node) -> bool:
+        head, before = with_change.get(node), without.get(node)
+        return head is not None and _is_same(head, before)
+
+    def is_spared(node: _Node) -> bool:
+        head, before = with_change.get(node), without[node]
+        return before.fate in _HARMS and (head is None or head.fate == "undrifted")
+
+    def is_new(node: _Node) -> bool:
+        return not comes_anyway(node) and not (node in without and is_spared(node))
+
+    # What stands in a pool that the base does not look at is in no plan of the base.
+    unseen = _parts(plan.consequences, lambda node: comes_anyway(node) and node not in without)
+    return Blame(
+        (*_parts(base.consequences, comes_anyway), *unseen),
+        tuple(_parts(plan.consequences, is_new)),
+        tuple(_parts(base.consequences, is_spared)),
+    )
 
 
 def pool_of(consequence: Consequence) -> str:
@@ -39,36 +60,18 @@ def pool_of(consequence: Consequence) -> str:
     return consequence.pool or consequence.node_pool
 
 
-def _key(consequence: Consequence) -> _Key:
-    return consequence.pool, consequence.node_pool, consequence.cause, consequence.fate
-
-
-def _rest(consequence: Consequence, before: Consequence | None) -> Consequence | None:
-    """What is left of it without the nodes that meet the same fate anyway."""
+def _is_same(head: Consequence, before: Consequence | None) -> bool:
     if before is None:
-        return consequence
-    nodes, anyway = set(consequence.nodes), set(before.nodes)
-    if nodes <= anyway:
-        return None
-    if not anyway <= nodes:
-        # Sums can't be parted among nodes: what neither contains the other of is told whole.
-        return consequence
-    held_before = dict(before.held_by)
-    held = ((name, count - held_before.get(name, 0)) for name, count in consequence.held_by)
-    return msgspec.structs.replace(
-        consequence,
-        nodes=tuple(sorted(nodes - anyway)),
-        gpus=consequence.gpus - before.gpus,
-        gpus_in_use=consequence.gpus_in_use - before.gpus_in_use,
-        pods=consequence.pods - before.pods,
-        micro_dollars_per_hour=consequence.micro_dollars_per_hour - before.micro_dollars_per_hour,
-        unpriced=consequence.unpriced - before.unpriced,
-        held_by=tuple((name, count) for name, count in held if count > 0),
-    )
+        return head.cause == "standing"
+    return head.fate == before.fate or head.cause == before.cause == "standing"
 
 
-def _spared(plan: Plan, base: Plan) -> Iterator[Consequence]:
-    still = {(each.node_pool, node) for each in plan.consequences for node in each.nodes}
-    for each in base.consequences:
-        if each.fate != "undrifted" and not any((each.node_pool, node) in still for node in each.nodes):
-            yield each
+def _by_node(consequences: Iterable[Consequence]) -> _By:
+    return {(each.node_pool, node): each for each in consequences for node in each.nodes}
+
+
+def _parts(consequences: Iterable[Consequence], belongs: Callable[[_Node], bool]) -> Iterator[Consequence]:
+    for each in consequences:
+        left = each.only(node for node in each.nodes if belongs((each.node_pool, node)))
+        if left is not None:
+            yield left

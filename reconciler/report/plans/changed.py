@@ -26,14 +26,17 @@ class Count(msgspec.Struct, frozen=True):
     change: int = 0
     add: int = 0
     remove: int = 0
+    would: int = 0  # objects, if their pools did not only observe
 
 
 def count(planned: Planned) -> Count:
     """Of policies, compared with a base; else of objects in the cluster."""
     verbs: list[Verb] = [each.verb for each in planned.changes]
+    would = 0
     if planned.base is None:
-        verbs = [verb_of(each.decision) for each in planned.acted]
-    return Count(verbs.count("change"), verbs.count("add"), verbs.count("remove"))
+        verbs = [verb_of(each.decision) for each in planned.acted if not each.decision.would]
+        would = len(planned.acted) - len(verbs)
+    return Count(verbs.count("change"), verbs.count("add"), verbs.count("remove"), would)
 
 
 def verb_of(decision: Decision) -> Verb:

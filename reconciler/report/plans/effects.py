@@ -1,6 +1,9 @@
 """What a changed field comes to: nothing is touched, or nodes drift, or it is held."""
 
+from collections.abc import Iterable, Set
+
 from reconciler.model.change import FieldChange, PolicyChange
+from reconciler.model.planned.consequence import Consequence, Fate
 from reconciler.report.blocks import Tone
 from reconciler.report.plans.blame import Blame, pool_of
 from reconciler.report.plans.planned import Planned, PoolLine
@@ -8,29 +11,36 @@ from reconciler.report.wording import counted
 
 IN_PLACE = "in place"
 HELD = "held, see below"
+ALREADY = "drifted already"
+UNSIZED = "in place; plans don't size pools yet"
 
 # These never get into what Karpenter compares nodes with. Any other field of a pool may: through a template, even that
 # which no template of ours uses.
 _NEVER_DRIFT = ("adopt", "committedNodes", "disruption", "limits", "mode", "smartPods", "suspend")
 _NEVER_DRIFT_OF_INSTANCE_TYPES = frozenset({"pricePerHour", "capacity"})
-_DRIFTED = frozenset({"removed", "replaced", "blocked"})
+_DRIFTED: frozenset[Fate] = frozenset({"removed", "replaced", "blocked"})
 
 
 def drift_words(planned: Planned, blamed: Blame, change: PolicyChange) -> str:
-    """drifts all 120 nodes; nothing where no node of the pool drifts, nor ceases to."""
+    """drifts all 120 nodes; nothing where no node of the pool drifts that did not anyway, nor ceases to."""
     if change.kind != "GpuPool":
         return ""
     line = planned.pool(change.name)
-    own = [each for each in blamed.because if pool_of(each) == change.name]
-    drifted = {node for each in own if each.fate in _DRIFTED for node in each.nodes}
-    deleted = {node for each in own if each.fate == "deleted" for node in each.nodes}
-    undrifted = {node for each in own if each.fate == "undrifted" for node in each.nodes}
+    drifted = _nodes(blamed.because, change.name, _DRIFTED)
+    if planned.base is not None:
+        drifted -= _nodes(planned.base.consequences, change.name, _DRIFTED)
+    deleted = _nodes(blamed.because, change.name, {"deleted"})
+    undrifted = _nodes(blamed.because, change.name, {"undrifted"}) | _nodes(blamed.spared, change.name, _DRIFTED)
     would = "would " if line and line.mode == "Observe" else ""
     verbs = (("delete", _share(deleted, line)), ("drift", _share(drifted, line)))
     told = [f"{would}{verb if would else verb + 's'} {count}" for verb, count in verbs if count]
     if undrifted:
         told.append(f"{would}end{'' if would else 's'} the drift of {counted(len(undrifted), 'node')}")
     return ", ".join(told)
+
+
+def _nodes(consequences: Iterable[Consequence], pool: str, fates: Set[Fate]) -> set[str]:
+    return {node for each in consequences if pool_of(each) == pool and each.fate in fates for node in each.nodes}
 
 
 def _share(nodes: set[str], line: PoolLine | None) -> str:
@@ -46,10 +56,19 @@ def effect(planned: Planned, blamed: Blame, change: PolicyChange, field: FieldCh
     """Of one field of a policy that was changed."""
     if change.kind == "GpuPool" and _is_held(planned, change.name):
         return HELD, "warn"
-    drifts = drift_words(planned, blamed, change)
-    if drifts and _may_drift(field):
+    if change.kind == "NodeProvisioner":
+        return UNSIZED, "dim"
+    if change.kind != "GpuPool" or not _may_drift(field):
+        return IN_PLACE, "dim"
+    if drifts := drift_words(planned, blamed, change):
         return drifts, "warn"
-    return IN_PLACE, "dim"
+    return (ALREADY if _drifts_anyway(planned, change.name) else IN_PLACE), "dim"
+
+
+def _drifts_anyway(planned: Planned, pool: str) -> bool:
+    """Whether the NodePool is edited while nodes of it drift; that they all do anyway is known by then."""
+    edited = any(each.decision.pool == pool and each.decision.subject.kind == "NodePool" for each in planned.acted)
+    return edited and bool(_nodes(planned.plan.consequences, pool, _DRIFTED))
 
 
 def _is_held(planned: Planned, pool: str) -> bool:

@@ -1,13 +1,9 @@
 """What a plan does to the fleet, all pools together."""
 
-from collections.abc import Callable
-
-from reconciler.model.planned.consequence import Consequence
 from reconciler.report.plans.blame import Blame
 from reconciler.report.plans.plan_shape import Amount, Impact
 from reconciler.report.plans.planned import Cost, Planned
 
-_TAKEN_AWAY = frozenset({"removed", "deleted"})
 _DISRUPTED = frozenset({"replaced", "blocked", "deleted"})
 
 
@@ -16,8 +12,8 @@ def impact(planned: Planned, blamed: Blame) -> Impact:
     disrupted = [each for each in blamed.because if each.fate in _DISRUPTED]
     cost = total_cost(planned)
     return Impact(
-        nodes=_amount(sum(pool.nodes for pool in planned.pools), blamed, lambda each: len(each.nodes)),
-        gpus=_amount(sum(pool.gpus for pool in planned.pools), blamed, lambda each: each.gpus),
+        nodes=planned.nodes,
+        gpus=planned.gpus,
         gpus_disrupted=sum(each.gpus_in_use for each in disrupted),
         pods_evicted=sum(each.pods for each in disrupted),
         micro_dollars_per_hour=Amount(cost.now, cost.without, cost.with_change),
@@ -32,14 +28,5 @@ def total_cost(planned: Planned) -> Cost:
         without=sum(each.without for each in costs),
         with_change=sum(each.with_change for each in costs),
         committed=sum(each.committed for each in costs),
+        committed_with=sum(each.committed_with for each in costs),
     )
-
-
-def _amount(now: int, blamed: Blame, size: Callable[[Consequence], int]) -> Amount:
-    """Of the pools that are known: nodes of others are in none of the sums."""
-    before = now - _gone(blamed.without, size)
-    return Amount(now, before, before - _gone(blamed.because, size) + _gone(blamed.spared, size))
-
-
-def _gone(consequences: tuple[Consequence, ...], size: Callable[[Consequence], int]) -> int:
-    return sum(size(each) for each in consequences if each.fate in _TAKEN_AWAY)

@@ -39,7 +39,7 @@ def _blocks(planned: Planned, blamed: Blame) -> Iterator[Block]:
         tuple(_changes(planned, blamed)),
         tuple(_anyway(planned)),
         tuple(_pools(planned, blamed)),
-        cost_blocks(planned) if blamed != Blame() else (),
+        cost_blocks(planned, blamed) if blamed != Blame() else (),
         tuple(_held(planned)),
     )
     yield from _warnings(planned)
@@ -55,7 +55,8 @@ def _blocks(planned: Planned, blamed: Blame) -> Iterator[Block]:
 
 
 def _warnings(planned: Planned) -> Iterator[Block]:
-    notes = (*unread_notes(planned.unread), *(Note("note", each) for each in planned.notices))
+    warnings = (Note("warning", each) for each in planned.warnings)
+    notes = (*warnings, *unread_notes(planned.unread), *(Note("note", each) for each in planned.notices))
     if notes:
         yield Notes(notes)
 

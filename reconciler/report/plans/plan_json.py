@@ -59,7 +59,7 @@ def _plan(planned: Planned, blamed: Blame) -> PlanTold:
         impact=impact(planned, blamed),
         consequences=[*_consequences(blamed.without, "standing"), *_consequences(blamed.because, "change")],
         unread=[KindUnread(each.kind, each.why) for each in sorted(planned.unread)],
-        notices=list(planned.notices),
+        notices=[*planned.warnings, *planned.notices],
         wake_at=_time(plan.wake_at),
         memory=plan.memory,
     )

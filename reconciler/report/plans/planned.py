@@ -7,6 +7,7 @@ import msgspec
 from reconciler.model.change import PolicyChange
 from reconciler.model.cluster.observed import Unread
 from reconciler.model.planned.plan import Plan
+from reconciler.report.plans.plan_shape import Amount
 from reconciler.report.setting import Setting
 from reconciler.report.told import Told
 
@@ -19,7 +20,8 @@ class Cost(msgspec.Struct, frozen=True):
     now: int = 0
     without: int = 0
     with_change: int = 0
-    committed: int = 0  # of each: paid whether nodes run or not
+    committed: int = 0  # of now and without: paid whether nodes run or not
+    committed_with: int = 0  # of with
 
 
 class PoolLine(msgspec.Struct, frozen=True):
@@ -35,6 +37,7 @@ class PoolLine(msgspec.Struct, frozen=True):
     unpriced: int = 0  # nodes whose price nobody declared: they are not in the cost
     budgets_read: bool = True  # PodDisruptionBudgets: where not, what they hold up is not known
     remarks: tuple[str, ...] = ()  # further lines: what limits leave room for, say
+    declared: bool = True  # False: no policy declares it any more
 
 
 class Planned(msgspec.Struct, frozen=True):
@@ -46,8 +49,11 @@ class Planned(msgspec.Struct, frozen=True):
     base: Plan | None = None  # of the base revision, on the same cluster
     changes: tuple[PolicyChange, ...] = ()
     pools: tuple[PoolLine, ...] = ()
+    nodes: Amount = Amount(0, 0, 0)  # of these pools, and of those that are no longer declared and that it touches
+    gpus: Amount = Amount(0, 0, 0)  # on these nodes
     unread: tuple[Unread, ...] = ()
     notices: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()  # notices that must not be overlooked
 
     @property
     def acted(self) -> tuple[Told, ...]:

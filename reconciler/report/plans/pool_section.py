@@ -19,7 +19,7 @@ class _Headings(msgspec.Struct, frozen=True):
 
     without: str
     because: str
-    spared: str = "no longer, because of this change"
+    spared: str = "spared by this change"
 
 
 _WITH_BASE = _Headings("without this change", "because of this change")
@@ -60,9 +60,14 @@ def _section(name: str, pool: PoolLine | None, blamed: Blame, headings: _Heading
         (headings.spared, _own(name, blamed.spared)),
     )
     groups = tuple(Group(tuple(map(_row, own)), heading) for heading, own in parts if own)
-    title = f"{name}: {counted(pool.nodes, 'node')}, {pool.busy_nodes} busy" if pool else f"{name}: no longer declared"
+    declared = pool is not None and pool.declared
+    title = f"{name}: {counted(pool.nodes, 'node')}, {pool.busy_nodes} busy" if pool and declared else _gone(name)
     coming = (*parts[0][1], *parts[1][1])
     return Section(title, (Table(_COLUMNS, groups), *_below(pool, coming)))
+
+
+def _gone(name: str) -> str:
+    return f"{name}: no longer declared"
 
 
 def _marked(heading: str, pool: PoolLine | None) -> str:
@@ -98,8 +103,11 @@ def _when(consequence: Consequence, pace: str) -> Iterator[str]:
 def _below(pool: PoolLine | None, coming: tuple[Consequence, ...]) -> Iterator[Block]:
     """What holds nodes up, what a reader must know of the numbers, and remarks."""
     notes = [*_budgets(coming), *_deletions(coming)]
-    if unpriced := sum(each.unpriced for each in coming):
+    if unpriced := sum(each.unpriced for each in coming if each.fate != "replaced"):
         notes.append(Note("note", f"{counted(unpriced, 'node')} without a declared price: not in $/h."))
+    if unpriced := sum(each.unpriced for each in coming if each.fate == "replaced"):
+        told = f"{counted(unpriced, 'node')} will be machines of another sort, whose price is not known: not in $/h."
+        notes.append(Note("note", told))
     if notes:
         yield Notes(tuple(notes))
     busy = any(each.fate in {"replaced", "blocked"} for each in coming)

@@ -7,12 +7,12 @@ from typing import Any
 import msgspec
 import yaml
 
+from reconciler.model import names
 from reconciler.model.desired import Desired
 from reconciler.policy.published.rights.reading import reading_rights
 from reconciler.policy.published.rights.right import Right
 from reconciler.policy.published.rights.writing import writing_rights
 
-NAMESPACE = "gpu-system"
 _ACCOUNT = "reconciler"
 _RBAC = "rbac.authorization.k8s.io"
 _WIDTH = 110
@@ -37,14 +37,14 @@ class Role(msgspec.Struct, frozen=True):
         return {"name": self.name} | ({"namespace": self.namespace} if self.namespace else {})
 
 
-def reading_page(wishes: Sequence[Desired], namespace: str = NAMESPACE) -> str:
+def reading_page(wishes: Sequence[Desired], namespace: str = names.OWN_NAMESPACE) -> str:
     """The account, and all that it needs to look, for the policies of these environments; without any, for all."""
     account = _yaml({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": _account(namespace)})
     roles = _roles("reconciler-observe", reading_rights(wishes, namespace), namespace)
     return _page(_LOOKS, [account, *(text for role in roles for text in _documents(role))])
 
 
-def writing_page(wishes: Sequence[Desired], namespace: str = NAMESPACE) -> str:
+def writing_page(wishes: Sequence[Desired], namespace: str = names.OWN_NAMESPACE) -> str:
     """What the same account needs to write; empty where the policies ask for nothing to be written."""
     roles = _roles("reconciler-enforce", writing_rights(wishes, namespace), namespace)
     return _page(_WRITES, [text for role in roles for text in _documents(role)])
@@ -80,10 +80,7 @@ def _account(namespace: str) -> dict[str, str]:
 
 
 def _rule(right: Right) -> str:
-    rule: dict[str, Any] = {"apiGroups": [right.group], "resources": list(right.resources)}
-    if right.names:
-        rule["resourceNames"] = list(right.names)
-    rule["verbs"] = list(right.verbs)
+    rule = {"apiGroups": [right.group], "resources": list(right.resources), "verbs": list(right.verbs)}
     comment = "".join(f"  # {line}\n" for line in textwrap.wrap(right.why, _WIDTH, break_on_hyphens=False))
     return comment + textwrap.indent(_yaml(rule), "    ").replace("    ", "  - ", 1)
 

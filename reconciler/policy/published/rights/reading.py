@@ -21,11 +21,18 @@ _WHY = {
     _CLASSES: "How the machines of the pools are made: a change there drifts nodes too.",
     "resource_claims": "Which devices pods hold by dynamic resource allocation.",
     "resource_slices": "Which devices nodes offer to dynamic resource allocation.",
+    "volume_claims": "Which volumes pods claim, and so where they can go.",
+    "volumes": "Where volumes are, and so where their pods can go.",
+    "storage_classes": "Where volumes that are still to be made can be.",
+    "csi_nodes": "How many volumes a node can hold.",
+    "csi_drivers": "Which drivers of volumes have only so much room on a node.",
+    "attachments": "Which volumes a node holds already.",
+    "namespaces": "Which cluster this is: the uid of kube-system. And the labels of all of them: pods keep near to or "
+    "away from pods of namespaces that they choose by label.",
     "policies": "Policies, approvals, claims and reports, where they are kept as custom resources.",
     "leases": "Which GPUs are lent. Only here: node heartbeats are leases too, 500 a second at 5,000 nodes.",
     "kept": "What templates yielded once, to be kept up to date or taken away.",
 }
-_UID = Right("", ("namespaces",), ("get",), "Which cluster this is: the uid of kube-system.", ("kube-system",))
 
 
 def reading_rights(wishes: Sequence[Desired], namespace: str) -> tuple[Right, ...]:
@@ -42,7 +49,7 @@ def reading_rights(wishes: Sequence[Desired], namespace: str) -> tuple[Right, ..
         Right(group, tuple(sorted(names)), LOOK, _WHY[field], namespace=where)
         for (field, group, where), names in plurals.items()
     ]
-    return (*looked_at, *_node_classes(wishes), _UID)
+    return (*looked_at, *_node_classes(wishes))
 
 
 def _node_classes(wishes: Sequence[Desired]) -> list[Right]:

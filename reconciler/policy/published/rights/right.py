@@ -10,5 +10,4 @@ class Right(msgspec.Struct, frozen=True):
     resources: tuple[str, ...]  # plurals
     verbs: tuple[str, ...]
     why: str
-    names: tuple[str, ...] = ()  # of these objects only
     namespace: str = ""  # there only; else in the whole cluster

@@ -15,7 +15,6 @@ from reconciler.policy.published.rights.right import Right
 
 # Server-side apply is a patch, and where the object is not there yet, its maker must be allowed to create it too.
 _KEEP = ("create", "delete", "patch")
-_UNNAMED = "default"  # where an object of a namespace goes that names none
 
 
 class Enforced(msgspec.Struct, frozen=True):
@@ -40,12 +39,10 @@ def _yielded(kind: str) -> Callable[[Enforced], set[str]]:
     """The templates of pools yield objects of a kind."""
 
     def asked_for(enforced: Enforced) -> set[str]:
-        namespaced = KINDS[kind].namespaced
         if enforced.any_from:
             # Whoever may make pods in every namespace may become anybody there: that is for policies to ask for.
-            return {enforced.any_from if namespaced else ""}
-        found = [manifest.namespace for manifest in enforced.manifests if manifest.kind == kind]
-        return {namespace or _UNNAMED for namespace in found} if namespaced else {"" for _ in found}
+            return {enforced.any_from if KINDS[kind].namespaced else ""}
+        return {manifest.namespace for manifest in enforced.manifests if manifest.kind == kind}
 
     return asked_for
 

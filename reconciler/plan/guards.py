@@ -1,0 +1,67 @@
+"""What ChangeGuards keep from being done: so far, whatever was meant for another cluster.
+
+What they allow at once is not counted yet, and that is said, so that nobody relies on it.
+"""
+
+import msgspec
+
+from reconciler.model.desired import Declared
+from reconciler.model.kinds.change_guard import ChangeGuard
+from reconciler.model.planned.inputs import Inputs
+from reconciler.model.planned.reason import Reason
+from reconciler.plan.reasons import Because
+
+WRONG_CLUSTER = Because(
+    "WrongCluster", "{guard} is for cluster {wanted}, and this is {found}: nothing is done here to what it guards."
+)
+
+REASONS = (WRONG_CLUSTER,)
+
+_SHOWN = 8  # of a uid; enough to tell two apart, as a rule
+
+
+class ToldOfGuards(msgspec.Struct, frozen=True):
+    """What a plan must say of them."""
+
+    warnings: tuple[str, ...] = ()
+    notices: tuple[str, ...] = ()
+
+
+def of_another_cluster(inputs: Inputs, pool: str) -> Reason | None:
+    """Why nothing may be done here for the pool; nothing when no guard of it is for another cluster."""
+    for guard in inputs.desired.guards:
+        if {"*", pool} & set(guard.spec.pool_names) and _is_elsewhere(inputs, guard):
+            wanted, found = _uids(inputs, guard)
+            origin = guard.origin("spec.clusterUID")
+            return WRONG_CLUSTER.reason(origin, guard=f"ChangeGuard/{guard.name}", wanted=wanted, found=found)
+    return None
+
+
+def told_of_guards(inputs: Inputs) -> ToldOfGuards:
+    """Of each that is not suspended."""
+    warnings, notices = [], []
+    for guard in inputs.desired.guards:
+        if guard.spec.suspend:
+            continue
+        title = f"ChangeGuard/{guard.name}"
+        if _is_elsewhere(inputs, guard):
+            wanted, found = _uids(inputs, guard)
+            where = "here" if "*" in guard.spec.pool_names else f"here to {', '.join(sorted(guard.spec.pool_names))}"
+            warnings.append(f"{title} is for cluster {wanted}, this is {found}: nothing would be done {where}")
+            continue
+        notices.append(f"{title} is not applied yet: nothing here is held back by it")
+        if guard.spec.cluster_uid and not inputs.observed.cluster_uid:
+            notices.append(f"{title} is for cluster {guard.spec.cluster_uid[:_SHOWN]}, and which this is is not known")
+    return ToldOfGuards(tuple(warnings), tuple(notices))
+
+
+def _is_elsewhere(inputs: Inputs, guard: Declared[ChangeGuard]) -> bool:
+    wanted, found = guard.spec.cluster_uid, inputs.observed.cluster_uid
+    return not guard.spec.suspend and bool(wanted and found) and wanted != found
+
+
+def _uids(inputs: Inputs, guard: Declared[ChangeGuard]) -> tuple[str, str]:
+    """As short as they still differ."""
+    wanted, found = guard.spec.cluster_uid or "", inputs.observed.cluster_uid
+    short = wanted[:_SHOWN], found[:_SHOWN]
+    return short if short[0] != short[1] else (wanted, found)

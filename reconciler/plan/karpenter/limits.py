@@ -1,0 +1,46 @@
+"""For how many nodes at once a NodePool's limits let Karpenter launch replacements.
+
+A replacement is launched before the node that it is for goes. Yet that node does not count when room is looked for, nor
+does one that is leaving: nodes go one for one, any number at a time, as long as no limit is exceeded beforehand; where
+one is, no replacement is launched at all. That machines are replaced by equals is taken for granted here.
+
+A NodePool of a fixed size (spec.replicas) is stricter: all its nodes count until they are gone, so that it takes room
+above them for each replacement.
+"""
+
+from collections.abc import Collection, Mapping
+from typing import Any
+
+from reconciler.model.quantity import Quantity
+from reconciler.plan.karpenter.survey import Site, Surveyed
+
+_NODES = "nodes"
+
+
+def room(spec: Mapping[str, Any], site: Site, gone: Collection[str]) -> int | None:
+    """How many at once, when some nodes are gone; 0 is none at all, None is any number."""
+    limits = {name: _milli(most) for name, most in (spec.get("limits") or {}).items()}
+    if not limits:
+        return None
+    left = [found for found in site.all() if found.name not in gone]
+    if spec.get("replicas") is not None:
+        most = limits.get(_NODES)
+        return None if most is None else max(0, most // 1000 - len(left))
+    counted = [found for found in left if not found.is_leaving]
+    exceeded = any(
+        most is not None and sum(_amount(found, name) for found in counted) > most for name, most in limits.items()
+    )
+    return 0 if exceeded else None
+
+
+def _amount(found: Surveyed, resource: str) -> int:
+    """In thousandths."""
+    return 1000 if resource == _NODES else _milli(found.capacity.get(resource, "0")) or 0
+
+
+def _milli(written: Any) -> int | None:
+    """Nothing where it is finer or larger than what is kept: then it limits nothing here."""
+    try:
+        return Quantity.parse(str(written)).milli
+    except ValueError:
+        return None

@@ -1,0 +1,1 @@
+"""Worlds on the lab in which things happen that several tests judge."""

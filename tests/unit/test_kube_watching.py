@@ -1,0 +1,46 @@
+"""How long a watcher waits, whatever it is asked to."""
+
+import threading
+from collections.abc import Mapping
+from contextlib import AbstractContextManager
+
+from reconciler.kube.api_server import JSON, Answer, Stream
+from reconciler.kube.backoff import Waits
+from reconciler.kube.discovery import Discovery
+from reconciler.kube.watching import Means, Pace, Watcher
+from reconciler.model.cluster.kinds import SEEN
+
+
+class Busy:
+    """An API server that asks to be left alone for longer than any clock counts."""
+
+    def __init__(self) -> None:
+        self.asked = threading.Semaphore(0)
+
+    def get(self, path: str, query: Mapping[str, str] | None = None, accept: str = JSON) -> Answer:
+        self.asked.release()
+        return Answer(429, b"", 1e30)
+
+    def stream(self, path: str, query: Mapping[str, str], silence_seconds: float) -> AbstractContextManager[Stream]:
+        raise AssertionError("nothing is watched before it is listed")
+
+    def apart(self) -> "Busy":
+        return self
+
+    def close(self) -> None:
+        pass
+
+
+def test_an_api_server_that_asks_for_ages_is_asked_again() -> None:
+    server, stop = Busy(), threading.Event()
+    pace = Pace(waits=Waits(first_seconds=0.001, most_seconds=0.002))
+    means = Means(server, Discovery(server, "gpu-system"), lambda _: None, pace, stop)
+    thread = threading.Thread(target=Watcher(SEEN[0], means).run, daemon=True)
+    thread.start()
+    try:
+        for _ in range(3):
+            assert server.asked.acquire(timeout=5), "it has not come back"
+    finally:
+        stop.set()
+        thread.join(5)
+    assert not thread.is_alive()
