@@ -1,8 +1,9 @@
-"""Owner of the what-if cluster: what is where, by pool and by node, of one Observed."""
+"""Owner of the what-if cluster: what is where, by pool and by node, and what would be, of one Observed."""
 
 from collections import defaultdict
 from collections.abc import Sequence
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 from reconciler.model import names
 from reconciler.model.cluster.karpenter import NodeClaim
@@ -10,12 +11,31 @@ from reconciler.model.cluster.node import Node
 from reconciler.model.cluster.observed import Observed
 from reconciler.model.cluster.pod import Pod
 
+if TYPE_CHECKING:
+    from reconciler.fleet.what_if import WhatIf
+
 
 class Fleet:
     """Answers where things are; each index is made when it is first asked for, so that an idle plan costs nothing."""
 
     def __init__(self, observed: Observed) -> None:
         self.observed = observed
+
+    @cached_property
+    def what_if(self) -> "WhatIf":
+        """Where pods would fit, and what if."""
+        from reconciler.fleet.what_if import WhatIf  # noqa: PLC0415  a tenth of a second, which most commands don't pay
+
+        return WhatIf(self.observed)
+
+    def advance(self, observed: Observed) -> None:
+        """To the cluster as it was seen next."""
+        what_if = self.__dict__.get("what_if")
+        self.__dict__.clear()
+        self.observed = observed
+        if what_if is not None:
+            what_if.advance(observed)
+            self.__dict__["what_if"] = what_if
 
     def node(self, name: str) -> Node | None:
         return self._nodes.get(name)

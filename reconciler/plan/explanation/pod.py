@@ -8,6 +8,7 @@ from reconciler.model.instant import timestamp
 from reconciler.plan.eviction import FOREVER, PodBudgets, stays_until
 from reconciler.plan.explanation.about import About, UnknownSubject, fate_of, unread, would_be
 from reconciler.plan.explanation.node import about_node
+from reconciler.plan.explanation.places import where_it_fits
 from reconciler.plan.scene import Scene
 
 
@@ -40,6 +41,16 @@ def _rows(scene: Scene, pod: Pod) -> Iterator[tuple[str, str]]:
         yield "budget", f"{budget.title} allows {budget.status.disruptions_allowed} more to be away"
     if why := unread(scene, "poddisruptionbudgets.policy"):
         yield "budget", f"not known: {why}"
+    yield from _waits(pod)
+    if pod.counts:
+        yield from where_it_fits(scene, pod)
+    if pod.node and scene.fleet.node(pod.node):
+        yield "its node", about_node(scene, pod.node).headline
+    elif pod.node and (why := unread(scene, "nodes")):
+        yield "its node", f"not known: {why}"
+
+
+def _waits(pod: Pod) -> Iterator[tuple[str, str]]:
     waiting = next(
         (each for each in pod.status.conditions if each.type == "PodScheduled" and each.status != "True"), None
     )
@@ -47,7 +58,3 @@ def _rows(scene: Scene, pod: Pod) -> Iterator[tuple[str, str]]:
         yield "waits", waiting.reason
     for gate in pod.spec.scheduling_gates:
         yield "gate", gate.name
-    if pod.node and scene.fleet.node(pod.node):
-        yield "its node", about_node(scene, pod.node).headline
-    elif pod.node and (why := unread(scene, "nodes")):
-        yield "its node", f"not known: {why}"

@@ -1,0 +1,213 @@
+"""What pods ask for and nodes have, in the whole numbers that kube-scheduler counts in.
+
+cpu is counted in thousandths, all else in units; what lies between two is rounded up, and only after adding. A pod asks
+for what its containers and sidecars ask for together, or for the most of what runs before them where that is more; what
+it says of itself as a whole comes first; what running a pod costs is added. On its node it is counted with the most of
+what it asks for, was granted and really has: they differ while it is resized in place.
+"""
+
+import re
+from collections.abc import Mapping
+from functools import lru_cache
+
+import msgspec
+
+from reconciler.model.cluster.pod import Amounts, Container, ContainerStatus, Pod, PodStatus, Resources
+
+CPU, MEMORY, STORAGE, PODS = "cpu", "memory", "ephemeral-storage", "pods"
+
+Billionths = dict[str, int]  # of a resource, by its name
+
+# Far more than any node has; and sums of a few still fit into 64 bits.
+_MOST = 2**60
+_QUANTITY = re.compile(r"([+-]?)(\d*)(?:\.(\d*))?(n|u|m|k|M|G|T|P|E|Ki|Mi|Gi|Ti|Pi|Ei|[eE][+-]?\d{1,9})?")
+_TENS = {"n": -9, "u": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
+_TWOS = {"Ki": 10, "Mi": 20, "Gi": 30, "Ti": 40, "Pi": 50, "Ei": 60}
+_FINEST = 9  # digits after the point: nothing finer than a billionth is kept
+_LARGEST_EXPONENT = 40
+_KNOWN = frozenset({CPU, MEMORY, STORAGE, PODS})
+_HUGE_PAGES = "hugepages-"
+
+
+class _Given(msgspec.Struct, frozen=True):
+    """What a pod was given where it is."""
+
+    containers: Mapping[str, ContainerStatus] = {}  # by name
+    whole: PodStatus | None = None  # where it says what the pod as a whole has
+    feasible: bool = True  # the node can give what the pod asks for by now
+
+
+_NOTHING = _Given()
+
+
+def counted(amounts: Amounts) -> dict[str, int]:
+    """What a node has; resources that the scheduler does not look at are left out."""
+    return {name: _whole(name, billionths(text)) for name, text in amounts.items() if _counts(name)}
+
+
+def pod_request(pod: Pod) -> dict[str, int]:
+    """What the pod asks of a node that it is to come to; without what it asks nothing of."""
+    spec = pod.spec
+    if len(spec.containers) == 1 and not spec.init_containers and not spec.overhead and spec.resources is None:
+        resources = spec.containers[0].resources
+        asked = resources.requests if resources.requests.keys() >= resources.limits.keys() else _requests(resources)
+        return {name: amount for name, text in asked.items() if (amount := _simple(name, text))}
+    return _wholes(_asked(pod, _NOTHING))
+
+
+def pod_held(pod: Pod) -> dict[str, int]:
+    """What the pod takes of the node where it is."""
+    status = pod.status
+    said = (*status.container_statuses, *status.init_container_statuses)
+    pending = next((each for each in status.conditions if each.type == "PodResizePending"), None)
+    given = _Given(
+        {each.name: each for each in said if each.resources is not None},
+        status if status.resources is not None else None,
+        pending is None or pending.reason != "Infeasible",
+    )
+    return _wholes(_asked(pod, given)) if given.containers or given.whole else pod_request(pod)
+
+
+def is_settled(pod: Pod) -> bool:
+    """Whether the pod was plainly given what it asks for; quick, and no where that takes more than a look."""
+    status = pod.status
+    if status.resources is not None:
+        return False
+    asked = None
+    for each in (*status.container_statuses, *status.init_container_statuses):
+        if each.resources is None:
+            continue
+        if asked is None:
+            containers = (*pod.spec.containers, *pod.spec.init_containers)
+            asked = {container.name: container.resources.requests for container in containers}
+        requests = asked.get(each.name)
+        if each.resources.requests != requests or (each.allocated_resources and each.allocated_resources != requests):
+            return False
+    return True
+
+
+def _asked(pod: Pod, given: _Given) -> Billionths:
+    together: Billionths = {}
+    for each in pod.spec.containers:
+        _add(together, _effective(each, given))
+    beside: Billionths = {}
+    before: Billionths = {}
+    for each in pod.spec.init_containers:
+        if each.restart_policy == "Always":
+            asked = _effective(each, given)
+            _add(together, asked)
+            _add(beside, asked)
+            _raise(before, beside)
+        else:
+            running = dict(beside)
+            _add(running, _read(_requests(each.resources)))
+            _raise(before, running)
+    _raise(together, before)
+    together |= _of_the_whole(pod, given)
+    _add(together, _read(pod.spec.overhead))
+    return together
+
+
+def _effective(container: Container, given: _Given) -> Billionths:
+    asked = _read(_requests(container.resources))
+    status = given.containers.get(container.name)
+    if status is None or status.resources is None:
+        return asked
+    has, granted = _read(status.resources.requests), _read(status.allocated_resources)
+    return _most(asked if given.feasible else {}, has, granted)
+
+
+def _of_the_whole(pod: Pod, given: _Given) -> Billionths:
+    """What the pod says it needs as a whole, for the few resources for which that can be said."""
+    if pod.spec.resources is None:
+        return {}
+    asked = {name: amount for name, amount in _read(pod.spec.resources.requests).items() if _may_be_of_the_whole(name)}
+    if given.whole is None or given.whole.resources is None:
+        return asked
+    has, granted = _read(given.whole.resources.requests), _read(given.whole.allocated_resources)
+    most = _most(asked if given.feasible else {}, has, granted)
+    return {name: most.get(name, 0) for name in asked}
+
+
+def _may_be_of_the_whole(name: str) -> bool:
+    return name in {CPU, MEMORY} or name.startswith(_HUGE_PAGES)
+
+
+def _requests(resources: Resources) -> Amounts:
+    """A limit without a request asks for as much: so the API server writes it into each pod."""
+    return resources.limits | resources.requests
+
+
+def _most(*each: Billionths) -> Billionths:
+    found: Billionths = {}
+    for amounts in each:
+        _raise(found, amounts)
+    return found
+
+
+def _add(to: Billionths, more: Billionths) -> None:
+    for name, amount in more.items():
+        to[name] = to.get(name, 0) + amount
+
+
+def _raise(to: Billionths, least: Billionths) -> None:
+    for name, amount in least.items():
+        if name not in to or amount > to[name]:
+            to[name] = amount
+
+
+def _read(amounts: Amounts) -> Billionths:
+    return {name: billionths(text) for name, text in amounts.items()}
+
+
+def _wholes(amounts: Billionths) -> dict[str, int]:
+    found = {name: _whole(name, amount) for name, amount in amounts.items() if _is_asked(name)}
+    return {name: amount for name, amount in found.items() if amount}
+
+
+def _simple(name: str, text: str) -> int:
+    """One quantity by itself."""
+    if not _is_asked(name):
+        return 0
+    number, milli = (text[:-1], True) if text.endswith("m") else (text, False)
+    if number.isdecimal() and number.isascii() and len(number) < 16 and milli <= (name == CPU):
+        return min(_MOST, int(number) * (1000 if name == CPU and not milli else 1))
+    return _whole(name, billionths(text))
+
+
+def _whole(name: str, billionths: int) -> int:
+    unit = 1_000_000 if name == CPU else 1_000_000_000
+    return max(-_MOST, min(_MOST, -(-billionths // unit)))
+
+
+@lru_cache(maxsize=10_000)
+def _counts(name: str) -> bool:
+    """The four that the scheduler knows, huge pages, places for volumes, and whatever has a domain."""
+    if name in _KNOWN or "kubernetes.io/" in name or name.startswith((_HUGE_PAGES, "attachable-volumes-")):
+        return True
+    return "/" in name and not name.startswith("requests.")
+
+
+@lru_cache(maxsize=10_000)
+def _is_asked(name: str) -> bool:
+    """A pod is one pod, whatever it says."""
+    return name != PODS and _counts(name)
+
+
+@lru_cache(maxsize=50_000)
+def billionths(text: str) -> int:
+    """A quantity; what can't be read is nothing, since the API server would have refused it."""
+    found = _QUANTITY.fullmatch(text)
+    if not found or not (found[2] or found[3]):
+        return 0
+    after, suffix = found[3] or "", found[4] or ""
+    digits, exponent = int((found[2] or "0") + after), _FINEST - len(after)
+    if suffix in _TWOS:
+        digits <<= _TWOS[suffix]
+    else:
+        exponent += _TENS[suffix] if suffix in _TENS else int(suffix[1:])
+    if exponent >= 0:
+        amount = digits * int(10 ** min(exponent, _LARGEST_EXPONENT))
+    else:
+        amount = -(-digits // int(10 ** min(-exponent, _LARGEST_EXPONENT + len(after))))
+    return -amount if found[1] == "-" else amount

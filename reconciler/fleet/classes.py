@@ -1,0 +1,187 @@
+"""Owner of the classes of pods, and of the columns of the resources that they ask for.
+
+Most pods are told by a look at the last pod of the same owner, since what they have in common is the same object, or
+equal. For the others everything that matters is written out, which tells each class for certain.
+
+A DaemonSet ties each of its pods to a node by the node's name. Where such a pod is it stays, so that is no part of its
+class there, and all pods of the DaemonSet are of one.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+
+from reconciler.fleet.amounts import CPU, MEMORY, PODS, STORAGE, is_settled, pod_held, pod_request
+from reconciler.fleet.pod_class import Kind, LabelClass, Needs, PodClass, Request
+from reconciler.model.cluster.pod import Affinity, NodeAffinity, Pod
+
+_MOST_OWNERS = 20_000
+_write = msgspec.json.Encoder(order="deterministic").encode
+_change = msgspec.structs.replace
+
+
+class Classes:
+    """All classes that were seen."""
+
+    def __init__(self) -> None:
+        self.columns: dict[str, int] = {CPU: 0, MEMORY: 1, STORAGE: 2, PODS: 3}
+        self.on_column: list[Callable[[], None]] = []
+        self.all: list[PodClass] = []
+        self.label_classes: list[LabelClass] = []
+        self._last: dict[str | int, tuple[tuple[Any, ...], PodClass]] = {}
+        self._classes: dict[bytes, PodClass] = {}
+        self._needs: dict[bytes, Needs] = {}
+        self._labels: dict[bytes, LabelClass] = {}
+        self._last_needs: tuple[Any, Needs] | None = None
+        self._last_labels: tuple[Any, LabelClass] | None = None
+
+    def of(self, pod: Pod) -> PodClass:
+        """The class of a pod, where it is booked or anywhere else if it waits."""
+        spec, owners = pod.spec, pod.metadata.owner_references
+        affinity = spec.affinity
+        if affinity is not None and owners and spec.node_name and pod.stays_with_its_node:
+            affinity = _among_pods(affinity)
+        told = _told(pod, affinity)
+        kin = owners[0].uid if owners else id(spec.containers)
+        last = self._last.get(kin)
+        if last is not None and last[0] == told:
+            return last[1]
+        if affinity is not spec.affinity:
+            pod = _change(pod, spec=_change(spec, affinity=affinity))
+        found = self._written(pod, "")
+        # One that is being resized, or has something of its own, may be of another class than one that looks the same.
+        if is_settled(pod) and not _has_its_own(pod):
+            if len(self._last) >= _MOST_OWNERS:
+                self._last.clear()
+            self._last[kin] = told, found
+        return found
+
+    def asked(self, pod: Pod) -> PodClass:
+        """The class of a pod that is asked about wherever it is: with all that ties it to nodes."""
+        return self._written(pod, "")
+
+    def pinned(self, pod: Pod) -> PodClass:
+        """The class of a pod that may be on no other node than the one that it names."""
+        return self._written(pod, pod.node)
+
+    def column(self, resource: str) -> int:
+        """The column of a resource, given at first sight."""
+        found = self.columns.get(resource)
+        if found is None:
+            found = self.columns[resource] = len(self.columns)
+            for each in self.on_column:
+                each()
+        return found
+
+    def _written(self, pod: Pod, node_name: str) -> PodClass:
+        metadata, spec = pod.metadata, pod.spec
+        held = None if is_settled(pod) else pod_held(pod)
+        if held is not None and held == pod_request(pod):
+            held = None
+        stays = pod.stays_with_its_node
+        text = _write(
+            (
+                (metadata.namespace, metadata.labels, bool(metadata.deletion_timestamp), stays, node_name, held),
+                (spec.priority, spec.node_selector, spec.affinity, spec.tolerations, spec.topology_spread_constraints),
+                (spec.containers, spec.init_containers, spec.overhead, spec.resources, spec.host_network),
+                (spec.host_users, spec.volumes, spec.resource_claims),
+                (metadata.name, metadata.uid, pod.status.resource_claim_statuses) if _has_its_own(pod) else None,
+            )
+        )
+        found = self._classes.get(text)
+        if found is None:
+            kind = Kind(self._needs_of(pod, node_name), self._label_class(pod), text, stays)
+            found = self._classes[text] = PodClass(len(self.all), pod, kind)
+            self.all.append(found)
+            found.request = found.held = self._request(pod_request(pod))
+            if held is not None:
+                found.held = self._request(held)
+            if held is not None or found.leaving:
+                found.anew = self._written(_anew(pod), node_name)
+        return found
+
+    def _label_class(self, pod: Pod) -> LabelClass:
+        metadata = pod.metadata
+        told = (metadata.namespace, metadata.labels, bool(metadata.deletion_timestamp))
+        if self._last_labels is not None and self._last_labels[0] == told:
+            return self._last_labels[1]
+        key = _write(told)
+        found = self._labels.get(key)
+        if found is None:
+            found = self._labels[key] = LabelClass(len(self.label_classes), pod)
+            self.label_classes.append(found)
+        self._last_labels = told, found
+        return found
+
+    def _needs_of(self, pod: Pod, node_name: str) -> Needs:
+        spec = pod.spec
+        terms = spec.affinity.node_affinity.required if spec.affinity else None
+        told = (node_name, spec.node_selector, terms, spec.tolerations)
+        if self._last_needs is not None and self._last_needs[0] == told:
+            return self._last_needs[1]
+        key = _write(told)
+        found = self._needs.get(key)
+        if found is None:
+            found = self._needs[key] = Needs(len(self._needs), pod, node_name)
+        self._last_needs = told, found
+        return found
+
+    def _request(self, amounts: dict[str, int]) -> Request:
+        columns = self.columns
+        if not columns.keys() >= amounts.keys():
+            for name in sorted(amounts):
+                self.column(name)
+        return tuple(sorted([(columns[PODS], 1), *[(columns[name], amount) for name, amount in amounts.items()]]))
+
+
+def _told(pod: Pod, affinity: Affinity | None) -> tuple[Any, ...]:
+    """Pods of which all this is equal are of one class, but for those that have something of their own."""
+    metadata, spec, status = pod.metadata, pod.spec, pod.status
+    return (
+        spec.containers,
+        metadata.labels,
+        metadata.namespace,
+        metadata.deletion_timestamp,
+        metadata.owner_references,
+        metadata.annotations.mirror_pod,
+        spec.priority,
+        spec.node_selector,
+        spec.tolerations,
+        affinity,
+        spec.topology_spread_constraints,
+        spec.init_containers,
+        spec.volumes,
+        spec.overhead,
+        spec.resources,
+        spec.resource_claims,
+        spec.host_network,
+        spec.host_users,
+        status.container_statuses,
+        status.init_container_statuses,
+        status.resources,
+        status.allocated_resources,
+    )
+
+
+def _has_its_own(pod: Pod) -> bool:
+    """Whether something was made for this pod alone: a volume, or a claim for devices."""
+    spec = pod.spec
+    if not spec.volumes and not spec.resource_claims:
+        return False
+    return any(each.ephemeral is not None for each in spec.volumes) or any(
+        not each.resource_claim_name for each in spec.resource_claims
+    )
+
+
+def _among_pods(affinity: Affinity) -> Affinity:
+    """Without what ties it to nodes."""
+    return _change(affinity, node_affinity=NodeAffinity())
+
+
+def _anew(pod: Pod) -> Pod:
+    metadata = _change(pod.metadata, deletion_timestamp="")
+    status = _change(
+        pod.status, container_statuses=(), init_container_statuses=(), resources=None, allocated_resources={}
+    )
+    return _change(pod, metadata=metadata, status=status)

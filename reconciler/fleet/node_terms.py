@@ -1,0 +1,92 @@
+"""Terms about nodes, as selectors of nodes have them: of a node's labels and name, for one node and for all rows.
+
+A term without anything matches nothing, and so does one that the scheduler can't read: an unknown operator, no value
+for In, a number that is none for Gt or Lt.
+"""
+
+import re
+
+import numpy as np
+
+from reconciler.fleet.rows import ABSENT, Mask, Rows
+from reconciler.model.cluster.node import Node
+from reconciler.model.cluster.pod import NodeExpression, NodeTerm
+
+_WHOLE = re.compile(r"[+-]?[0-9]+")
+
+
+def readable(term: NodeTerm) -> bool:
+    if not term.match_expressions and not term.match_fields:
+        return False
+    fields_are = all(each.operator in {"In", "NotIn"} and len(each.values) == 1 for each in term.match_fields)
+    return fields_are and all(_expression_is_readable(each) for each in term.match_expressions)
+
+
+def _expression_is_readable(expression: NodeExpression) -> bool:
+    match expression.operator:
+        case "In" | "NotIn":
+            return bool(expression.values)
+        case "Exists" | "DoesNotExist":
+            return not expression.values
+        case "Gt" | "Lt":
+            return len(expression.values) == 1 and _number(expression.values[0]) is not None
+    return False
+
+
+def term_mask(term: NodeTerm, rows: Rows) -> Mask:
+    found: Mask = np.ones(rows.capacity, bool)
+    for each in term.match_expressions:
+        found &= _expression_mask(each, rows)
+    for each in term.match_fields:
+        named: Mask = np.zeros(rows.capacity, bool)
+        row = rows.row_of.get(each.values[0]) if each.key == "metadata.name" else None
+        if row is not None:
+            named[row] = True
+        found &= named if each.operator == "In" else ~named
+    return found
+
+
+def _expression_mask(expression: NodeExpression, rows: Rows) -> Mask:
+    column = rows.column(expression.key)
+    if expression.operator in {"Exists", "DoesNotExist"}:
+        there: Mask = column != ABSENT
+        return there if expression.operator == "Exists" else ~there
+    if expression.operator in {"In", "NotIn"}:
+        numbers = [rows.value_id(expression.key, value) for value in expression.values]
+        among: Mask = column == numbers[0] if len(numbers) == 1 else np.isin(column, numbers)
+        return among if expression.operator == "In" else ~among
+    known = rows.values(expression.key)
+    holds = np.array([_holds(expression, value) for value in known] + [_holds(expression, None)], bool)
+    found: Mask = holds[column]  # absent is -1, the last
+    return found
+
+
+def term_holds(term: NodeTerm, node: Node) -> bool:
+    labels = node.metadata.labels
+    return all(_holds(each, labels.get(each.key)) for each in term.match_expressions) and all(
+        _holds(each, node.name if each.key == "metadata.name" else "") for each in term.match_fields
+    )
+
+
+def _holds(expression: NodeExpression, value: str | None) -> bool:
+    match expression.operator:
+        case "In":
+            return value is not None and value in expression.values
+        case "NotIn":
+            return value is None or value not in expression.values
+        case "Exists":
+            return value is not None
+        case "DoesNotExist":
+            return value is None
+    has, than = _number(value), _number(expression.values[0])
+    if has is None or than is None:
+        return False
+    return has > than if expression.operator == "Gt" else has < than
+
+
+def _number(text: str | None) -> int | None:
+    """Go's ParseInt: a whole number of 64 bits."""
+    if text is None or not _WHOLE.fullmatch(text):
+        return None
+    found = int(text)
+    return found if -(2**63) <= found < 2**63 else None

@@ -1,0 +1,109 @@
+"""What can be asked of a fleet: whether a pod would fit on a node, and where these pods go.
+
+A pod that is somewhere already is asked about as the one that would take its place.
+"""
+
+from collections.abc import Iterator, Sequence
+
+import msgspec
+
+from reconciler.fleet.judging import Judging
+from reconciler.fleet.placing import Search, Walk
+from reconciler.fleet.pod_class import PodClass
+from reconciler.fleet.predicates.nominated import Nominated
+from reconciler.fleet.what_if import WhatIf
+from reconciler.model.cluster.pod import Pod
+
+
+class Placement(msgspec.Struct):
+    """Where pods went, and which found no place."""
+
+    pointer: str = ""  # the node where the next search should begin
+    steps: int = 0
+    destinations: dict[str, str] = {}  # uid of a pod -> name of its node
+    unplaced: dict[str, dict[str, int]] = {}  # uid of a pod -> name of a predicate -> how many nodes it ruled out
+    not_evaluated: tuple[str, ...] = ()  # uids of pods of which nothing is known, since the budget was spent
+
+
+def fits(fleet: WhatIf, pod: Pod, node_name: str) -> tuple[str, ...]:
+    """Every reason why the pod can't be on the node, in the order of predicates; nothing when it can."""
+    row = fleet.rows.row_of.get(node_name)
+    if row is None or not fleet.rows.alive[row]:
+        return (f"there is no node {node_name}",)
+    astray = bool(pod.node) and pod.node not in fleet.rows.row_of
+    pod_class = fleet.classes.pinned(pod) if astray else fleet.classes.asked(pod)
+    with fleet.part(Nominated).asking(pod):
+        return fleet.part(Judging).reasons(pod_class.anew, row)
+
+
+def place(fleet: WhatIf, pods: Sequence[Pod], search: Search) -> Placement:
+    """Books each pod on the first node that takes it, in the order given; within a fork, if it is only to be tried."""
+    walk = Walk(fleet, search)
+    told = Placement()
+    placing = _Placing(fleet, search, walk, told)
+    for pod_class, run in _runs(fleet, pods, search):
+        placing.run(pod_class, run)
+    told.pointer, told.steps = walk.pointer, walk.steps
+    return told
+
+
+class _Placing:
+    """One call of `place`."""
+
+    def __init__(self, fleet: WhatIf, search: Search, walk: Walk, told: Placement) -> None:
+        self._fleet = fleet
+        self._search = search
+        self._walk = walk
+        self._told = told
+        self._full: dict[PodClass, dict[str, int]] = {}  # classes for which no room comes to be by placing others
+
+    def run(self, pod_class: PodClass, pods: list[Pod]) -> None:
+        """Pods of one class; more than one only if nothing sets them apart."""
+        if pod_class in self._full:
+            self._told.unplaced |= {pod.metadata.uid: self._full[pod_class] for pod in pods}
+            return
+        nominated = self._fleet.part(Nominated)
+        with nominated.asking(pods[0]):
+            put = self._put(pod_class, pods)
+            names = [self._fleet.rows.node(row).name for row, count in put for _ in range(count)]
+            self._told.destinations |= {pod.metadata.uid: name for pod, name in zip(pods, names, strict=False)}
+            left = [pod.metadata.uid for pod in pods[len(names) :]]
+            if left:
+                self._leave(pod_class, left)
+        for pod in pods[: len(names)]:
+            nominated.use_up(pod, self._fleet)
+
+    def _put(self, pod_class: PodClass, pods: list[Pod]) -> list[tuple[int, int]]:
+        hint = self._fleet.rows.row_of.get(self._search.hints.get(pods[0].metadata.uid, ""))
+        if hint is not None and self._walk.put_on(pod_class, hint):
+            return [(hint, 1)]
+        return self._walk.put(pod_class, len(pods))
+
+    def _leave(self, pod_class: PodClass, left: list[str]) -> None:
+        if self._walk.spent:
+            self._told.not_evaluated += tuple(left)
+            return
+        judging = self._fleet.part(Judging)
+        why = judging.counted(pod_class, self._search.allowed)
+        if judging.goes_in_bulk(judging.asked(pod_class)):
+            self._full[pod_class] = why
+        self._told.unplaced |= dict.fromkeys(left, why)
+
+
+def _runs(fleet: WhatIf, pods: Sequence[Pod], search: Search) -> Iterator[tuple[PodClass, list[Pod]]]:
+    """Pods of one class that follow each other; one with a hint or a nomination by itself."""
+    run: list[Pod] = []
+    of: PodClass | None = None
+    for pod in pods:
+        pod_class = fleet.classes.of(pod).anew
+        alone = bool(pod.status.nominated_node_name) or pod.metadata.uid in search.hints
+        if of is not None and (alone or pod_class is not of):
+            yield of, run
+            of, run = None, []
+        run.append(pod)
+        of = pod_class
+        if alone:
+            yield of, run
+            of, run = None, []
+    if of is not None:
+        yield of, run

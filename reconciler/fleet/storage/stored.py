@@ -1,0 +1,155 @@
+"""Owner of the claims, volumes and classes as last seen, by name, and of what each class of pods wants of them."""
+
+from collections import defaultdict
+
+import msgspec
+
+from reconciler.fleet.amounts import billionths
+from reconciler.fleet.pod_class import PodClass
+from reconciler.fleet.storage.offer import Alike, Offer
+from reconciler.fleet.storage.wanted import NOTHING, Key, Wanted, wanted
+from reconciler.fleet.what_if import WhatIf
+from reconciler.model.cluster.observed import Observed
+from reconciler.model.cluster.volumes import STORAGE, PersistentVolume, PersistentVolumeClaim, StorageClass
+
+# Without one of these, nothing can be said of a pod that claims a volume.
+_TITLES = (
+    "persistentvolumeclaims",
+    "persistentvolumes",
+    "storageclasses.storage.k8s.io",
+    "csidrivers.storage.k8s.io",
+    "csinodes.storage.k8s.io",
+    "volumeattachments.storage.k8s.io",
+)
+_AVAILABLE = "Available"
+
+
+class Stored:
+    """A part of a what-if: `fleet.part(Stored)`. `version` is another when any of it is."""
+
+    def __init__(self, fleet: WhatIf) -> None:
+        self.version = 0
+        self.unread = ""
+        self._observed: Observed | None = None
+        self._seen: tuple[object, ...] = ()
+        self._claims: dict[Key, PersistentVolumeClaim] = {}
+        self._volumes: dict[str, PersistentVolume] = {}
+        self._classes: dict[str, StorageClass] = {}
+        self._tracking: frozenset[str] = frozenset()
+        self._unclaimed: dict[str, list[PersistentVolume]] = {}  # by class, the smallest first
+        self._kept_for: dict[Key, list[PersistentVolume]] = {}
+        self._offers: dict[Alike, Offer] = {}
+        self._wanted: dict[PodClass, Wanted] = {}
+
+    def wanted(self, pod_class: PodClass, fleet: WhatIf) -> Wanted:
+        """What such a pod wants; the one NOTHING where it wants no volume."""
+        if not pod_class.pod.spec.volumes:
+            return NOTHING
+        self.renew(fleet)
+        found = self._wanted.get(pod_class)
+        if found is None:
+            found = self._wanted[pod_class] = wanted(pod_class.pod, self)
+        return found
+
+    def renew(self, fleet: WhatIf) -> None:
+        """Looks whether any of it was seen anew."""
+        observed = fleet.observed
+        if observed is self._observed:
+            return
+        self._observed = observed
+        seen = (observed.volume_claims, observed.volumes, observed.storage_classes, observed.csi_drivers)
+        unread = observed.why_unread(*_TITLES)
+        is_same = bool(self._seen) and all(one is other for one, other in zip(seen, self._seen, strict=True))
+        if not is_same or unread != self.unread:
+            self._seen, self.unread = seen, unread
+            self._read(observed)
+
+    def claim(self, key: Key) -> PersistentVolumeClaim | None:
+        return self._claims.get(key)
+
+    def volume(self, name: str) -> PersistentVolume | None:
+        return self._volumes.get(name)
+
+    def storage_class(self, name: str) -> StorageClass | None:
+        return self._classes.get(name)
+
+    def tracks_room(self, driver: str) -> bool:
+        """Whether a driver says how much room it has on each node."""
+        return driver in self._tracking
+
+    def offer(self, claim: PersistentVolumeClaim) -> Offer:
+        """The volumes that are kept for nobody and would do for a claim; one offer for all claims that are alike."""
+        spec = claim.spec
+        alike = Alike(
+            claim.storage_class,
+            _size(claim),
+            spec.volume_mode,
+            spec.volume_attributes_class_name,
+            frozenset(spec.access_modes),
+            msgspec.json.encode(spec.selector, order="deterministic"),
+        )
+        found = self._offers.get(alike)
+        if found is None:
+            unclaimed = self._unclaimed.get(alike.storage_class, ())
+            found = self._offers[alike] = Offer([each for each in unclaimed if _is_offered(claim, each)])
+        return found
+
+    def kept_for(self, claim: PersistentVolumeClaim) -> PersistentVolume | None:
+        """A volume that is kept for a claim though the claim knows of none: then no other comes into question."""
+        about = claim.metadata
+        for each in self._kept_for.get((about.namespace, about.name), ()):
+            if each.storage_class == claim.storage_class and _is_for(each, about.uid) and _suits(claim, each):
+                return each
+        return None
+
+    def _read(self, observed: Observed) -> None:
+        self.version += 1
+        self._wanted.clear()
+        self._offers.clear()
+        self._claims = {(each.metadata.namespace, each.metadata.name): each for each in observed.volume_claims}
+        self._volumes = {each.metadata.name: each for each in observed.volumes}
+        self._classes = {each.metadata.name: each for each in observed.storage_classes}
+        self._tracking = frozenset(each.metadata.name for each in observed.csi_drivers if each.spec.storage_capacity)
+        unclaimed, kept_for = defaultdict(list), defaultdict(list)
+        for each in sorted(observed.volumes, key=_order):
+            reference = each.spec.claim_ref
+            if reference is None:
+                unclaimed[each.storage_class].append(each)
+            else:
+                kept_for[reference.namespace, reference.name].append(each)
+        self._unclaimed, self._kept_for = dict(unclaimed), dict(kept_for)
+
+
+def _order(volume: PersistentVolume) -> tuple[int, str]:
+    return billionths(volume.spec.capacity.get(STORAGE, "0")), volume.metadata.name
+
+
+def _is_for(volume: PersistentVolume, uid: str) -> bool:
+    """A volume may be kept for whatever claim has the name, or for one of these."""
+    reference = volume.spec.claim_ref
+    return reference is not None and reference.uid in {"", uid}
+
+
+def _is_offered(claim: PersistentVolumeClaim, volume: PersistentVolume) -> bool:
+    selector, modes = claim.spec.selector, volume.spec.access_modes
+    return (
+        volume.status.phase == _AVAILABLE
+        and _suits(claim, volume)
+        and (selector is None or selector.matches(volume.metadata.labels))
+        and all(mode in modes for mode in claim.spec.access_modes)
+    )
+
+
+def _suits(claim: PersistentVolumeClaim, volume: PersistentVolume) -> bool:
+    asked, told = claim.spec, volume.spec
+    return (
+        _order(volume)[0] >= _size(claim)
+        and asked.volume_mode == told.volume_mode
+        and asked.volume_attributes_class_name == told.volume_attributes_class_name
+        and not volume.metadata.leaving
+    )
+
+
+def _size(claim: PersistentVolumeClaim) -> int:
+    found: int = billionths(claim.spec.resources.requests.get(STORAGE, "0"))
+    return found

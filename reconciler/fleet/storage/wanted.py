@@ -1,0 +1,182 @@
+"""What the volumes of a pod come to: some that are somewhere, claims for others, or a reason why it can be nowhere."""
+
+from typing import Protocol
+
+import msgspec
+
+from reconciler.model.cluster.pod import Pod, Volume
+from reconciler.model.cluster.volumes import (
+    ONE_POD_ONLY,
+    STORAGE,
+    PersistentVolume,
+    PersistentVolumeClaim,
+    StorageClass,
+)
+
+Key = tuple[str, str]  # namespace and name of a claim
+Held = tuple[str, str]  # driver, and the driver's name of a volume
+
+# Drivers that stand in for kinds and provisioners from before there were drivers.
+_STAND_INS = {
+    "kubernetes.io/aws-ebs": "ebs.csi.aws.com",
+    "kubernetes.io/azure-disk": "disk.csi.azure.com",
+    "kubernetes.io/cinder": "cinder.csi.openstack.org",
+    "kubernetes.io/gce-pd": "pd.csi.storage.gke.io",
+    "kubernetes.io/portworx-volume": "pxd.portworx.com",
+}
+
+
+class Wanted(msgspec.Struct, frozen=True):
+    """What a pod wants to keep things on."""
+
+    nowhere: str = ""  # why no node will do
+    unmodelled: str = ""  # why nobody here can tell
+    bound: tuple[PersistentVolume, ...] = ()
+    labelled: tuple[PersistentVolume, ...] = ()  # those of which the labels count too: not those made for the pod alone
+    unbound: tuple[PersistentVolumeClaim, ...] = ()
+    alone: tuple[Key, ...] = ()  # claims that only one pod may use
+    held: tuple[Held, ...] = ()  # what the node will have to hold
+
+
+NOTHING = Wanted()
+
+
+class Store(Protocol):
+    """Where claims, volumes and classes are found by name."""
+
+    unread: str
+
+    def claim(self, key: Key) -> PersistentVolumeClaim | None: ...
+    def volume(self, name: str) -> PersistentVolume | None: ...
+    def storage_class(self, name: str) -> StorageClass | None: ...
+    def tracks_room(self, driver: str) -> bool: ...
+
+
+def claims_of(pod: Pod) -> list[Key]:
+    """The claims that a pod names; not those made for it alone."""
+    named = (each.persistent_volume_claim for each in pod.spec.volumes)
+    return sorted({(pod.metadata.namespace, each.claim_name) for each in named if each is not None})
+
+
+def key_of(claim: PersistentVolumeClaim) -> Key:
+    return claim.metadata.namespace, claim.metadata.name
+
+
+def wanted(pod: Pod, store: Store) -> Wanted:
+    """The one NOTHING where no volume of the pod can be in its way."""
+    volumes = pod.spec.volumes
+    if store.unread and any(each.persistent_volume_claim or each.ephemeral for each in volumes):
+        return Wanted(unmodelled=f"it has volumes, and {store.unread}")
+    reading = _Reading(pod, store)
+    for volume in volumes:
+        reading.take(volume)
+    found = reading.result()
+    return NOTHING if found == NOTHING else found
+
+
+class _Reading:
+    """Owner of what was found so far of one pod; the first reason of each kind stays."""
+
+    def __init__(self, pod: Pod, store: Store) -> None:
+        self._pod = pod
+        self._store = store
+        self._nowhere: list[str] = []
+        self._unmodelled: list[str] = []
+        self._bound: list[PersistentVolume] = []
+        self._labelled: list[PersistentVolume] = []
+        self._unbound: dict[Key, PersistentVolumeClaim] = {}
+        self._alone: set[Key] = set()
+        self._held: set[Held] = set()
+
+    def take(self, volume: Volume) -> None:
+        if volume.is_inline:
+            self._unmodelled.append(f"volume {volume.name} is a disk that the pod names itself")
+        is_own = volume.persistent_volume_claim is None
+        if is_own and volume.ephemeral is None:
+            return
+        about, named = self._pod.metadata, volume.persistent_volume_claim
+        name = f"{about.name}-{volume.name}" if named is None else named.claim_name
+        claim = self._store.claim((about.namespace, name))
+        if claim is None:
+            why = "is not made yet" if is_own else "is not there"
+            self._nowhere.append(f"PersistentVolumeClaim {about.namespace}/{name} {why}")
+        elif why_not := _why_useless(claim, self._pod, is_own):
+            self._nowhere.append(f"{claim.title} {why_not}")
+        if claim is not None:
+            self._claimed(claim, is_own)
+
+    def result(self) -> Wanted:
+        return Wanted(
+            nowhere=next(iter(self._nowhere), ""),
+            unmodelled=next(iter(self._unmodelled), ""),
+            bound=tuple(self._bound),
+            labelled=tuple(self._labelled),
+            unbound=tuple(self._unbound.values()),
+            alone=tuple(sorted(self._alone)),
+            held=tuple(sorted(self._held)),
+        )
+
+    def _claimed(self, claim: PersistentVolumeClaim, is_own: bool) -> None:
+        if ONE_POD_ONLY in claim.spec.access_modes and not is_own:
+            self._alone.add(key_of(claim))
+        volume = self._store.volume(claim.spec.volume_name)
+        self._hold(claim, volume)
+        if not claim.is_bound:
+            self._waiting(claim)
+        elif volume is None:
+            self._nowhere.append(f"{claim.title} is bound to PersistentVolume {claim.spec.volume_name}, which is gone")
+        else:
+            self._bound.append(volume)
+            if not is_own:
+                self._labelled.append(volume)
+            if volume.is_stood_in_for:
+                name = volume.metadata.name
+                self._unmodelled.append(f"PersistentVolume {name} is of a kind that a driver stands in for")
+
+    def _waiting(self, claim: PersistentVolumeClaim) -> None:
+        storage_class = self._store.storage_class(claim.storage_class)
+        if storage_class is None or not storage_class.waits or claim.spec.volume_name:
+            self._nowhere.append(f"{claim.title} is not bound, and its class does not wait for a pod")
+            return
+        self._unbound[key_of(claim)] = claim
+        provisioner = storage_class.provisioner
+        if self._store.tracks_room(provisioner) and STORAGE in claim.spec.resources.requests:
+            self._unmodelled.append(f"{claim.title} needs room that driver {provisioner} counts on each node")
+
+    def _hold(self, claim: PersistentVolumeClaim, volume: PersistentVolume | None) -> None:
+        """What a driver will count as one volume more on the node; one that is not made yet has no name."""
+        if volume is None:
+            storage_class = self._store.storage_class(claim.storage_class)
+            provisioner = storage_class.provisioner if storage_class is not None else ""
+            handle = f"-{claim.metadata.namespace}/{claim.metadata.name}"
+            held = _STAND_INS.get(provisioner, provisioner), handle
+        elif volume.spec.csi is not None:
+            held = volume.spec.csi.driver, volume.spec.csi.volume_handle
+        else:
+            held = _driver_of(volume), volume.metadata.name
+        if all(held):
+            self._held.add(held)
+
+
+def _why_useless(claim: PersistentVolumeClaim, pod: Pod, is_own: bool) -> str:
+    if claim.status.phase == "Lost":
+        return f"has lost its volume {claim.spec.volume_name}"
+    if claim.metadata.leaving:
+        return "is being deleted"
+    owner = claim.metadata.controller
+    if is_own and (owner is None or owner.uid != pod.metadata.uid):
+        return "was not made for this pod"
+    return ""
+
+
+def _driver_of(volume: PersistentVolume) -> str:
+    """The driver that stands in for its kind; nothing where none does."""
+    spec = volume.spec
+    kinds = {
+        "kubernetes.io/aws-ebs": spec.aws_elastic_block_store,
+        "kubernetes.io/azure-disk": spec.azure_disk,
+        "kubernetes.io/cinder": spec.cinder,
+        "kubernetes.io/gce-pd": spec.gce_persistent_disk,
+        "kubernetes.io/portworx-volume": spec.portworx_volume,
+    }
+    return next((_STAND_INS[kind] for kind, source in kinds.items() if source is not None), "")

@@ -1,0 +1,296 @@
+"""Owner of the what-if: the nodes as rows, what is booked on each, and the journal that takes it all back.
+
+Everything that changes within a fork is noted down with its inverse. Leaving the fork without commit replays the
+inverses, newest first, through the same doors: whoever listens (counters of predicates) is taken back with the rest.
+"""
+
+from collections.abc import Callable, Iterable
+from typing import Any, Protocol, TypeVar
+
+import msgspec
+
+from reconciler.fleet.amounts import counted
+from reconciler.fleet.books.bound import FINISHED, Bound
+from reconciler.fleet.books.journal import Fork, Journal
+from reconciler.fleet.books.sightings import changes
+from reconciler.fleet.books.stock import Stock
+from reconciler.fleet.classes import Classes
+from reconciler.fleet.pod_class import PodClass, Request
+from reconciler.fleet.rows import Rows, differ
+from reconciler.model.cluster.node import Node
+from reconciler.model.cluster.observed import Observed
+from reconciler.model.cluster.pod import Pod
+
+T = TypeVar("T")
+
+# With this many classes, and so many for each of the first, all is built anew: of most of them nobody may be left.
+_MANY_CLASSES, _TIMES = 10_000, 4
+
+
+class Listener(Protocol):
+    """Keeps figures of its own about what is booked where; told after each change, takings-back included."""
+
+    def added(self, pod_class: PodClass, row: int, count: int, fleet: "WhatIf") -> None: ...
+    def removed(self, pod_class: PodClass, row: int, count: int, fleet: "WhatIf") -> None: ...
+    def came(self, row: int, fleet: "WhatIf") -> None:
+        """A node is there now; nothing is booked on it yet."""
+
+    def went(self, row: int, fleet: "WhatIf") -> None:
+        """A node is no longer there; nothing is booked on it any more. Its labels can still be read."""
+
+    def fingerprint(self, fleet: "WhatIf") -> object:
+        """All figures: the same for the same bookings, however they came about; empty where there are none."""
+
+
+class WhatIf:
+    """The nodes and what is booked on them, and the doors through which alone that changes."""
+
+    def __init__(self, observed: Observed) -> None:
+        self._build(observed)
+
+    def _build(self, observed: Observed) -> None:
+        self.observed = observed
+        self.classes = Classes()
+        self.rows = Rows(len(observed.nodes))
+        self.stock = Stock(self.classes, self.rows.capacity)
+        self._bound = Bound(self.rows.capacity)
+        self._booked: list[dict[PodClass, int]] = [{} for _ in range(self.rows.capacity)]
+        self._journal = Journal()
+        self._parts: dict[Callable[[WhatIf], Any], Any] = {}
+        self._listeners: list[Listener] = []
+        self.rows.on_growth.append(self._grow)
+        nodes = sorted(observed.nodes, key=lambda each: each.name)
+        for node in nodes:
+            self.rows.add(node)
+        self.stock.settle_all(self.rows.order, [self._has(node) for node in nodes])
+        self._book_first(observed.pods)
+        self._forget_at = _MANY_CLASSES + _TIMES * len(self.classes.all)
+
+    # What is where
+
+    def booked_on(self, row: int) -> dict[PodClass, int]:
+        """How many pods of each class are booked on a row. Not to be changed."""
+        return self._booked[row]
+
+    def pods_of_row(self, row: int) -> list[Pod]:
+        """The pods seen on the node, by namespace and name, wherever the what-if has them now; no finished ones."""
+        return self._bound.of_row(row)
+
+    @property
+    def waiting(self) -> list[Pod]:
+        """The pods seen that have no node yet, by namespace and name."""
+        return self._bound.waiting
+
+    def part(self, make: Callable[["WhatIf"], T]) -> T:
+        """The one `make` of this what-if, made when first asked for from what is booked by then.
+
+        Not to be kept across `advance`, which may forget them all.
+        """
+        found: T | None = self._parts.get(make)
+        if found is None:
+            found = self._parts[make] = make(self)
+        return found
+
+    def listen(self, listener: Listener) -> None:
+        """Tells of each change from now on."""
+        self._listeners.append(listener)
+
+    # What if
+
+    def fork(self) -> Fork:
+        """With this, all changes are taken back at its end, unless it was committed; forks nest."""
+        return Fork(self._journal)
+
+    def on_revert(self, undo: Callable[[], None]) -> None:
+        """Called when a change that was just made elsewhere has to be taken back."""
+        if self._journal.is_open:
+            self._journal.note(undo)
+
+    def add(self, pod_class: PodClass, row: int, count: int = 1) -> None:
+        """Books pods on a row, whether they fit or not."""
+        if self._journal.is_open:
+            self._journal.note(self._unbook, pod_class, row, count)
+        self._book(pod_class, row, count)
+
+    def remove(self, pod_class: PodClass, row: int, count: int = 1) -> None:
+        """Takes pods off a row."""
+        if count > self._booked[row].get(pod_class, 0):
+            raise LookupError(f"row {row} has fewer than {count} pods of class {pod_class.number}")
+        if self._journal.is_open:
+            self._journal.note(self._book, pod_class, row, count)
+        self._unbook(pod_class, row, count)
+
+    def take_away(self, row: int) -> None:
+        """What if the node were gone, and all that is booked on it."""
+        for pod_class, count in list(self._booked[row].items()):
+            self.remove(pod_class, row, count)
+        if self._journal.is_open:
+            self._journal.note(self._give_back, row)
+        self.rows.alive[row] = False
+        for each in self._listeners:
+            each.went(row, self)
+
+    def bring(self, node: Node) -> int:
+        """What if there were one more node; its row."""
+        before, capacity = self.rows.version, self.rows.capacity
+        row = self.rows.add(node)
+        if self._journal.is_open:
+            self._journal.note(self._send_off, row, before, capacity)
+        self.stock.settle(row, self._has(node))
+        for each in self._listeners:
+            each.came(row, self)
+        return row
+
+    def fingerprint(self) -> bytes:
+        """Everything that a fork may change, in one order: equal if and only if the what-ifs are.
+
+        The figures of whoever listens are part of it, so both must have been asked the same.
+        """
+        rows = [
+            (
+                name,
+                bool(self.rows.alive[row]),
+                self.stock.fingerprint(row),
+                sorted((each.text, count) for each, count in self._booked[row].items()),
+                [(each.title, each.metadata.uid) for each in self.pods_of_row(row)],
+            )
+            for name, row in sorted(self.rows.row_of.items())
+        ]
+        heard = sorted((type(each).__name__, each.fingerprint(self)) for each in self._listeners)
+        told = (rows, self._bound.fingerprint(), [each for each in heard if _says_anything(each[1])])
+        return msgspec.json.encode(told, order="deterministic")
+
+    # From one sighting to the next
+
+    def advance(self, observed: Observed) -> None:
+        """To the cluster as it was seen next; what it costs grows with what changed. Not within a fork."""
+        if self._journal.is_open:
+            raise RuntimeError("a fleet can't advance within a fork")
+        before, self.observed = self.observed, observed
+        lost, came = changes(before.pods, observed.pods)
+        for pod in lost:
+            self._lose(pod)
+        gone, new = changes(before.nodes, observed.nodes)
+        renewed = {each.name for each in new}
+        for node in gone:
+            if node.name not in renewed:
+                self._drop(node)
+        for node in new:
+            self._renew(node)
+        self._book_seen(came)
+        if len(self.classes.all) > self._forget_at:
+            self._build(observed)
+
+    def _book_first(self, pods: Iterable[Pod]) -> None:
+        """As `_book_seen`, with the amounts of all pods at once and nobody listening yet."""
+        row_of, of, on = self.rows.row_of.get, self.classes.of, self._bound.on
+        rows: list[int] = []
+        numbers: list[int] = []
+        for pod in pods:
+            if pod.status.phase in FINISHED:
+                continue
+            row = row_of(pod.spec.node_name)
+            if row is None:
+                self._bound.be_nowhere(pod)
+                continue
+            on[row].append(pod)
+            pod_class = of(pod)
+            booked = self._booked[row]
+            booked[pod_class] = booked.get(pod_class, 0) + 1
+            rows.append(row)
+            numbers.append(pod_class.number)
+        self.stock.take_all(self.classes.all, numbers, rows)
+
+    def _book_seen(self, pods: Iterable[Pod]) -> None:
+        for pod in pods:
+            if pod.status.phase in FINISHED:
+                continue
+            row = self.rows.row_of.get(pod.node)
+            if row is None:
+                self._bound.be_nowhere(pod)
+            else:
+                self._bound.on[row].append(pod)
+                self._book(self.classes.of(pod), row, 1)
+
+    def _lose(self, pod: Pod) -> None:
+        if pod.status.phase in FINISHED:
+            return
+        row = self.rows.row_of.get(pod.node)
+        self._bound.take_off(pod, row)
+        if row is not None:
+            self._unbook(self.classes.of(pod), row, 1)
+
+    def _renew(self, node: Node) -> None:
+        """A node that came, or that is another object now."""
+        row = self.rows.row_of.get(node.name)
+        if row is not None and not differ(self.rows.node(row), node):
+            before = self.rows.node(row)
+            self.rows.replace(row, node)
+            if before.status.allocatable != node.status.allocatable:
+                self.stock.settle(row, self._has(node))
+            return
+        if row is not None:
+            self._drop(self.rows.node(row))
+        row = self.rows.add(node)
+        self.stock.settle(row, self._has(node))
+        for each in self._listeners:
+            each.came(row, self)
+        self._book_seen(self._bound.back(node.name))
+
+    def _drop(self, node: Node) -> None:
+        row = self.rows.row_of[node.name]
+        self._bound.leave(node.name, row)
+        for pod_class, count in list(self._booked[row].items()):
+            self._unbook(pod_class, row, count)
+        self._leave(row)
+
+    # The doors
+
+    def _book(self, pod_class: PodClass, row: int, count: int) -> None:
+        booked = self._booked[row]
+        booked[pod_class] = booked.get(pod_class, 0) + count
+        self.stock.take(pod_class.held, row, count)
+        for each in self._listeners:
+            each.added(pod_class, row, count, self)
+
+    def _unbook(self, pod_class: PodClass, row: int, count: int) -> None:
+        booked = self._booked[row]
+        left = booked[pod_class] - count
+        if left:
+            booked[pod_class] = left
+        else:
+            del booked[pod_class]
+        self.stock.give(pod_class.held, row, count)
+        for each in self._listeners:
+            each.removed(pod_class, row, count, self)
+
+    def _give_back(self, row: int) -> None:
+        self.rows.alive[row] = True
+        for each in self._listeners:
+            each.came(row, self)
+
+    def _send_off(self, row: int, version: int, capacity: int) -> None:
+        self._leave(row)
+        if capacity == self.rows.capacity:
+            self.rows.version = version
+
+    def _leave(self, row: int) -> None:
+        self.rows.alive[row] = False
+        for each in self._listeners:
+            each.went(row, self)
+        self.rows.drop(row)
+        self.stock.clear(row)
+
+    def _has(self, node: Node) -> Request:
+        amounts = counted(node.status.allocatable)
+        return tuple([(self.classes.column(name), amounts[name]) for name in sorted(amounts)])
+
+    def _grow(self, capacity: int) -> None:
+        self._booked += [{} for _ in range(capacity - len(self._booked))]
+        self._bound.grow(capacity)
+        self.stock.grow(capacity)
+
+
+def _says_anything(figures: object) -> bool:
+    """Whether there is anything in what may be lists within lists."""
+    return any(map(_says_anything, figures)) if isinstance(figures, list | tuple) else bool(figures)

@@ -1,0 +1,89 @@
+"""Which nodes of a fleet can go together: what it costs, and how that grows when the fleet is twice as large.
+
+A peer needs 11.4 s for the first of these (2,000 nodes, 80,000 pods alike, 1,200 nodes to go); see drained_fleets.py.
+"""
+
+import json
+import math
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.results.record import Recorder, Result
+
+# n log n makes 1.09 of a fleet twice as large; the rest is the machine's.
+MOST_GROWTH = 1.25
+
+
+@dataclass(frozen=True)
+class Case:
+    """What is to be shown of a fleet."""
+
+    kind: str
+    nodes: int
+    what: str
+    must_seconds: float
+    aims: tuple[tuple[str, float], ...] = ()
+
+
+ALIKE = Case(
+    "equal",
+    2_000,
+    "2,000 nodes with 40 pods alike: which can go together, from what was observed, and again after three pods changed",
+    1.14,
+    (("seconds", 0.25), ("after_a_change_seconds", 0.05)),
+)
+DISTINCT = Case("distinct", 2_000, "the same with 80,000 pods of which no two ask for the same", 2.85)
+DIVERSE = Case("diverse", 5_000, "5,000 nodes, 150,000 pods of 500 classes: each node is tried", 10.0)
+
+
+@pytest.mark.bench
+def test_nodes_with_pods_alike(recorder: Recorder) -> None:
+    assert measured(recorder, ALIKE)["can_go"] == 1_200
+
+
+@pytest.mark.bench
+def test_nodes_with_pods_of_which_no_two_are_alike(recorder: Recorder) -> None:
+    found = measured(recorder, DISTINCT)
+    assert found["classes"] == found["pods"]
+    assert found["can_go"] > 1_190
+
+
+@pytest.mark.bench
+def test_a_large_fleet_of_many_classes(recorder: Recorder) -> None:
+    found = measured(recorder, DIVERSE)
+    assert (found["pods"], found["classes"]) == (150_000, 500)
+    assert found["can_go"] > 1_000
+    assert found["resident_mib"] < 1_536
+
+
+def measured(recorder: Recorder, case: Case) -> dict[str, Any]:
+    """The figures of the fleet, once those of one twice as large are known too."""
+    found, twice = drained(case.kind, case.nodes), drained(case.kind, 2 * case.nodes)
+    figures = {
+        **found,
+        "must_seconds": case.must_seconds,
+        **{f"aim_{name}": aim for name, aim in case.aims},
+        **{f"twice_{name}": twice[name] for name in ("seconds", "after_a_change_seconds", "resident_mib")},
+        "growth_exponent": round(math.log2(twice["seconds"] / found["seconds"]), 2),
+        "memory_growth_exponent": round(math.log2(twice["resident_mib"] / found["resident_mib"]), 2),
+    }
+    slow, grows = found["seconds"] >= case.must_seconds, figures["growth_exponent"] > MOST_GROWTH
+    recorder.write(Result(f"bench-fleet-drain-{case.kind}", case.what, case.nodes, slow + grows, figures=figures))
+    assert not slow
+    assert not grows
+    return found
+
+
+def drained(kind: str, nodes: int) -> dict[str, Any]:
+    """In a process of its own, so that memory is that of one fleet."""
+    command = [sys.executable, "-m", "tests.benchmarks.draining", kind, str(nodes)]
+    root = Path(__file__).parents[2]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=root, check=False)
+    assert done.returncode == 0, done.stderr
+    figures: dict[str, Any] = json.loads(done.stdout)
+    return figures
