@@ -7,7 +7,7 @@ A step is one predicate asked about one node, or about up to a thousand at once.
 say counts as one predicate. Steps depend on what is asked alone, not on what happens to be remembered.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 import msgspec
 import numpy as np
@@ -42,6 +42,7 @@ class Walk:
         self._judging = fleet.part(Judging)
         self._budget = search.budget
         self._order: Places = fleet.rows.order[::-1] if search.backwards else fleet.rows.order
+        self._ring: Places = np.concatenate((self._order, self._order))
         self._sweep = -(-len(self._order) // _AT_ONCE)
         self._at = _place(fleet, search)
 
@@ -59,7 +60,7 @@ class Walk:
 
     def put(self, pod_class: PodClass, count: int) -> list[tuple[int, int]]:
         """Books as many pods of a class as find a place: rows, and how many on each."""
-        if not len(self._order):
+        if pod_class.unmodelled or not len(self._order):
             return []
         asked = self._judging.asked(pod_class)
         if self._judging.goes_in_bulk(asked):
@@ -94,15 +95,18 @@ class Walk:
         if booked:
             fleet.add(pod_class, row, booked)
             put.append((row, booked))
-        for place in self._look(pod_class, asked) if booked < count else ():
-            count -= booked
-            if not count or not self._spend(len(asked)):
+        count -= booked
+        for place in self._roomy_places(pod_class, asked) if count else ():
+            if not self._spend(len(asked)):
                 break
             row = int(self._order[place])
             booked = min(count, room(pod_class.request, row))
             fleet.add(pod_class, row, booked)
             put.append((row, booked))
-            self._at = int(place)
+            self._at = place
+            count -= booked
+            if not count:
+                break
         return put
 
     def _fits(self, pod_class: PodClass, row: int, asked: Asked) -> bool:
@@ -110,6 +114,25 @@ class Walk:
 
     def _is_open(self, row: int) -> bool:
         return self.allowed is None or bool(self.allowed[row])
+
+    def _roomy_places(self, pod_class: PodClass, asked: Asked) -> Iterator[int]:
+        """Where there is room, from where it stands on: first among the next thousand, then among all others."""
+        many, start = len(self._order), self._at + 1
+        rows, stock = self._fleet.rows, self._fleet.stock
+        ring = self._ring
+        for begin, end in ((start, min(start + _AT_ONCE, start + many - 1)), (start + _AT_ONCE, start + many - 1)):
+            if begin >= end:
+                return
+            if not self._spend((len(asked) + 1) * -(-(end - begin) // _AT_ONCE)):
+                return
+            among = ring[begin:end]
+            mask = stock.roomy_among(pod_class.request, among)
+            np.logical_and(mask, rows.alive[among], out=mask)
+            np.logical_and(mask, self._judging.static_mask(pod_class)[among], out=mask)
+            if self.allowed is not None:
+                np.logical_and(mask, self.allowed[among], out=mask)
+            for place in mask.nonzero()[0]:
+                yield (begin + int(place)) % many
 
     def _look(self, pod_class: PodClass, asked: Asked) -> Places:
         """Where there is a place, from where it stands on, all the way round."""

@@ -16,7 +16,7 @@ from tests.stages.scheduling.replay import as_fleet
 from tests.stages.scheduling.shrinking import shrunk
 from tests.stages.scheduling.stage import SchedulingStage
 
-PODS, PODS_A_FLEET, FIRST_SEED = 5_000, 100, 1_000
+PODS, PODS_A_FLEET, FIRST_SEED = 5_000, 150, 1_000
 DECIDING = 20
 AGREED = Path(__file__).parents[1] / "cases" / "fleet" / "agreed.yaml"
 SHRUNK = 3
@@ -36,6 +36,7 @@ def test_the_scheduler_still_says_what_the_cases_say(cluster: Lab) -> None:
             if passed != {each for each in case["passed"] if not is_lookout(each)}:
                 wrong[name] = (sorted(passed), judged.said)
             stage.clear()
+    assert stage.refused == []
     assert wrong == {}
 
 

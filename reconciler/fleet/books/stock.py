@@ -42,6 +42,14 @@ class Stock:
             np.logical_and(found, self._free[column] >= amount, out=found)
         return found
 
+    def roomy_among(self, request: Request, rows: Places) -> Mask:
+        """Which of the rows have enough left; a new array."""
+        (first, least), *others = request
+        found: Mask = self._free[first][rows] >= least
+        for column, amount in others:
+            np.logical_and(found, self._free[column][rows] >= amount, out=found)
+        return found
+
     def room(self, request: Request, row: int) -> int:
         """How many times what is left of a row is enough."""
         item = self._free.item

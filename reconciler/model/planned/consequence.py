@@ -46,7 +46,7 @@ class Consequence(msgspec.Struct, frozen=True, gc=False):
     held_by: tuple[
         tuple[str, int], ...
     ] = ()  # what holds nodes up, and how many: do-not-disrupt, PodDisruptionBudget/ns/name
-    unpriced: int = 0  # nodes whose price, or that of what follows them, nobody declared: they are not in the money above
+    unpriced: int = 0  # nodes without a declared price, or followed by some without: not in the money above
     shares: tuple[Share, ...] = ()  # what each node has in the sums, in the order of `nodes`
 
     def only(self, nodes: Iterable[str]) -> "Consequence | None":

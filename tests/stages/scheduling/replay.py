@@ -1,5 +1,7 @@
 """A case of tests/cases/fleet/agreed.yaml as a fleet to be loaded again, and judged by the scheduler of today."""
 
+import copy
+from collections.abc import Iterator
 from typing import Any
 
 from tests.lab.api import Manifest
@@ -58,7 +60,7 @@ def _node(seen: Manifest) -> Manifest:
 
 
 def _pod(seen: Manifest) -> Manifest:
-    spec = {"schedulerName": SCHEDULER, **seen["spec"]}
+    spec = copy.deepcopy({"schedulerName": SCHEDULER, **seen["spec"]})
     for field in ("containers", "initContainers"):
         if field in spec:
             spec[field] = [{"image": "registry.k8s.io/pause:3.9", **each} for each in spec[field]]
@@ -70,9 +72,27 @@ def _pod(seen: Manifest) -> Manifest:
         spec["runtimeClassName"] = amounts.RUNTIME
     if priority := spec.pop("priority", 0):
         spec["priorityClassName"] = PRIORITIES[priority // 100]
+    for term in _terms(spec):
+        _unmerge(term)
     if spec.get("nodeName"):
         spec["tolerations"] = [{"operator": "Exists"}]
     return _plain("Pod", seen, spec=spec)
+
+
+def _terms(spec: Manifest) -> Iterator[Manifest]:
+    """All that a pod says of other pods."""
+    yield from spec.get("topologySpreadConstraints", ())
+    for field in ("podAffinity", "podAntiAffinity"):
+        told = spec.get("affinity", {}).get(field, {})
+        yield from told.get("requiredDuringSchedulingIgnoredDuringExecution", ())
+
+
+def _unmerge(term: Manifest) -> None:
+    """The API server writes these keys into the selector, and would not have a pod where that is done already."""
+    selected = {each["key"] for each in term.get("labelSelector", {}).get("matchExpressions", ())}
+    for field in ("matchLabelKeys", "mismatchLabelKeys"):
+        if field in term:
+            term[field] = [key for key in term[field] if key not in selected]
 
 
 def _resident(seen: Manifest) -> Resident:

@@ -111,7 +111,9 @@ class SchedulingStage:
 
     def observed(self) -> Observed:
         """The cluster as the reconciler sees it, with the rights that it ships."""
-        return observe_once(self._client)
+        observed = observe_once(self._client)
+        assert observed.unread == ()
+        return observed
 
     def dismiss(self) -> None:
         """Takes the pods away that were judged, and leaves the fleet."""
