@@ -105,7 +105,7 @@ def test_what_vanished_while_nobody_watched_is_gone(cluster: Lab, proxy: Proxy) 
 
 def test_an_old_list_is_not_believed_and_is_told_as_unread(cluster: Lab, proxy: Proxy) -> None:
     cluster.load(fleet.nodes(1))
-    proxy.inject(Fault(WatchError(410, after_events=1), WATCHES))
+    proxy.inject(Fault(WatchError(410, after_events=1, naming=b"late-0"), WATCHES))
     proxy.inject(Fault(OldList(), LISTS, times=3))
     with observing(cluster, proxy) as watched:
         watched.synced()

@@ -70,10 +70,14 @@ class LoseAnswer:
 
 @dataclass(frozen=True)
 class WatchError:
-    """The watch tells of an error, 410 unless another code is asked for, and ends."""
+    """The watch tells of an error, 410 unless another code is asked for, and ends.
+
+    With naming: only events that hold this text are counted. A controller's own event may come before a test's.
+    """
 
     code: int = 410
     after_events: int = 0
+    naming: bytes = b""
 
 
 @dataclass(frozen=True)

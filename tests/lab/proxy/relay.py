@@ -79,7 +79,9 @@ class Relay:
                 return self._until_fault(_mark_bytes(limit, answer.pieces()))
             case faults.Repeat(times=times) if is_stream:
                 return self._repeated(times)
-            case faults.WatchError() | faults.EndWatch() | faults.Garbage() | faults.Silence() as act if is_stream:
+            case faults.WatchError(after_events=limit, naming=naming) if is_stream:
+                return self._until_fault(_mark_events(limit, answer.pieces(), naming))
+            case faults.EndWatch() | faults.Garbage() | faults.Silence() as act if is_stream:
                 return self._until_fault(_mark_events(act.after_events or 0, answer.pieces()))
         return self._listed() if answer.head.status == 200 and self._lists.wants(turn.request) else self._streamed()
 
@@ -169,14 +171,17 @@ def _events(pieces: Iterator[bytes]) -> Iterator[bytes]:
         yield begun
 
 
-def _mark_events(limit: int, pieces: Iterator[bytes]) -> Iterator[bytes | None]:
-    """The events, and None where that many have passed: a watch may never bring the next one."""
+def _mark_events(limit: int, pieces: Iterator[bytes], naming: bytes = b"") -> Iterator[bytes | None]:
+    """The events, and None where that many that hold the text have passed: a watch may never bring the next one."""
+    passed = 0
     if limit == 0:
         yield None
-    for number, event in enumerate(_events(pieces), start=1):
+    for event in _events(pieces):
         yield event
-        if number == limit:
-            yield None
+        if naming in event:
+            passed += 1
+            if passed == limit:
+                yield None
 
 
 def _mark_bytes(limit: int, pieces: Iterator[bytes]) -> Iterator[bytes | None]:

@@ -106,7 +106,8 @@ class SchedulingStage:
             said.update(self._tried())
             return manifests.keys() <= said.keys()
 
-        self._until("word of the scheduler on each pod", tried)
+        # A look at that many pods is not for nothing: while we look, the scheduler waits for a processor.
+        self._until("word of the scheduler on each pod", tried, pause_seconds=len(pods) / 1000)
         return [Judged(uid, manifest, self._witness.heard(uid), said[uid]) for uid, manifest in manifests.items()]
 
     def observed(self) -> Observed:
@@ -242,9 +243,9 @@ class SchedulingStage:
         with ThreadPoolExecutor(_THREADS) as threads:
             return list(threads.map(do, each))
 
-    def _until(self, what: str, is_so: Callable[[], object]) -> None:
+    def _until(self, what: str, is_so: Callable[[], object], pause_seconds: float = 0.02) -> None:
         deadline = time.monotonic() + _WAIT_SECONDS
         while not is_so():
             if time.monotonic() > deadline:
                 raise AssertionError(f"no {what} within {_WAIT_SECONDS} s")
-            time.sleep(0.03)
+            time.sleep(pause_seconds)
