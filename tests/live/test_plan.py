@@ -1,6 +1,7 @@
 """The dry run on a real cluster, with rights to look and no others: what it says, and that it writes nothing."""
 
 import json
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -86,6 +87,17 @@ def buy(lab: Lab, count: int) -> list[str]:
     return found
 
 
+def why_blocked(lab: Lab, node: str) -> str:
+    """Karpenter's last word on why it can't place what runs there."""
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline:
+        for event in lab.admin.list("events", "default"):
+            if event["regarding"].get("name") == node and "tolerate" in event["note"]:
+                return str(event["note"])
+        time.sleep(0.1)
+    raise AssertionError(f"Karpenter says nothing of the pods on {node}")
+
+
 def test_a_pool_from_its_first_plan_to_its_edits(team: Team) -> None:
     team.write()
     (new,) = team.plan()["decisions"]
@@ -101,7 +113,7 @@ def test_a_pool_from_its_first_plan_to_its_edits(team: Team) -> None:
 
     team.write(taints=[{"key": "dedicated", "value": "training", "effect": "NoSchedule"}])
     (drifted,) = team.plan()["consequences"]
-    assert drifted["fate"] == "replaced"
+    assert drifted["fate"] == "blocked"
     assert sorted(drifted["nodes"]) == sorted(nodes)
     assert drifted["gpus_in_use"] == 24
     code, printed = team.run("plan")
@@ -112,6 +124,33 @@ def test_a_pool_from_its_first_plan_to_its_edits(team: Team) -> None:
     team.write(requirements=[{"key": "topology.kubernetes.io/zone", "operator": "In", "values": kept}])
     (some,) = team.plan()["consequences"]
     assert some["nodes"] == [nodes[2]]
+
+
+def test_karpenter_leaves_a_node_whose_pod_would_fit_nowhere_and_replaces_the_others(team: Team) -> None:
+    team.write()
+    team.apply()
+    admin, keys = team.lab.admin, ("dedicated", "other")
+    for key in keys:
+        pod = fleet.Pod(f"tolerates-{key}", gpus=8).with_spec(tolerations=[{"key": key, "operator": "Exists"}])
+        admin.create(pod.manifest())
+    on = {
+        key: admin.wait_for("pods", f"tolerates-{key}", fleet.is_running, "default")["spec"]["nodeName"] for key in keys
+    }
+    team.write(taints=[{"key": "dedicated", "value": "training", "effect": "NoSchedule"}])
+    told = team.plan()["consequences"]
+    assert {each["fate"]: each["nodes"] for each in told} == {"replaced": [on["dedicated"]], "blocked": [on["other"]]}
+    (homeless,) = [each["homeless"] for each in told if each["homeless"]]
+    assert homeless == [
+        {
+            "owner": "default/tolerates-other",
+            "why": "it does not tolerate the taint dedicated=training:NoSchedule",
+            "pods": 1,
+        }
+    ]
+    team.apply()
+    admin.wait_for("nodes", on["dedicated"], lambda node: node is None, within=60)
+    assert "did not tolerate taint" in why_blocked(team.lab, on["other"])
+    assert names.DISRUPTED not in str(admin.get("nodes", on["other"])["spec"])
 
 
 def test_what_may_not_be_read_is_never_taken_for_empty(team: Team, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -117,7 +117,7 @@ def _node(name: str, words: Words) -> Node:
             "metadata": metadata,
             "spec": {"taints": taints},
             "status": {
-                "allocatable": {"nvidia.com/gpu": str(words.get("gpus", 8))},
+                "allocatable": {"nvidia.com/gpu": str(words.get("gpus", 8)), "pods": "110"},
                 "capacity": {"nvidia.com/gpu": str(words.get("gpus", 8)), "cpu": "96", "memory": "1152Gi"},
             },
         },

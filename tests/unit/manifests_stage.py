@@ -161,7 +161,7 @@ def nodes(case: Json, name: str = "a100") -> list[Node]:
         metadata = Metadata(f"node-{at}", uid=f"uid-node-{at}", resource_version=f"{at + 20}", labels=labels)
         if at < case.get("nodes_leaving", 0):
             metadata = msgspec.structs.replace(metadata, deletion_timestamp="2026-11-02T08:00:00Z")
-        found.append(Node(metadata, status=NodeStatus(allocatable={names.NVIDIA_GPU: "8"})))
+        found.append(Node(metadata, status=NodeStatus(allocatable={names.NVIDIA_GPU: "8", "pods": "110"})))
     return found
 
 

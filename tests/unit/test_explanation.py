@@ -151,7 +151,7 @@ def scene_of(mode: str, **case: Any) -> Scene:
 
 @pytest.mark.parametrize("name", ["node/node-0", "pod/research/train-0"])
 def test_in_observe_mode_a_fate_is_told_as_what_would_be(name: str) -> None:
-    begins = "it drifts:" if name.startswith("node") else "its node drifts:"
+    begins = "it drifts" if name.startswith("node") else "its node drifts"
     assert about(scene_of("Observe"), asked(name)).outcome.startswith(f"Would, were the pool in mode Enforce: {begins}")
     assert about(scene_of("Enforce"), asked(name)).outcome.startswith(begins.capitalize())
 

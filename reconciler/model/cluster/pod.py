@@ -257,6 +257,12 @@ class Pod(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
         return self.spec.node_name
 
     @property
+    def made_by(self) -> str:
+        """Namespace and name of what made it; of itself where nothing did."""
+        controller = self.metadata.controller
+        return f"{self.metadata.namespace}/{controller.name if controller else self.name}"
+
+    @property
     def is_finished(self) -> bool:
         return self.status.phase in {"Succeeded", "Failed"}
 

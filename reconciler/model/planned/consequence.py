@@ -18,6 +18,14 @@ Fate = Literal[
 ]
 
 
+class Homeless(msgspec.Struct, frozen=True, gc=False, order=True):
+    """Pods of one owner that would fit nowhere."""
+
+    owner: str  # namespace/name of what made them; of the pod itself where nothing did
+    why: str
+    pods: int
+
+
 class Share(msgspec.Struct, frozen=True, gc=False):
     """What one node has in the sums of its consequence."""
 
@@ -27,6 +35,7 @@ class Share(msgspec.Struct, frozen=True, gc=False):
     micro_dollars_per_hour: int
     unpriced: int
     held_by: tuple[str, ...]
+    homeless: tuple[Homeless, ...] = ()
 
 
 class Consequence(msgspec.Struct, frozen=True, gc=False):
@@ -47,6 +56,7 @@ class Consequence(msgspec.Struct, frozen=True, gc=False):
         tuple[str, int], ...
     ] = ()  # what holds nodes up, and how many: do-not-disrupt, PodDisruptionBudget/ns/name
     unpriced: int = 0  # nodes without a declared price, or followed by some without: not in the money above
+    homeless: tuple[Homeless, ...] = ()  # of the pods that must move, those that would fit nowhere
     shares: tuple[Share, ...] = ()  # what each node has in the sums, in the order of `nodes`
 
     def only(self, nodes: Iterable[str]) -> "Consequence | None":
@@ -65,6 +75,9 @@ def summed(like: Consequence, shared: Iterable[tuple[str, Share]]) -> Consequenc
     ordered = sorted(shared, key=lambda each: each[0])
     shares = tuple(share for _, share in ordered)
     held = Counter(holder for share in shares for holder in share.held_by)
+    homeless: Counter[tuple[str, str]] = Counter()
+    for each in (each for share in shares for each in share.homeless):
+        homeless[each.owner, each.why] += each.pods
     return msgspec.structs.replace(
         like,
         nodes=tuple(node for node, _ in ordered),
@@ -74,5 +87,6 @@ def summed(like: Consequence, shared: Iterable[tuple[str, Share]]) -> Consequenc
         micro_dollars_per_hour=sum(each.micro_dollars_per_hour for each in shares),
         unpriced=sum(each.unpriced for each in shares),
         held_by=tuple(sorted(held.items())),
+        homeless=tuple(Homeless(owner, why, pods) for (owner, why), pods in sorted(homeless.items())),
         shares=shares,
     )

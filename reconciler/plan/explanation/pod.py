@@ -1,10 +1,11 @@
 """Why a pod is where it is, and whether it will have to move."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from reconciler.model import names
 from reconciler.model.cluster.pod import Pod
 from reconciler.model.instant import timestamp
+from reconciler.model.planned.consequence import Consequence
 from reconciler.plan.eviction import FOREVER, PodBudgets, stays_until
 from reconciler.plan.explanation.about import About, UnknownSubject, fate_of, unread, would_be
 from reconciler.plan.explanation.node import about_node
@@ -21,7 +22,8 @@ def about_pod(scene: Scene, namespace: str, name: str) -> About:
     fates = [each for each in scene.plan.consequences if pod.node in each.nodes] if pod.node and pod.counts else []
     told = [would_be(scene, each, f"Its node {fate_of(each)}.") for each in fates]
     outcome = " ".join(told) or "Nothing is planned that would move it."
-    return About(f"pod/{namespace}/{name}", _headline(pod), outcome, tuple(_rows(scene, pod)))
+    rows = (*_rows(scene, pod), *_homeless(pod, fates))
+    return About(f"pod/{namespace}/{name}", _headline(pod), outcome, rows)
 
 
 def _headline(pod: Pod) -> str:
@@ -48,6 +50,13 @@ def _rows(scene: Scene, pod: Pod) -> Iterator[tuple[str, str]]:
         yield "its node", about_node(scene, pod.node).headline
     elif pod.node and (why := unread(scene, "nodes")):
         yield "its node", f"not known: {why}"
+
+
+def _homeless(pod: Pod, fates: Sequence[Consequence]) -> Iterator[tuple[str, str]]:
+    for fate in fates:
+        for told in fate.homeless:
+            if told.owner == pod.made_by:
+                yield "after it", f"it would fit nowhere: {told.why}"
 
 
 def _waits(pod: Pod) -> Iterator[tuple[str, str]]:

@@ -7,9 +7,12 @@ import msgspec
 
 from reconciler.model import names
 from reconciler.model.instant import Instant
-from reconciler.model.planned.consequence import Cause, Fate
+from reconciler.model.planned.consequence import Cause, Fate, Homeless
 from reconciler.plan.karpenter.budgets import allowed_at_once
 from reconciler.plan.karpenter.outlook import Outlook
+
+# Karpenter does not begin with a node whose pods would not all find a place.
+FITS_NOWHERE = "pods that would fit nowhere else"
 
 Intent = Literal["drifts", "deleted", "undrifted"]
 
@@ -48,6 +51,7 @@ class Due(msgspec.Struct, frozen=True, gc=False):
     cause: Cause
     rules: Rules
     budgets_are_shut: bool  # they let no node go at all
+    homeless: tuple[Homeless, ...] = ()  # pods of it that would fit nowhere
     room: int | None = None  # for how many replacements at once there is room; None: nothing limits them
 
     @property
@@ -60,11 +64,12 @@ class Due(msgspec.Struct, frozen=True, gc=False):
             found |= {names.DO_NOT_DISRUPT} if self.ahead.kept else set()
             found |= {self.rules.budget} if self.budgets_are_shut else set()
             found |= {self.rules.limits} if self._has_no_room else set()
+            found |= {FITS_NOWHERE} if self.homeless else set()
         return tuple(sorted(found))
 
     @property
     def has_no_end(self) -> bool:
-        kept_back = self.ahead.kept or self.budgets_are_shut or self._has_no_room
+        kept_back = self.ahead.kept or self.budgets_are_shut or self._has_no_room or bool(self.homeless)
         return self.ahead.stalls or (kept_back and not self.ahead.leaving)
 
     @property

@@ -3,8 +3,8 @@
 Drift: Karpenter deletes empty nodes first and buys nothing for them; for a busy one it buys another, waits until that
 is initialized, and evicts the pods; in each case as many at once as the budgets for Drifted allow. In a NodePool of a
 fixed size (spec.replicas) an empty node is replaced as well. What holds a node up keeps Karpenter from beginning with
-it, and so do limits that leave no room for a replacement. A NodePool that is deleted takes its NodeClaims with it, all
-at once, and no node that has none. Nobody calls back a node that is leaving.
+it, and so do limits that leave no room for a replacement, and pods that would then find no place. A NodePool that is
+deleted takes its NodeClaims with it, all at once, and no node that has none. Nobody calls back a node that is leaving.
 
 Budgets are taken as they are now, and the times are rough: as if every wave took as long as the slowest node.
 """
@@ -20,12 +20,13 @@ from reconciler.model.cluster.whole import Whole
 from reconciler.model.desired import Declared
 from reconciler.model.instant import Instant
 from reconciler.model.kinds.gpu_pool import GpuPool
-from reconciler.model.planned.consequence import Cause, Consequence, Fate, Share, summed
+from reconciler.model.planned.consequence import Cause, Consequence, Fate, Homeless, Share, summed
 from reconciler.plan.eviction import PodBudgets
 from reconciler.plan.karpenter.drift import Drift
 from reconciler.plan.karpenter.due import Due, Intent, Rules
+from reconciler.plan.karpenter.homes import Goes, homeless_of
 from reconciler.plan.karpenter.limits import room
-from reconciler.plan.karpenter.outlook import outlook
+from reconciler.plan.karpenter.outlook import Outlook, moving_pods, outlook
 from reconciler.plan.karpenter.savings import Till
 from reconciler.plan.karpenter.survey import Site, Surveyed
 
@@ -47,6 +48,21 @@ class Surroundings(msgspec.Struct, frozen=True):
     budgets: PodBudgets
     pool: str  # the GpuPool that the NodePool is for
     declared: Declared[GpuPool] | None = None  # None: nobody declares it, and no price is known
+    steps: int = 1_000_000  # that may be spent on looking for places for pods
+
+
+class _Expected(msgspec.Struct, frozen=True, gc=False):
+    """One node, and what is expected of it."""
+
+    found: Surveyed
+    ahead: Outlook
+    intent: Intent
+    cause: Cause
+
+    @property
+    def is_standing(self) -> bool:
+        """Whether it goes without any change."""
+        return self.ahead.leaving or self.cause == "standing"
 
 
 class _Pace(msgspec.Struct, frozen=True):
@@ -88,12 +104,29 @@ def _dues(node_pool: Whole, after_spec: Mapping[str, Any] | None, drift: Drift, 
     live = Rules(node_pool.name, node_pool.spec, nodes, around.now)
     after = live if after_spec is None else Rules(node_pool.name, after_spec, nodes, around.now)
     live_is_shut, after_is_shut = live.wave() == 0, after.wave() == 0
-    for found, intent, cause in _intended(site, drift, is_deleted=after_spec is None):
-        ahead = outlook(found, around.budgets)
-        if ahead.leaving or cause == "standing":
-            yield Due(ahead, "drifts", "standing", live, live_is_shut)
+    expected = [
+        _Expected(found, outlook(found, around.budgets), intent, cause)
+        for found, intent, cause in _intended(site, drift, is_deleted=after_spec is None)
+    ]
+    standing = [each for each in expected if each.is_standing]
+    changed = [each for each in expected if not each.is_standing]
+    homeless = _homeless(around, standing, Goes(node_pool.name, node_pool.spec))
+    homeless |= _homeless(around, changed, Goes(node_pool.name, after_spec, _names(standing)))
+    for each in expected:
+        ahead, without_home = each.ahead, homeless.get(each.ahead.name, ())
+        if each.is_standing:
+            yield Due(ahead, "drifts", "standing", live, live_is_shut, without_home)
         else:
-            yield Due(ahead, intent, cause, after, after_is_shut)
+            yield Due(ahead, each.intent, each.cause, after, after_is_shut, without_home)
+
+
+def _homeless(around: Surroundings, expected: Sequence[_Expected], goes: Goes) -> dict[str, tuple[Homeless, ...]]:
+    pods = {each.ahead.name: moving_pods(each.found) for each in expected if each.intent != "undrifted"}
+    return homeless_of(around.fleet, goes, pods, around.steps)
+
+
+def _names(expected: Sequence[_Expected]) -> frozenset[str]:
+    return frozenset(each.ahead.name for each in expected)
 
 
 def _intended(site: Site, drift: Drift, is_deleted: bool) -> Iterator[tuple[Surveyed, Intent, Cause]]:
@@ -135,7 +168,13 @@ def _share(due: Due, till: Till) -> Share:
     ahead, saved = due.ahead, till.saved(due.fate, due.ahead.machine)
     pods = 0 if due.fate == "undrifted" else ahead.pods
     return Share(
-        ahead.gpus, ahead.gpus_in_use, pods, saved.micro_dollars_per_hour, saved.unpriced, tuple(sorted(due.held_by))
+        gpus=ahead.gpus,
+        gpus_in_use=ahead.gpus_in_use,
+        pods=pods,
+        micro_dollars_per_hour=saved.micro_dollars_per_hour,
+        unpriced=saved.unpriced,
+        held_by=tuple(sorted(due.held_by)),
+        homeless=due.homeless,
     )
 
 

@@ -42,7 +42,7 @@ class _Held(msgspec.Struct, frozen=True, gc=False):
 
 def outlook(found: Surveyed, budgets: PodBudgets) -> Outlook:
     """What is ahead of it."""
-    moving = [pod for pod in found.pods if pod.counts and not _goes_by_itself(pod)]
+    moving = moving_pods(found)
     held = _held(found, budgets)
     bound = found.bound_seconds
     grace = max((_grace_seconds(pod) for pod in moving), default=0)
@@ -65,6 +65,11 @@ def outlook(found: Surveyed, budgets: PodBudgets) -> Outlook:
         wait_seconds=begins_in,
         drain_seconds=drains_in,
     )
+
+
+def moving_pods(found: Surveyed) -> list[Pod]:
+    """The pods that need another place once it goes."""
+    return [pod for pod in found.pods if pod.counts and not _goes_by_itself(pod)]
 
 
 def _held(found: Surveyed, budgets: PodBudgets) -> _Held:

@@ -86,7 +86,9 @@ class Sight:
         self, node_pool: Whole, after_spec: Mapping[str, Any] | None, drift: Drift, pool: str
     ) -> tuple[Consequence, ...]:
         """What becomes of the pool's nodes; `after_spec` is None where the NodePool is deleted."""
-        around = Surroundings(self.fleet, self.inputs.now, self._budgets, pool, self.pools.get(pool))
+        around = Surroundings(
+            self.fleet, self.inputs.now, self._budgets, pool, self.pools.get(pool), self.inputs.budget
+        )
         return fates(node_pool, after_spec, drift, around)
 
     @cached_property

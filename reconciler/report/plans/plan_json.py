@@ -21,6 +21,7 @@ from reconciler.report.plans.plan_shape import (
     ConsequenceTold,
     DecisionTold,
     HeldBy,
+    HomelessTold,
     KindUnread,
     PlanTold,
     Tool,
@@ -135,4 +136,5 @@ def _consequences(consequences: tuple[Consequence, ...], cause: Cause) -> Iterat
             wave=each.wave,
             seconds=each.seconds,
             held_by=[HeldBy(name, count) for name, count in each.held_by],
+            homeless=[HomelessTold(told.owner, told.why, told.pods) for told in each.homeless],
         )

@@ -97,6 +97,14 @@ class HeldBy(msgspec.Struct, frozen=True):
     nodes: int
 
 
+class HomelessTold(msgspec.Struct, frozen=True):
+    """Pods of one owner that would fit nowhere."""
+
+    owner: Annotated[str, msgspec.Meta(description="namespace/name of what made them.")]
+    why: str
+    pods: int
+
+
 class ConsequenceTold(msgspec.Struct, frozen=True):
     """Nodes that share a fate."""
 
@@ -113,6 +121,7 @@ class ConsequenceTold(msgspec.Struct, frozen=True):
     wave: Annotated[int, msgspec.Meta(description="Nodes at once; 0 where nothing limits them.")]
     seconds: Annotated[int | None, msgspec.Meta(description="Roughly how long; null where no end is known.")]
     held_by: list[HeldBy]
+    homeless: Annotated[list[HomelessTold], msgspec.Meta(description="Of the pods, those that would fit nowhere.")]
 
 
 class PlanTold(msgspec.Struct, frozen=True):

@@ -102,7 +102,7 @@ def _when(consequence: Consequence, pace: str) -> Iterator[str]:
 
 def _below(pool: PoolLine | None, coming: tuple[Consequence, ...]) -> Iterator[Block]:
     """What holds nodes up, what a reader must know of the numbers, and remarks."""
-    notes = [*_budgets(coming), *_deletions(coming)]
+    notes = [*_budgets(coming), *_deletions(coming), *_homeless(coming)]
     if unpriced := sum(each.unpriced for each in coming if each.fate != "replaced"):
         notes.append(Note("note", f"{counted(unpriced, 'node')} without a declared price: not in $/h."))
     if unpriced := sum(each.unpriced for each in coming if each.fate == "replaced"):
@@ -135,3 +135,11 @@ def _deletions(coming: tuple[Consequence, ...]) -> Iterator[Note]:
             yield Note(
                 "error", f"Deleting NodePool/{each.node_pool} takes {what} with it, {each.gpus_in_use} GPUs in use."
             )
+
+
+def _homeless(coming: tuple[Consequence, ...]) -> Iterator[Note]:
+    for each in coming:
+        stay = "Karpenter leaves their nodes as they are" if each.fate == "blocked" else "they stay Pending"
+        for told in each.homeless:
+            who = f"{told.pods} of the {counted(each.pods, 'pod')} ({told.owner})"
+            yield Note("error", f"{who} would fit nowhere: {told.why}. So {stay}.")
