@@ -1,9 +1,18 @@
 """What the loop asks of the world, in as few methods as will do; each says what it promises."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Protocol
 
+import msgspec
+
 from reconciler.model.bundle import Bundle, Text
+from reconciler.model.cluster.observed import Observed
+from reconciler.model.instant import Instant
+from reconciler.model.planned.decision import Decision
+from reconciler.model.planned.inputs import Inputs
+from reconciler.model.planned.memory import Memory
+from reconciler.model.planned.outcome import Outcome
+from reconciler.model.planned.plan import Plan
 from reconciler.model.rendering import Rendering, RenderRequest
 
 
@@ -20,4 +29,65 @@ class Renderer(Protocol):
 
     def render(self, templates: Sequence[Text], requests: Sequence[RenderRequest]) -> tuple[Rendering, ...]:
         """One rendering a request, in order. The same arguments give the same bytes; time and memory are bounded."""
+        ...
+
+
+class Fence(Protocol):
+    """Whether one may still write: asked just before each write is sent."""
+
+    def holds(self) -> bool:
+        """False for good once leadership has run out."""
+        ...
+
+
+class Cluster(Protocol):
+    """The cluster that is looked at and acted on."""
+
+    def observe(self) -> Observed:
+        """As last seen; the same object while nothing changed. Names the kinds that could not be read. Never waits."""
+        ...
+
+    def apply(self, decisions: Sequence[Decision], fence: Fence) -> Iterator[Outcome]:
+        """Carries out all that are neither holds nor `would`, each on its own; one outcome each, as they come."""
+        ...
+
+
+class Stored(msgspec.Struct, frozen=True):
+    """A memory, and the version that it was read or written at."""
+
+    memory: Memory
+    version: str = ""
+
+
+class Stale(Exception):
+    """Someone else wrote since it was read."""
+
+
+class MemoryStore(Protocol):
+    """Where the memory outlives a restart."""
+
+    def load(self) -> Stored:
+        """What was saved last; an empty memory where nothing was."""
+        ...
+
+    def save(self, memory: Memory, after: Stored) -> Stored:
+        """All of it or nothing. Raises Stale where what stands is not `after`."""
+        ...
+
+
+class Brain(Protocol):
+    """Where plans are made: in process, or by a child."""
+
+    def plan(self, inputs: Inputs) -> Plan:
+        """Checked already."""
+        ...
+
+
+class Clock(Protocol):
+    """The hour, and waiting."""
+
+    def now(self) -> Instant: ...
+
+    def wait(self, until: Instant | None) -> None:
+        """Until then, or until something wakes it; None: only until something does."""
         ...

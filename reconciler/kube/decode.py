@@ -8,7 +8,7 @@ from typing import Any, Generic, NoReturn, TypeVar
 import msgspec
 
 from reconciler.kube.loose import loosened, without_nulls
-from reconciler.kube.sharing import Sharing
+from reconciler.kube.seeing.sharing import Sharing
 from reconciler.model.cluster.karpenter import NodeClass
 from reconciler.model.cluster.kinds import Seen
 from reconciler.model.cluster.metadata import Metadata

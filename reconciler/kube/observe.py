@@ -12,13 +12,13 @@ import msgspec
 
 from reconciler.kube.api_server import ApiServer, Unreachable
 from reconciler.kube.backoff import Backoff, Waits
-from reconciler.kube.changes import Absent, Change, Clock, Identity, Trouble, wall_clock
-from reconciler.kube.discovery import Discovery, identity
-from reconciler.kube.handover import Handover
-from reconciler.kube.listing import Asked, list_all
-from reconciler.kube.outcome import Outcome, Setback, What
-from reconciler.kube.store import Store
-from reconciler.kube.watching import Means, Pace, Watcher
+from reconciler.kube.seeing.changes import Absent, Change, Clock, Identity, Trouble, wall_clock
+from reconciler.kube.seeing.discovery import Discovery, identity
+from reconciler.kube.seeing.handover import Handover
+from reconciler.kube.seeing.listing import Asked, list_all
+from reconciler.kube.seeing.outcome import Outcome, Setback, What
+from reconciler.kube.seeing.store import Store
+from reconciler.kube.seeing.watching import Means, Pace, Watcher
 from reconciler.model import names
 from reconciler.model.cluster.kinds import SEEN, Seen
 from reconciler.model.cluster.observed import Observed

@@ -8,7 +8,7 @@ import yaml
 
 from reconciler.kube.client import Client, connect
 from reconciler.kube.observe import observe_once
-from reconciler.kube.watching import Pace
+from reconciler.kube.seeing.watching import Pace
 from reconciler.model.cluster.kinds import SEEN
 from reconciler.model.cluster.observed import Observed
 from reconciler.policy.kinds.gpu_pool import GPU_POOL

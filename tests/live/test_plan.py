@@ -150,7 +150,9 @@ def test_karpenter_leaves_a_node_whose_pod_would_fit_nowhere_and_replaces_the_ot
     team.apply()
     admin.wait_for("nodes", on["dedicated"], lambda node: node is None, within=60)
     assert "did not tolerate taint" in why_blocked(team.lab, on["other"])
-    assert names.DISRUPTED not in str(admin.get("nodes", on["other"])["spec"])
+    left = admin.get("nodes", on["other"])
+    assert left
+    assert names.DISRUPTED not in str(left["spec"])
 
 
 def test_what_may_not_be_read_is_never_taken_for_empty(team: Team, monkeypatch: pytest.MonkeyPatch) -> None:

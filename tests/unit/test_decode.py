@@ -7,7 +7,7 @@ import msgspec
 import pytest
 
 from reconciler.kube.decode import Event, Undecodable, event, one, page
-from reconciler.kube.sharing import Sharing
+from reconciler.kube.seeing.sharing import Sharing
 from reconciler.model import names
 from reconciler.model.cluster.kinds import SEEN
 from reconciler.model.cluster.pod import Pod

@@ -8,9 +8,9 @@ from collections.abc import Mapping
 import pytest
 
 from reconciler.kube.api_server import JSON, Answer, Stream, Unreachable
-from reconciler.kube.changes import Identity
-from reconciler.kube.discovery import Discovery, identity, served
-from reconciler.kube.outcome import Setback, What
+from reconciler.kube.seeing.changes import Identity
+from reconciler.kube.seeing.discovery import Discovery, identity, served
+from reconciler.kube.seeing.outcome import Setback, What
 from reconciler.model.cluster.kinds import SEEN, Seen
 
 BY_KIND = {each.kind: each for each in reversed(SEEN)}

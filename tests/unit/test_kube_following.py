@@ -3,9 +3,9 @@
 import pytest
 
 from reconciler.kube.api_server import Answer
-from reconciler.kube.following import NEXT, Next, Phase, Tell, Wait, next_step
-from reconciler.kube.outcome import What, setback_of
-from reconciler.kube.versions import is_newer, is_older
+from reconciler.kube.seeing.following import NEXT, Next, Phase, Tell, Wait, next_step
+from reconciler.kube.seeing.outcome import What, setback_of
+from reconciler.kube.seeing.versions import is_newer, is_older
 from reconciler.model.cluster.kinds import SEEN, Seen
 
 PODS, LEASES = (next(each for each in SEEN if each.kind == kind) for kind in ("Pod", "Lease"))

@@ -2,8 +2,8 @@
 
 import threading
 
-from reconciler.kube.changes import Change, Identity
-from reconciler.kube.handover import Handover
+from reconciler.kube.seeing.changes import Change, Identity
+from reconciler.kube.seeing.handover import Handover
 
 CHANGES = [Identity(str(number)) for number in range(100)]
 

@@ -2,10 +2,10 @@
 
 from typing import Any
 
-from reconciler.kube.changes import Absent, Change, Happened, Identity, Listed, Opened, Trouble, is_news
 from reconciler.kube.decode import Event
-from reconciler.kube.handover import Handover
-from reconciler.kube.store import NOT_YET, SEEN_STEP_MS, STALE_MS, Store
+from reconciler.kube.seeing.changes import Absent, Change, Happened, Identity, Listed, Opened, Trouble, is_news
+from reconciler.kube.seeing.handover import Handover
+from reconciler.kube.seeing.store import NOT_YET, SEEN_STEP_MS, STALE_MS, Store
 from reconciler.model.cluster.kinds import SEEN, Seen
 from reconciler.model.cluster.metadata import Metadata
 from reconciler.model.cluster.node import Node

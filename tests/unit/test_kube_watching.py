@@ -6,8 +6,8 @@ from contextlib import AbstractContextManager
 
 from reconciler.kube.api_server import JSON, Answer, Stream
 from reconciler.kube.backoff import Waits
-from reconciler.kube.discovery import Discovery
-from reconciler.kube.watching import Means, Pace, Watcher
+from reconciler.kube.seeing.discovery import Discovery
+from reconciler.kube.seeing.watching import Means, Pace, Watcher
 from reconciler.model.cluster.kinds import SEEN
 
 

@@ -7,7 +7,7 @@ and while nobody takes, watchers wait here, which stops their reading: the API s
 import threading
 from collections.abc import Callable
 
-from reconciler.kube.changes import Change, is_news
+from reconciler.kube.seeing.changes import Change, is_news
 
 MOST_CHANGES = 5_000
 

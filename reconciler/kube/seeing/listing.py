@@ -5,10 +5,10 @@ from typing import Any
 import msgspec
 
 from reconciler.kube.api_server import ApiServer
-from reconciler.kube.changes import Clock, Listed
 from reconciler.kube.decode import Page, Undecodable, page
-from reconciler.kube.outcome import Outcome, Setback, What, setback_of
-from reconciler.kube.versions import is_older
+from reconciler.kube.seeing.changes import Clock, Listed
+from reconciler.kube.seeing.outcome import Outcome, Setback, What, setback_of
+from reconciler.kube.seeing.versions import is_older
 from reconciler.model.cluster.kinds import Seen
 
 PAGE = 500

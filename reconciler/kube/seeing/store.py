@@ -11,9 +11,19 @@ from typing import Any
 
 import msgspec
 
-from reconciler.kube.changes import Absent, Change, Clock, Happened, Identity, Listed, Opened, Trouble, wall_clock
 from reconciler.kube.decode import Event
-from reconciler.kube.versions import is_newer
+from reconciler.kube.seeing.changes import (
+    Absent,
+    Change,
+    Clock,
+    Happened,
+    Identity,
+    Listed,
+    Opened,
+    Trouble,
+    wall_clock,
+)
+from reconciler.kube.seeing.versions import is_newer
 from reconciler.model.cluster.kinds import SEEN, Seen
 from reconciler.model.cluster.observed import Observed, Unread
 from reconciler.model.instant import Instant, timestamp

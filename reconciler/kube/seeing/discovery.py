@@ -8,8 +8,8 @@ from typing import Any
 import msgspec
 
 from reconciler.kube.api_server import Answer, ApiServer, Unreachable
-from reconciler.kube.changes import Identity
-from reconciler.kube.outcome import Outcome, Setback, What, said
+from reconciler.kube.seeing.changes import Identity
+from reconciler.kube.seeing.outcome import Outcome, Setback, What, said
 from reconciler.model.cluster.kinds import Seen
 
 _LIST = "APIGroupDiscoveryList"

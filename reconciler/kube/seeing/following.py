@@ -9,7 +9,7 @@ from enum import Enum, auto
 
 import msgspec
 
-from reconciler.kube.outcome import What
+from reconciler.kube.seeing.outcome import What
 
 
 class Phase(Enum):

@@ -13,13 +13,13 @@ import msgspec
 
 from reconciler.kube.api_server import ApiServer, Unreachable
 from reconciler.kube.backoff import Backoff, Waits
-from reconciler.kube.changes import Absent, Change, Clock, Happened, Opened, Trouble, wall_clock
 from reconciler.kube.decode import Event, Undecodable, event
-from reconciler.kube.discovery import Discovery
-from reconciler.kube.following import Next, Phase, Tell, Wait, next_step
-from reconciler.kube.listing import Asked, list_all
-from reconciler.kube.outcome import Outcome, Setback, What, setback_of
-from reconciler.kube.versions import is_newer
+from reconciler.kube.seeing.changes import Absent, Change, Clock, Happened, Opened, Trouble, wall_clock
+from reconciler.kube.seeing.discovery import Discovery
+from reconciler.kube.seeing.following import Next, Phase, Tell, Wait, next_step
+from reconciler.kube.seeing.listing import Asked, list_all
+from reconciler.kube.seeing.outcome import Outcome, Setback, What, setback_of
+from reconciler.kube.seeing.versions import is_newer
 from reconciler.model.cluster.kinds import Seen
 
 _UNTROUBLED = frozenset({What.LISTED, What.ENDED})

@@ -1,0 +1,1 @@
+"""How the cluster is seen: kinds found, listed, watched, and kept as one Observed."""
