@@ -14,7 +14,7 @@ from reconciler.fleet.pod_class import PodClass, Rank
 from reconciler.fleet.what_if import WhatIf
 
 
-class Move(msgspec.Struct, frozen=True):
+class Move(msgspec.Struct, frozen=True, gc=False):
     """Pods of one class, and the row that they go to."""
 
     pod_class: PodClass

@@ -17,8 +17,8 @@ from reconciler.fleet.pod_class import PodClass
 from reconciler.fleet.rows import Mask, Places
 from reconciler.fleet.what_if import WhatIf
 
-_AT_ONCE = 1_000
-_NOWHERE: Places = np.zeros(0, np.intp)
+_FEW, _AT_ONCE = 64, 1_000
+_MOST_REFUSALS = 16  # nodes with room that are asked one by one; after so many all are asked at once
 
 
 class Search(msgspec.Struct, frozen=True):
@@ -66,16 +66,17 @@ class Walk:
         if self._judging.goes_in_bulk(asked):
             return self._put_in_bulk(pod_class, count, asked)
         put: list[tuple[int, int]] = []
-        for _ in range(count):
-            if not self._fits(pod_class, int(self._order[self._at]), asked):
-                places = self._look(pod_class, asked)
-                if not len(places):
-                    break
-                self._at = int(places[0])
-            row = int(self._order[self._at])
+        while count:
+            place = self._next(pod_class, asked)
+            if place is None:
+                break
+            self._at = place
+            row = int(self._order[place])
             self._fleet.add(pod_class, row)
             put.append((row, 1))
-            asked = self._judging.asked(pod_class)
+            count -= 1
+            if count:
+                asked = self._judging.asked(pod_class)
         return put
 
     def put_on(self, pod_class: PodClass, row: int) -> bool:
@@ -96,7 +97,7 @@ class Walk:
             fleet.add(pod_class, row, booked)
             put.append((row, booked))
         count -= booked
-        for place in self._roomy_places(pod_class, asked) if count else ():
+        for place in self._roomy_places(pod_class) if count else ():
             if not self._spend(len(asked)):
                 break
             row = int(self._order[place])
@@ -115,35 +116,55 @@ class Walk:
     def _is_open(self, row: int) -> bool:
         return self.allowed is None or bool(self.allowed[row])
 
-    def _roomy_places(self, pod_class: PodClass, asked: Asked) -> Iterator[int]:
-        """Where there is room, from where it stands on: first among the next thousand, then among all others."""
-        many, start = len(self._order), self._at + 1
-        rows, stock = self._fleet.rows, self._fleet.stock
-        ring = self._ring
-        for begin, end in ((start, min(start + _AT_ONCE, start + many - 1)), (start + _AT_ONCE, start + many - 1)):
-            if begin >= end:
-                return
-            if not self._spend((len(asked) + 1) * -(-(end - begin) // _AT_ONCE)):
-                return
-            among = ring[begin:end]
-            mask = stock.roomy_among(pod_class.request, among)
-            np.logical_and(mask, rows.alive[among], out=mask)
-            np.logical_and(mask, self._judging.static_mask(pod_class)[among], out=mask)
-            if self.allowed is not None:
-                np.logical_and(mask, self.allowed[among], out=mask)
-            for place in mask.nonzero()[0]:
-                yield (begin + int(place)) % many
+    def _next(self, pod_class: PodClass, asked: Asked) -> int | None:
+        """The first place that takes such a pod, beginning with where it stands."""
+        if self._fits(pod_class, int(self._order[self._at]), asked):
+            return self._at
+        refusals = 0
+        for place in self._roomy_places(pod_class):
+            if self._fits(pod_class, int(self._order[place]), asked):
+                return place
+            refusals += 1
+            if self.spent or refusals > _MOST_REFUSALS:
+                break
+        return self._look(pod_class, asked) if refusals > _MOST_REFUSALS and not self.spent else None
 
-    def _look(self, pod_class: PodClass, asked: Asked) -> Places:
-        """Where there is a place, from where it stands on, all the way round."""
+    def _roomy_places(self, pod_class: PodClass) -> Iterator[int]:
+        """Where there is room, after where it stands: among the next few, then among more, then among all others.
+
+        Where pods fill one node after the other there is room close by, so that most searches cost the same however
+        many nodes there are.
+        """
+        begin, many = self._at + 1, len(self._order)
+        last = self._at + many
+        for size in (_FEW, _AT_ONCE, many):
+            end = min(begin + size, last)
+            if begin == end or not self._spend(2 * -(-(end - begin) // _AT_ONCE)):
+                return
+            for place in self._roomy_among(pod_class, self._ring[begin:end]).nonzero()[0]:
+                yield (begin + int(place)) % many
+            begin = end
+
+    def _roomy_among(self, pod_class: PodClass, among: Places) -> Mask:
+        """Which of the rows have room, as far as labels, taints and amounts say."""
+        mask = self._fleet.stock.roomy_among(pod_class.request, among)
+        np.logical_and(mask, self._fleet.rows.alive[among], out=mask)
+        np.logical_and(mask, self._judging.static_mask(pod_class)[among], out=mask)
+        if self.allowed is not None:
+            np.logical_and(mask, self.allowed[among], out=mask)
+        return mask
+
+    def _look(self, pod_class: PodClass, asked: Asked) -> int | None:
+        """The same by asking all nodes at once: dear, but not dearer where many refuse."""
         if not self._spend((len(asked) + 1) * self._sweep):
-            return _NOWHERE
+            return None
         mask = self._judging.mask(pod_class, asked)
         if self.allowed is not None:
             np.logical_and(mask, self.allowed, out=mask)
         places: Places = mask[self._order].nonzero()[0]
-        before = int(places.searchsorted(self._at))
-        return np.concatenate((places[before:], places[:before])) if before else places
+        if not len(places):
+            return None
+        return int(places[int(places.searchsorted(self._at)) % len(places)])
 
     def _spend(self, steps: int) -> bool:
         if self._budget is not None and self.steps + steps > self._budget:

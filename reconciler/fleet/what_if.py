@@ -16,7 +16,7 @@ from reconciler.fleet.books.sightings import changes
 from reconciler.fleet.books.stock import Stock
 from reconciler.fleet.classes import Classes
 from reconciler.fleet.pod_class import PodClass, Request
-from reconciler.fleet.rows import Rows, differ
+from reconciler.fleet.rows import Counts, Rows, differ
 from reconciler.model.cluster.node import Node
 from reconciler.model.cluster.observed import Observed
 from reconciler.model.cluster.pod import Pod
@@ -103,29 +103,28 @@ class WhatIf:
 
     def on_revert(self, undo: Callable[[], None]) -> None:
         """Called when a change that was just made elsewhere has to be taken back."""
-        if self._journal.is_open:
-            self._journal.note(undo)
+        self._journal.note(undo)
 
     def add(self, pod_class: PodClass, row: int, count: int = 1) -> None:
         """Books pods on a row, whether they fit or not."""
-        if self._journal.is_open:
-            self._journal.note(self._unbook, pod_class, row, count)
+        self._journal.note(self._unbook, pod_class, row, count)
         self._book(pod_class, row, count)
 
     def remove(self, pod_class: PodClass, row: int, count: int = 1) -> None:
         """Takes pods off a row."""
         if count > self._booked[row].get(pod_class, 0):
             raise LookupError(f"row {row} has fewer than {count} pods of class {pod_class.number}")
-        if self._journal.is_open:
-            self._journal.note(self._book, pod_class, row, count)
+        self._journal.note(self._book, pod_class, row, count)
         self._unbook(pod_class, row, count)
 
     def take_away(self, row: int) -> None:
         """What if the node were gone, and all that is booked on it."""
-        for pod_class, count in list(self._booked[row].items()):
-            self.remove(pod_class, row, count)
-        if self._journal.is_open:
-            self._journal.note(self._give_back, row)
+        booked, self._booked[row] = self._booked[row], {}
+        left = self.stock.give_all(row)
+        self._journal.note(self._give_back, row, booked, left)
+        for pod_class, count in booked.items():
+            for each in self._listeners:
+                each.removed(pod_class, row, count, self)
         self.rows.alive[row] = False
         for each in self._listeners:
             each.went(row, self)
@@ -134,8 +133,7 @@ class WhatIf:
         """What if there were one more node; its row."""
         before, capacity = self.rows.version, self.rows.capacity
         row = self.rows.add(node)
-        if self._journal.is_open:
-            self._journal.note(self._send_off, row, before, capacity)
+        self._journal.note(self._send_off, row, before, capacity)
         self.stock.settle(row, self._has(node))
         for each in self._listeners:
             each.came(row, self)
@@ -264,10 +262,15 @@ class WhatIf:
         for each in self._listeners:
             each.removed(pod_class, row, count, self)
 
-    def _give_back(self, row: int) -> None:
+    def _give_back(self, row: int, booked: dict[PodClass, int], left: Counts) -> None:
         self.rows.alive[row] = True
         for each in self._listeners:
             each.came(row, self)
+        self._booked[row] = booked
+        self.stock.leave(row, left)
+        for pod_class, count in booked.items():
+            for each in self._listeners:
+                each.added(pod_class, row, count, self)
 
     def _send_off(self, row: int, version: int, capacity: int) -> None:
         self._leave(row)

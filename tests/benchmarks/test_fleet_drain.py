@@ -15,8 +15,12 @@ import pytest
 
 from tests.results.record import Recorder, Result
 
-# n log n makes 1.09 of a fleet twice as large; the rest is the machine's.
-MOST_GROWTH = 1.25
+# n log n makes 1.09 to 1.13 of a fleet twice as large; the rest is for caches, which it outgrows. Growth is told by the
+# time of the processor, since the two fleets are measured minutes apart and others may be at work in between.
+MOST_GROWTH = 1.35
+GROWING = frozenset(
+    {"can_go", "seconds", "cpu_seconds", "after_a_change_seconds", "after_a_change_cpu_seconds", "resident_mib"}
+)
 
 
 @dataclass(frozen=True)
@@ -43,14 +47,17 @@ DIVERSE = Case("diverse", 5_000, "5,000 nodes, 150,000 pods of 500 classes: each
 
 @pytest.mark.bench
 def test_nodes_with_pods_alike(recorder: Recorder) -> None:
-    assert measured(recorder, ALIKE)["can_go"] == 1_200
+    found = measured(recorder, ALIKE)
+    assert found["can_go"] == found["no_more_can_go_than"] == 1_200
 
 
 @pytest.mark.bench
 def test_nodes_with_pods_of_which_no_two_are_alike(recorder: Recorder) -> None:
     found = measured(recorder, DISTINCT)
     assert found["classes"] == found["pods"]
-    assert found["can_go"] > 1_190
+    # With 1,200 gone, 8,000,000 m would have 144 m to spare; pods of 80 to 120 m don't fill nodes that well one by one.
+    assert found["no_more_can_go_than"] == 1_200
+    assert found["can_go"] >= 1_195
 
 
 @pytest.mark.bench
@@ -68,15 +75,22 @@ def measured(recorder: Recorder, case: Case) -> dict[str, Any]:
         **found,
         "must_seconds": case.must_seconds,
         **{f"aim_{name}": aim for name, aim in case.aims},
-        **{f"twice_{name}": twice[name] for name in ("seconds", "after_a_change_seconds", "resident_mib")},
-        "growth_exponent": round(math.log2(twice["seconds"] / found["seconds"]), 2),
-        "memory_growth_exponent": round(math.log2(twice["resident_mib"] / found["resident_mib"]), 2),
+        **{f"twice_{name}": value for name, value in twice.items() if name in GROWING},
+        "growth_exponent": exponent("cpu_seconds", found, twice),
+        "after_a_change_growth_exponent": exponent("after_a_change_cpu_seconds", found, twice),
+        "memory_growth_exponent": exponent("resident_mib", found, twice),
     }
-    slow, grows = found["seconds"] >= case.must_seconds, figures["growth_exponent"] > MOST_GROWTH
+    slow = found["seconds"] >= case.must_seconds
+    grows = max(value for name, value in figures.items() if name.endswith("growth_exponent")) > MOST_GROWTH
     recorder.write(Result(f"bench-fleet-drain-{case.kind}", case.what, case.nodes, slow + grows, figures=figures))
     assert not slow
     assert not grows
     return found
+
+
+def exponent(name: str, found: dict[str, Any], twice: dict[str, Any]) -> float:
+    """Of the power of its size that a figure of a fleet grows with."""
+    return round(math.log2(twice[name] / found[name]), 2)
 
 
 def drained(kind: str, nodes: int) -> dict[str, Any]:

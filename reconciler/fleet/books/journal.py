@@ -16,8 +16,9 @@ class Journal:
         self._began: list[int] = []  # of each open fork: how many inverses there were
 
     def note(self, *undo: *Undo) -> None:
-        """Only while a fork is open."""
-        self._undos.append(undo)
+        """Without a fork that is open nothing is ever taken back."""
+        if self.is_open:
+            self._undos.append(undo)
 
     def begin(self) -> None:
         self._began.append(len(self._undos))

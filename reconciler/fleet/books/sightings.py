@@ -1,23 +1,47 @@
 """Which objects came and which are gone from one sighting of a kind to the next: the same object is unchanged."""
 
-from itertools import compress
+from itertools import compress, count, starmap
 from operator import is_not
 from typing import TypeVar
 
 T = TypeVar("T")
+
+_MOST_PLACES = 16  # where there is a difference; with more of them the rest is compared as sets
 
 
 def changes(before: tuple[T, ...], after: tuple[T, ...]) -> tuple[list[T], list[T]]:
     """What is gone, and what came, in order; an object that was replaced is both. Quick where most stayed."""
     if before is after:
         return [], []
-    if len(before) == len(after):
-        moved = list(map(is_not, before, after))
-        before, after = tuple(compress(before, moved)), tuple(compress(after, moved))
-    return _missing(before, after), _missing(after, before)
+    gone: list[T] = []
+    came: list[T] = []
+    # Each object is looked at once, side by side: on so many of them it is memory that takes the time.
+    were, are = iter(before), iter(after)
+    here, there = 0, 0
+    for _ in range(_MOST_PLACES):
+        same = next(compress(count(), starmap(is_not, zip(were, are, strict=False))), None)
+        if same is None:
+            same = min(len(before) - here, len(after) - there)
+            here, there = here + same, there + same
+            break
+        here, there = here + same, there + same
+        if before[here + 1 : here + 2] and before[here + 1] is after[there]:
+            gone.append(before[here])
+            next(were)
+            here += 1
+        elif after[there + 1 : there + 2] and before[here] is after[there + 1]:
+            came.append(after[there])
+            next(are)
+            there += 1
+        else:
+            gone.append(before[here])
+            came.append(after[there])
+        here, there = here + 1, there + 1
+    return _apart([*gone, *before[here:]], [*came, *after[there:]])
 
 
-def _missing(these: tuple[T, ...], among: tuple[T, ...]) -> list[T]:
-    """Those of the first that are not among the others."""
-    there = set(map(id, among))
-    return [each for each in these if id(each) not in there]
+def _apart(before: list[T], after: list[T]) -> tuple[list[T], list[T]]:
+    """Those that are among the first alone, and among the others alone: one that has only moved is neither."""
+    were, are = list(map(id, before)), list(map(id, after))
+    gone, came = set(were).difference(are), set(are).difference(were)
+    return list(compress(before, map(gone.__contains__, were))), list(compress(after, map(came.__contains__, are)))

@@ -67,6 +67,16 @@ class Stock:
         for column, amount in held:
             free[column, row] += amount * count
 
+    def give_all(self, row: int) -> Counts:
+        """Nothing of the row is taken any more; what was left of it, to `leave` so again."""
+        before: Counts = self._free[:, row].copy()
+        self._free[:, row] = self._allocatable[:, row]
+        return before
+
+    def leave(self, row: int, left: Counts) -> None:
+        """The inverse of `give_all`. Of a resource that got its column since, nothing was taken."""
+        self._free[: len(left), row] = left
+
     def take_all(self, classes: list[PodClass], numbers: list[int], rows: list[int]) -> None:
         """One pod of a class on a row, for each pair of the number of a class and a row."""
         held: Counts = np.zeros((len(self._free), len(classes)), np.int64)

@@ -50,6 +50,8 @@ class InterPod:
         own = self._asked(pod_class, fleet)
         if own is not _NOTHING:
             return True
+        if self._counting.is_idle:
+            return False
         return any(self._counting.fresh(each, fleet).total for each in self._repelling(pod_class))
 
     def mask(self, pod_class: PodClass, fleet: WhatIf) -> Mask | None:

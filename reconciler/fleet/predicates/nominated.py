@@ -65,7 +65,7 @@ class Nominated:
 
     def concerns(self, pod_class: PodClass, fleet: WhatIf) -> bool:
         self._renew(fleet)
-        return any(self._rivals(pod_class, each) for each in self._by_node)
+        return bool(self._by_node) and any(self._rivals(pod_class, each) for each in self._by_node)
 
     def mask(self, pod_class: PodClass, fleet: WhatIf) -> Mask | None:
         self._renew(fleet)
