@@ -14,10 +14,11 @@ LINES_A_FUNCTION = 70
 PARAMETERS = 4
 ENTRIES_A_FOLDER = 20
 
-# Folders of like items: one more case, kind or command makes none of the others harder to find.
+# Folders of like items: one more case, kind, result or command makes none of the others harder to find.
 OF_LIKE_ITEMS = (
     "tests/cases",
     "tests/policies",
+    "tests/results",
     "tests/scripts",
     "tests/unit",
     "reconciler/policy/kinds",

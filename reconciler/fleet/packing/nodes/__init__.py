@@ -1,0 +1,1 @@
+"""Which nodes are bought in the places, and which pods fill each."""
