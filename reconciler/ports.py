@@ -7,13 +7,20 @@ import msgspec
 
 from reconciler.model.bundle import Bundle, Text
 from reconciler.model.cluster.observed import Observed
+from reconciler.model.desired import Desired
 from reconciler.model.instant import Instant
+from reconciler.model.planned.cycled import Cycled
 from reconciler.model.planned.decision import Decision
 from reconciler.model.planned.inputs import Inputs
 from reconciler.model.planned.memory import Memory
 from reconciler.model.planned.outcome import Outcome
 from reconciler.model.planned.plan import Plan
+from reconciler.model.problem import Problem
 from reconciler.model.rendering import Rendering, RenderRequest
+
+
+class Unavailable(Exception):
+    """What was asked for is not to be had now; the sentence says why, for people. Nothing is done without it."""
 
 
 class Source(Protocol):
@@ -21,6 +28,22 @@ class Source(Protocol):
 
     def latest(self) -> Bundle:
         """The last good bundle. Never blocks; a bad or incomplete bundle never takes a good one's place."""
+        ...
+
+
+class Wished(msgspec.Struct, frozen=True):
+    """What policies say, read, resolved and rendered."""
+
+    desired: Desired | None  # the last good wish; None before the first
+    problems: tuple[Problem, ...] = ()  # of what came after it, and was refused
+    why: str = ""  # there is no wish, where no problem says it
+
+
+class Policies(Protocol):
+    """What is wished for."""
+
+    def wish(self, cluster_uid: str) -> Wished:
+        """The last good wish for this cluster, the same object while it is the same. Never blocks."""
         ...
 
 
@@ -67,11 +90,11 @@ class MemoryStore(Protocol):
     """Where the memory outlives a restart."""
 
     def load(self) -> Stored:
-        """What was saved last; an empty memory where nothing was."""
+        """What was saved last; an empty memory where nothing was. Raises Unavailable."""
         ...
 
     def save(self, memory: Memory, after: Stored) -> Stored:
-        """All of it or nothing. Raises Stale where what stands is not `after`."""
+        """All of it or nothing. Raises Stale where what stands is not `after`; Unavailable, and then it may stand."""
         ...
 
 
@@ -79,7 +102,15 @@ class Brain(Protocol):
     """Where plans are made: in process, or by a child."""
 
     def plan(self, inputs: Inputs) -> Plan:
-        """Checked already."""
+        """Checked already. Raises BrokenInvariant; Unavailable where no plan could be made."""
+        ...
+
+
+class Publisher(Protocol):
+    """Whoever is told what came of each cycle: statuses, metrics, logs."""
+
+    def publish(self, cycled: Cycled) -> None:
+        """Never raises: what can't be told now is told the next time."""
         ...
 
 

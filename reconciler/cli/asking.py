@@ -34,6 +34,12 @@ def answered(ask: Callable[[], T]) -> T:
         raise click.ClickException(str(wrong)) from None
 
 
+def refuse_the_imagined(question: Question) -> None:
+    """What writes does so to a live cluster, now."""
+    if question.place.file is not None or question.now is not None:
+        raise click.UsageError("this acts on the live cluster, now: leave out --cluster and --now, or use plan")
+
+
 class TimeType(click.ParamType[Instant]):
     """Reads 2026-11-02T08:00:00Z."""
 
@@ -56,7 +62,10 @@ def question_options(command: Callable[..., Any]) -> Callable[..., Any]:
         repository = given.pop("repository")
         if repository and len(paths) > 1:
             raise click.UsageError("in a repository, name one path")
-        origins = Origins(paths, repository, given.pop("revision"))
+        resources = given.pop("resources")
+        if resources and (named or repository):
+            raise click.UsageError("policies are custom resources of the cluster, or in files: name one of the two")
+        origins = Origins(paths, repository, given.pop("revision"), resources)
         question = Question(
             origins,
             place,
@@ -64,7 +73,7 @@ def question_options(command: Callable[..., Any]) -> Callable[..., Any]:
             now=given.pop("now"),
             base=given.pop("base", ""),
             prune=given.pop("prune", ()),
-            takes_dumped=not named and not repository,
+            takes_dumped=not (named or repository or resources),
         )
         return command(question=question, **given)
 
@@ -85,6 +94,7 @@ _OPTIONS = (
         "--repo", "repository", default="", metavar="URL", help="A repository: a folder, or an address of https or SSH."
     ),
     click.option("--revision", default="HEAD", show_default=True, metavar="REV", help="Its revision."),
+    click.option("--resources", is_flag=True, help="They are custom resources of the cluster that is looked at."),
     click.option(
         "-e", "--environment", help="base, or the name of an overlay; else the one whose guard names the cluster."
     ),

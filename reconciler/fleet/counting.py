@@ -8,10 +8,9 @@ are true counts of what is booked.
 
 from collections import defaultdict
 
-import numpy as np
-
 from reconciler.fleet.pod_class import PodClass
 from reconciler.fleet.topology.columns import Column, Columns
+from reconciler.fleet.topology.eligible import Eligibles
 from reconciler.fleet.topology.index import Index
 from reconciler.fleet.topology.matcher import Matcher
 from reconciler.fleet.topology.namespaces import Namespaces
@@ -28,13 +27,11 @@ class Counting:
 
     def __init__(self, fleet: WhatIf) -> None:
         self.epoch = 0  # with another one everything was forgotten: who keeps a tally has to ask for it again
-        self.flips = 0  # how often a node came or went
+        self.eligibles = Eligibles()
         self.namespaces = Namespaces.of(fleet.observed)
         self._observed = fleet.observed
-        self._capacity = fleet.rows.capacity
         self._forget()
         fleet.listen(self)
-        fleet.rows.on_growth.append(self._grow)
 
     def catch_up(self, fleet: WhatIf) -> None:
         """Learns of the classes and namespaces that are new."""
@@ -62,7 +59,7 @@ class Counting:
         key = (matchers, staying)
         found = self._tallies.get(key)
         if found is None:
-            found = self._tallies[key] = Tally(self._capacity)
+            found = self._tallies[key] = Tally()
             self._meaning.add(matchers, key)
             for pod_class in self._whereabouts.candidates(matchers):
                 if self._means(key, pod_class):
@@ -111,16 +108,16 @@ class Counting:
             self._learn(fleet.classes.all[len(self._terms)])
         self._whereabouts.book(number, row, count)
         for tally in self._fed[number]:
-            tally.add(row, count, fleet.rows.version)
+            tally.tell(row, count, fleet.rows.version)
 
     def removed(self, pod_class: PodClass, row: int, count: int, fleet: WhatIf) -> None:
         self.added(pod_class, row, -count, fleet)
 
     def came(self, row: int, fleet: WhatIf) -> None:
-        self.flips += 1
+        self.eligibles.flip(row, 1)
 
     def went(self, row: int, fleet: WhatIf) -> None:
-        self.flips += 1
+        self.eligibles.flip(row, -1)
 
     def fingerprint(self, fleet: WhatIf) -> object:
         """What is counted otherwise than it would be afresh: nothing, however the bookings came about."""
@@ -130,13 +127,13 @@ class Counting:
         for row in fleet.rows.row_of.values():
             for pod_class, count in fleet.booked_on(row).items():
                 booked[pod_class.number][row] = count
-        wrong = []
+        wrong = [] if self.eligibles.are_true(fleet.rows) else ["eligible nodes"]
         for name, tally, numbers in meant + held:
-            afresh = Tally(self._capacity)
+            afresh = Tally()
             for number in numbers & booked.keys():
                 afresh.include(booked[number])
             current = [view for view in tally.views if view.version == fleet.rows.version]
-            if not np.array_equal(tally.per_row, afresh.per_row) or not all(view.is_true() for view in current):
+            if tally.by_row() != afresh.by_row() or not all(view.is_true() for view in current):
                 wrong.append(name)
         return sorted(wrong)
 
@@ -193,7 +190,7 @@ class Counting:
         for term in dict.fromkeys(terms.apart if terms is not None else ()):
             held = self._holders.get(term)
             if held is None:
-                held = self._holders[term] = DomainCount(Tally(self._capacity), term.key, str(term.matcher))
+                held = self._holders[term] = DomainCount(Tally(), term.key, str(term.matcher))
                 held.tally.views.append(held)
                 self._repellers.add((term.matcher,), term)
             self._feed(held.tally, pod_class)
@@ -213,8 +210,3 @@ class Counting:
 
     def _numbers_holding(self, term: Term) -> set[int]:
         return {number for number, terms in enumerate(self._terms) if terms is not None and term in terms.apart}
-
-    def _grow(self, capacity: int) -> None:
-        self._capacity = capacity
-        for tally in (*self._tallies.values(), *(each.tally for each in self._holders.values())):
-            tally.grow(capacity)

@@ -7,6 +7,9 @@ from typing import Protocol
 import msgspec
 
 JSON = "application/json"
+MERGE_PATCH = "application/merge-patch+json"
+STRATEGIC_PATCH = "application/strategic-merge-patch+json"
+APPLY_PATCH = "application/apply-patch+yaml"
 
 
 class Unreachable(Exception):
@@ -26,6 +29,16 @@ class Answer(msgspec.Struct, frozen=True):
     status: int
     body: bytes = b""
     retry_after_seconds: float = 0.0
+
+
+class Request(msgspec.Struct, frozen=True):
+    """A write."""
+
+    method: str  # POST, PUT, PATCH, DELETE
+    path: str
+    body: bytes = b""
+    content_type: str = JSON
+    query: Mapping[str, str] = {}
 
 
 class Stream(msgspec.Struct, frozen=True):
@@ -52,4 +65,16 @@ class ApiServer(Protocol):
 
     def close(self) -> None:
         """Ends what is under way, and refuses what is asked later."""
+        ...
+
+
+class Writer(Protocol):
+    """One identity's way to look at single objects and to write; may be used from several threads."""
+
+    def get(self, path: str, query: Mapping[str, str] | None = None, accept: str = JSON) -> Answer:
+        """One answer, whole. Raises Unreachable."""
+        ...
+
+    def send(self, request: Request) -> Answer:
+        """One write, sent once. Raises Unreachable, and then it may have taken effect all the same."""
         ...

@@ -33,7 +33,7 @@ from urllib3.exceptions import (
 )
 
 from reconciler import __version__
-from reconciler.kube.api_server import JSON, Answer, Stream, Unreachable
+from reconciler.kube.api_server import JSON, Answer, Request, Stream, Unreachable
 
 __all__ = ["Client", "Timeouts", "Unreachable", "connect"]
 
@@ -50,6 +50,17 @@ class Timeouts(msgspec.Struct, frozen=True):
 
     connect_seconds: float = 5.0
     answer_seconds: float = 30.0
+
+
+class _Asked(msgspec.Struct, frozen=True):
+    """One request, and how long may be silence."""
+
+    method: str
+    url: str
+    accept: str
+    silence_seconds: float
+    body: bytes | None = None
+    content_type: str = JSON
 
 
 class Client:
@@ -82,14 +93,21 @@ class Client:
 
     def get(self, path: str, query: Mapping[str, str] | None = None, accept: str = JSON) -> Answer:
         """One answer, whole. Raises Unreachable."""
-        url = f"{path}?{urlencode(query)}" if query else path
-        with self._asked(url, accept, self._timeouts.answer_seconds) as response:
+        asked = _Asked("GET", _url(path, query or {}), accept, self._timeouts.answer_seconds)
+        with self._asked(asked) as response:
+            return self._whole(response)
+
+    def send(self, request: Request) -> Answer:
+        """One write, sent once. Raises Unreachable, and then it may have taken effect all the same."""
+        url = _url(request.path, request.query)
+        asked = _Asked(request.method, url, JSON, self._timeouts.answer_seconds, request.body, request.content_type)
+        with self._asked(asked) as response:
             return self._whole(response)
 
     @contextmanager
     def stream(self, path: str, query: Mapping[str, str], silence_seconds: float) -> Iterator[Stream]:
         """An answer line by line. Raises Unreachable, also when nothing comes for that long."""
-        with self._asked(f"{path}?{urlencode(query)}", JSON, silence_seconds) as response:
+        with self._asked(_Asked("GET", _url(path, query), JSON, silence_seconds)) as response:
             if response.status != 200:
                 yield Stream(self._whole(response), iter(()))
             else:
@@ -110,12 +128,12 @@ class Client:
         self._pool.clear()
 
     @contextmanager
-    def _asked(self, url: str, accept: str, silence_seconds: float) -> Iterator[urllib3.BaseHTTPResponse]:
-        response = self._send(url, accept, silence_seconds)
+    def _asked(self, asked: _Asked) -> Iterator[urllib3.BaseHTTPResponse]:
+        response = self._send(asked)
         try:
             if response.status == 401 and self._renew():
                 response.close()
-                response = self._send(url, accept, silence_seconds)
+                response = self._send(asked)
             with self._lock:
                 self._refuse_if_closed()
                 self._open.add(response)
@@ -139,15 +157,17 @@ class Client:
                 raise
             raise self._unreachable(fault) from fault
 
-    def _send(self, url: str, accept: str, silence_seconds: float) -> urllib3.BaseHTTPResponse:
+    def _send(self, asked: _Asked) -> urllib3.BaseHTTPResponse:
         with self._lock:
             self._refuse_if_closed()
             pool, host = self._pool, self.url
-            headers = {"Accept": accept, "User-Agent": f"reconciler/{__version__}", **self._authorization()}
-        timeout = urllib3.Timeout(connect=self._timeouts.connect_seconds, read=silence_seconds)
-        asked = partial(pool.request, "GET", host + url, headers=headers, timeout=timeout)
+            headers = {"Accept": asked.accept, "User-Agent": f"reconciler/{__version__}", **self._authorization()}
+        timeout = urllib3.Timeout(connect=self._timeouts.connect_seconds, read=asked.silence_seconds)
+        if asked.body is not None:
+            headers["Content-Type"] = asked.content_type
+        ask = partial(pool.request, asked.method, host + asked.url, body=asked.body, headers=headers, timeout=timeout)
         with self._plainly():
-            return asked(preload_content=False, retries=False, redirect=False)
+            return ask(preload_content=False, retries=False, redirect=False)
 
     def _authorization(self) -> dict[str, str]:
         try:
@@ -201,10 +221,10 @@ class Client:
         return f"the API server at {self.url}"
 
 
-def connect(context: str | None = None) -> Client:
+def connect(context: str | None = None, timeouts: Timeouts | None = None) -> Client:
     """The cluster of the kubeconfig, by its current context unless another is named; in a pod, its own cluster. Raises
     Unreachable."""
-    return Client(partial(_configuration, context))
+    return Client(partial(_configuration, context), timeouts)
 
 
 def _configuration(context: str | None) -> Configuration:
@@ -226,6 +246,10 @@ def _load(read: Callable[[], None], failing: str) -> None:
     except Exception as fault:  # noqa: BLE001 - it is written by hand, and may be wrong in any way
         remedy = "kubectl config get-contexts says what there is"
         raise Unreachable(f"{failing}: {_told(fault)}", remedy) from None
+
+
+def _url(path: str, query: Mapping[str, str]) -> str:
+    return f"{path}?{urlencode(query)}" if query else path
 
 
 def _told(fault: Exception) -> str:

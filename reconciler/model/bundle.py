@@ -20,3 +20,5 @@ class Bundle(msgspec.Struct, frozen=True):
     policies: tuple[Text, ...]
     templates: tuple[Text, ...] = ()
     problems: tuple[Problem, ...] = ()
+    by_field: bool = False  # its texts are objects of a cluster: people find things there by field, and not by line
+    environment: str = ""  # the only one that they are of; else their folders tell

@@ -1,6 +1,6 @@
 """Desired: all policies of one environment, resolved into one wish."""
 
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 import msgspec
 
@@ -53,6 +53,11 @@ class Desired(msgspec.Struct, frozen=True):
     pressures: tuple[Declared[PressurePolicy], ...] = ()
     guards: tuple[Declared[ChangeGuard], ...] = ()
     manifests: tuple[Manifest, ...] = ()
+
+    @property
+    def declared(self) -> tuple[Declared[Any], ...]:
+        """Every policy, by kind and name."""
+        return (*self.pools, *self.provisioners, *self.drains, *self.pressures, *self.guards)
 
     def pool(self, name: str) -> Declared[GpuPool] | None:
         return next((pool for pool in self.pools if pool.name == name), None)

@@ -13,8 +13,12 @@ GPU_TYPE = f"{OURS}gpu-type"
 
 # Annotations
 ENVIRONMENT = f"{OURS}environment"  # of the policies that yield the object: no other environment touches it
+BUNDLE_DIGEST = f"{OURS}bundle-digest"  # of all policies that were rendered as custom resources together
+BUNDLE_COUNT = f"{OURS}bundle-count"  # how many those are
+BUNDLE_REVISION = f"{OURS}bundle-revision"  # what they were rendered from
 ADOPTED = f"{OURS}adopted"  # "true" on a NodePool that was someone else's: its template is not made to drift
 FROZEN_UNTIL = f"{OURS}frozen-until"
+FROZEN_REASON = f"{OURS}frozen-reason"
 
 # Taints
 DELETION_TIME = f"{OURS}deletion-time"

@@ -10,7 +10,11 @@ from reconciler.model.planned.action import Action, Delete, Hold, Ref
 from reconciler.model.planned.decision import Decision
 from reconciler.model.planned.inputs import Inputs
 from reconciler.model.planned.plan import Plan
-from reconciler.plan.planner import observes
+from reconciler.plan.guards.door import observes
+from reconciler.plan.guards.frozen import Freezes
+from reconciler.plan.guards.ledger import Ledger, key_of
+from reconciler.plan.guards.stage import Stage
+from reconciler.plan.guards.taken import taken
 from reconciler.plan.removal import why_untouchable
 
 # To judge whether a node or a NodePool is in use, all of these must have been read.
@@ -38,6 +42,7 @@ class Case(msgspec.Struct, frozen=True):
     inputs: Inputs
     fleet: Fleet
     acted: tuple[Acted, ...]
+    plan: Plan
 
 
 class Invariant(msgspec.Struct, frozen=True):
@@ -50,7 +55,7 @@ class Invariant(msgspec.Struct, frozen=True):
 def check(inputs: Inputs, fleet: Fleet, plan: Plan) -> None:
     """Raises BrokenInvariant with everything that is wrong."""
     acted = [Acted(each, each.act) for each in plan.decisions if not isinstance(each.act, Hold)]
-    case = Case(inputs, fleet, tuple(acted))
+    case = Case(inputs, fleet, tuple(acted), plan)
     broken = [f"{each.sentence}: broken by {told}" for each in INVARIANTS for told in each.broken_by(case)]
     if broken:
         raise BrokenInvariant("\n".join(broken))
@@ -102,12 +107,33 @@ def _of_another_pool(case: Case) -> Iterator[str]:
             yield f"{each.title}, which belongs to {node.pool or 'no pool'}, for {each.decision.pool or 'no pool'}"
 
 
+def _frozen(case: Case) -> Iterator[str]:
+    freezes = Freezes(case.inputs, case.fleet)
+    yield from (each.title for each in case.acted if freezes.why_still(each.decision, frozenset()))
+
+
+def _uncounted(case: Case) -> Iterator[str]:
+    guarded = {pool for each in case.inputs.desired.guards if not each.spec.suspend for pool in each.spec.pool_names}
+    if not guarded:
+        return
+    stage = Stage(case.fleet, case.inputs.now, case.plan.consequences)
+    ledger = Ledger(stage, case.plan.memory.marks, frozenset())
+    remembered = {key_of(mark) for mark in ledger.marks}
+    for each in case.acted:
+        for one in () if each.decision.would else taken(stage, each.decision):
+            covered = not one.weighs or (one.node and any(mark.name == one.node for mark in ledger.marks))
+            if guarded & {"*", one.mark.pool} and not covered and ledger.key(one.mark) not in remembered:
+                yield f"{each.title}, which takes {one.mark.kind}/{one.mark.name}"
+
+
 INVARIANTS = (
     Invariant("one action a subject", _twice),
     Invariant("no action on a subject that someone else is removing", _on_what_others_remove),
     Invariant("no delete from a partial read", _deleted_unseen),
     Invariant("nothing for a pool in Observe mode that is not marked as would", _in_observe_mode),
     Invariant("each write presumes something that the API server checks", _blind),
+    Invariant("nothing is done to what is frozen or suspended", _frozen),
+    Invariant("what a guard counts is remembered before it is taken", _uncounted),
     Invariant("a decision about a node is for the pool that it belongs to", _of_another_pool),
 )
 

@@ -1,11 +1,17 @@
 """Reasons to sentences: every code that any planner may give, in one table."""
 
 from reconciler.model.planned.reason import Reason
-from reconciler.plan import guards, removal
+from reconciler.plan import removal
+from reconciler.plan.guards import frozen
+from reconciler.plan.guards import reasons as guards
 from reconciler.plan.manifests import reasons as manifests
 from reconciler.plan.reasons import by_code
+from reconciler.plan.release import reasons as release
+from reconciler.plan.statuses import reasons as statuses
 
-REASONS = by_code((*guards.REASONS, *removal.REASONS, *manifests.REASONS))
+REASONS = by_code(
+    (*guards.REASONS, *frozen.REASONS, *removal.REASONS, *manifests.REASONS, *release.REASONS, *statuses.REASONS)
+)
 
 
 def sentence(reason: Reason) -> str:

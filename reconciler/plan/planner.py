@@ -15,9 +15,9 @@ from reconciler.model.planned.inputs import Inputs
 from reconciler.model.planned.memory import Memory
 from reconciler.model.planned.plan import Plan
 from reconciler.plan.draft import Draft, Planner, Verdict
-from reconciler.plan.guards import of_another_cluster
+from reconciler.plan.guards.door import Door
+from reconciler.plan.guards.judging import Proposed, judge
 from reconciler.plan.manifests.planner import manifests
-from reconciler.plan.removal import why_untouchable
 
 # The kinds that the planners go by, as titles of kinds.SEEN: where another could not be read, no plan is worse for it.
 LOOKED_AT = frozenset(
@@ -28,43 +28,28 @@ LOOKED_AT = frozenset(
 PLANNERS: tuple[Planner, ...] = (manifests,)
 
 
-def plan(inputs: Inputs, fleet: Fleet) -> Plan:
+def plan(inputs: Inputs, fleet: Fleet, planners: tuple[Planner, ...] | None = None) -> Plan:
     """What to do now. `fleet` is of the same Observed as the inputs."""
     draft = Draft(fleet)
+    door = Door(inputs, draft)
     decisions: list[Decision] = []
+    consequences: list[Consequence] = []
     verdicts: list[Verdict] = []
-    for planner in PLANNERS:
+    for planner in PLANNERS if planners is None else planners:
         verdict = planner(inputs, draft)
         verdicts.append(verdict)
-        for decision in verdict.decisions:
-            settled = _settled(inputs, draft, decision)
-            if not isinstance(settled.act, Hold):
-                draft.claim(settled)
-            decisions.append(settled)
+        decided, follows = door.passed(verdict)
+        decisions += decided
+        consequences += follows
+    judged = judge(inputs, fleet, Proposed(tuple(decisions), tuple(consequences)))
     memory: Memory = next((each.memory for each in reversed(verdicts) if each.memory is not None), inputs.memory)
-    wakes = [each.wake_at for each in verdicts if each.wake_at is not None]
-    decided = tuple(decisions)
-    consequences = tuple(each for verdict in verdicts for each in verdict.consequences if _comes(inputs, each))
-    wake_at: Instant | None = min(wakes, default=None)
-    digest = _digest(decided, memory, wake_at)
-    return Plan(digest, decided, consequences, memory, inputs.hints, wake_at)
-
-
-def _settled(inputs: Inputs, draft: Draft, decision: Decision) -> Decision:
-    """The one place where guards, mode and others' hands are minded, whatever the planner thought."""
-    if isinstance(decision.act, Hold):
-        return decision
-    if holder := draft.claimed_by(decision.subject):
-        raise AssertionError(f"{decision.planner} acts on {decision.subject.title}, which {holder} acts on already")
-    why = of_another_cluster(inputs, decision.pool) or why_untouchable(draft.fleet, decision)
-    if why is not None:
-        return msgspec.structs.replace(decision, act=Hold(), reason=why)
-    return msgspec.structs.replace(decision, would=observes(inputs, decision.pool))
-
-
-def _comes(inputs: Inputs, consequence: Consequence) -> bool:
-    """Whether what it follows from is done at all."""
-    return consequence.cause == "standing" or of_another_cluster(inputs, consequence.pool) is None
+    memory = msgspec.structs.replace(memory, marks=judged.marks)
+    moments = [each.wake_at for each in verdicts if each.wake_at is not None] + _looks_again(
+        judged.decisions, inputs.now
+    )
+    wake_at: Instant | None = min(moments, default=None)
+    digest = digest_of(judged.decisions, memory, wake_at)
+    return Plan(digest, judged.decisions, tuple(consequences), memory, inputs.hints, wake_at, guarded=judged.guarded)
 
 
 def unread_of_use(observed: Observed) -> tuple[Unread, ...]:
@@ -72,12 +57,13 @@ def unread_of_use(observed: Observed) -> tuple[Unread, ...]:
     return tuple(each for each in observed.unread if each.kind in LOOKED_AT)
 
 
-def observes(inputs: Inputs, pool: str) -> bool:
-    """Whether the pool is only looked at."""
-    declared = inputs.desired.pool(pool) if pool else None
-    return declared is not None and declared.spec.mode == "Observe"
+def _looks_again(decisions: tuple[Decision, ...], now: Instant) -> list[Instant]:
+    """When what is held until then may go on."""
+    held = (each.act.until for each in decisions if isinstance(each.act, Hold))
+    return [each for each in held if each is not None and each > now]
 
 
-def _digest(decisions: tuple[Decision, ...], memory: Memory, wake_at: Instant | None) -> str:
+def digest_of(decisions: tuple[Decision, ...], memory: Memory, wake_at: Instant | None) -> str:
+    """By which a plan is known again."""
     encoded = msgspec.json.encode((decisions, memory, wake_at), order="sorted")
     return f"sha256:{sha256(encoded).hexdigest()}"

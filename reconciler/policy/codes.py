@@ -62,4 +62,7 @@ CODES: tuple[tuple[str, str], ...] = (
     ("RC513", "The repository does not hold the content itself"),
     ("RC514", "Git was ended before it was done"),
     ("RC515", "Git cannot read the repository"),
+    ("RC521", "A bundle of custom resources is not whole"),
+    ("RC522", "Several whole bundles of custom resources stand side by side"),
+    ("RC523", "Custom resources can't be read"),
 )

@@ -9,15 +9,16 @@ from reconciler.model.bundle import Bundle
 from reconciler.model.desired import Declared, Desired
 from reconciler.model.origin import Origin
 from reconciler.model.problem import Problem
+from reconciler.policy.custom_resources.by_field import by_field
 from reconciler.policy.document import Document, read_head
 from reconciler.policy.overlay import BASE, Layered, environments, layered
 from reconciler.policy.read import read_spec
 from reconciler.policy.rules import CROSS_RULES
 from reconciler.policy.rules.own import own_problems
 from reconciler.policy.rules.wish import Wish
+from reconciler.policy.texts.yaml_text import read
 from reconciler.policy.tree import Mark, places, problem, written
 from reconciler.policy.words import meant
-from reconciler.policy.yaml_text import read
 
 
 class Resolved(msgspec.Struct, frozen=True):
@@ -35,15 +36,15 @@ class Resolved(msgspec.Struct, frozen=True):
 def resolve(bundle: Bundle) -> Resolved:
     """Everything that a bundle's policies say. Templates are rendered later: see `policy.manifests.render`."""
     documents, problems = _documents(bundle)
-    names = environments(text.path for text in bundle.policies)
+    names = (bundle.environment,) if bundle.environment else environments(text.path for text in bundle.policies)
     wishes = []
     for environment in names:
         objects, found = layered(documents, environment)
-        wish, wrong = _wish(objects, bundle.revision, environment)
+        wish, wrong = _wish(objects, bundle, environment)
         wishes.append(wish)
         problems += found + wrong
     # Base is part of every environment, and so are its problems: each is told once.
-    told = sorted(set(with_excerpts(bundle, [*bundle.problems, *problems])))
+    told = sorted(set(shown(bundle, [*bundle.problems, *problems])))
     return Resolved(names, tuple(wishes), tuple(told), len(bundle.policies))
 
 
@@ -60,7 +61,7 @@ def _documents(bundle: Bundle) -> tuple[list[Document], list[Problem]]:
     return documents, problems
 
 
-def _wish(objects: Sequence[Layered], revision: str, environment: str) -> tuple[Desired, list[Problem]]:
+def _wish(objects: Sequence[Layered], bundle: Bundle, environment: str) -> tuple[Desired, list[Problem]]:
     problems: list[Problem] = []
     declared: list[Declared[Any]] = []
     marks: dict[tuple[str, str], dict[str, Mark]] = {}
@@ -74,14 +75,18 @@ def _wish(objects: Sequence[Layered], revision: str, environment: str) -> tuple[
             continue
         problems += own_problems(document.kind, spec, where)
         marks[document.kind.name, document.name] = where
-        origins = tuple((path, Origin(mark.file, mark.line, revision)) for path, mark in where.items())
+        origins = tuple((path, _origin(bundle, mark)) for path, mark in where.items())
         declared.append(Declared(document.kind.name, document.name, spec, origins))
-    desired = _sorted_by_kind(declared, revision, environment)
+    desired = _sorted_by_kind(declared, bundle.revision, environment)
     # What could not be read is not missing: an object with problems of its own is no dangling reference.
     wish = Wish(desired, marks, frozenset((layers.document.kind.name, layers.document.name) for layers in objects))
     for rule in CROSS_RULES:
         problems += rule(wish)
     return desired, problems
+
+
+def _origin(bundle: Bundle, mark: Mark) -> Origin:
+    return Origin(mark.file, 0 if bundle.by_field else mark.line, bundle.revision)
 
 
 def _marks(layers: Layered) -> Iterator[tuple[str, Mark]]:
@@ -118,8 +123,10 @@ def _sorted_by_kind(declared: Sequence[Declared[Any]], revision: str, environmen
     )
 
 
-def with_excerpts(bundle: Bundle, problems: Sequence[Problem]) -> list[Problem]:
-    """The same with the source line of each."""
+def shown(bundle: Bundle, problems: Sequence[Problem]) -> list[Problem]:
+    """The same, as a person finds them: with the source line of each, or by their fields."""
+    if bundle.by_field:
+        return by_field(bundle, problems)
     wanted = {each.file for each in problems}
     texts = {text.path: text.content for text in bundle.policies if text.path in wanted}
     texts |= {text.place: text.content for text in bundle.templates if text.place in wanted}

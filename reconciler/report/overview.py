@@ -7,9 +7,14 @@ import msgspec
 
 from reconciler.model.cluster.observed import Unread
 from reconciler.model.instant import timestamp
+from reconciler.model.planned.guarded import Guarded
+from reconciler.plan.guards.frozen import Freeze
+from reconciler.plan.guards.told import WORDS
 from reconciler.report.blocks import Blank, Block, Column, Group, Note, Notes, Row, Table, line
 from reconciler.report.document import Document, Judged
+from reconciler.report.plans.guard_json import freezes_told, guards_told
 from reconciler.report.setting import Setting, seen_at, unread_notes
+from reconciler.report.wording import counted
 
 FORMAT_VERSION = 1
 
@@ -46,6 +51,8 @@ class Overview(msgspec.Struct, frozen=True):
     pending: int = 0
     would: int = 0
     held: int = 0
+    freezes: tuple[Freeze, ...] = ()
+    guarded: tuple[Guarded, ...] = ()
 
 
 def overview_document(overview: Overview) -> Document:
@@ -62,6 +69,7 @@ def overview_document(overview: Overview) -> Document:
 
 
 def _blocks(overview: Overview) -> Iterator[Block]:
+    yield from (line(f"FROZEN: {each.what}, {each.told}", "bad") for each in overview.freezes)
     notes = (*unread_notes(overview.unread), *(Note("note", each) for each in overview.notices))
     if notes:
         yield Notes(notes)
@@ -72,12 +80,21 @@ def _blocks(overview: Overview) -> Iterator[Block]:
     else:
         yield line("No policy declares a pool.")
     yield Blank()
+    yield from (line(told) for told in map(_guard, overview.guarded) if told)
     yield line(_waiting(overview))
 
 
 def _row(pool: PoolStanding) -> Row:
     numbers = (pool.nodes, pool.busy_nodes, pool.gpus, pool.gpus_in_use, pool.drifted_nodes)
     return Row((pool.pool, pool.mode, *("?" if each is None else str(each) for each in numbers)))
+
+
+def _guard(guarded: Guarded) -> str:
+    """Guard fleet, in the hour so far: 6 of 40 removed nodes; what pools that only observe would take is none of it."""
+    hour = [each for each in guarded.counts if each.period == "hour"]
+    told = ", ".join(f"{each.before} of {each.allowed} {WORDS[each.measure]}" for each in hour)
+    held = f"; it holds {counted(guarded.held, 'decision')}" if guarded.held else ""
+    return f"Guard {guarded.guard}, in the hour so far: {told or 'no limit'}{held}." if hour or held else ""
 
 
 def _waiting(overview: Overview) -> str:
@@ -101,6 +118,8 @@ def _payload(overview: Overview) -> dict[str, Any]:
         "now": timestamp(setting.now),
         "cluster": {"name": setting.cluster, "uid": setting.cluster_uid, "seen_at": seen_at(setting)},
         "pools": [msgspec.to_builtins(pool) for pool in overview.pools],
+        "guards": msgspec.to_builtins([each for each in guards_told(overview.guarded) if not each.would]),
+        "freezes": msgspec.to_builtins(freezes_told(overview.freezes)),
         "unread": [{"kind": each.kind, "why": each.why} for each in sorted(overview.unread)],
         "notices": list(overview.notices),
         "pending": overview.pending,

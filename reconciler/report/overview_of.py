@@ -3,6 +3,7 @@
 from reconciler.model.desired import Declared
 from reconciler.model.kinds.gpu_pool import GpuPool
 from reconciler.model.planned.action import Hold
+from reconciler.plan.guards.frozen import Freezes
 from reconciler.plan.planner import unread_of_use
 from reconciler.plan.scene import Scene
 from reconciler.plan.usage import use_of
@@ -23,6 +24,8 @@ def overview_of(setting: Setting, scene: Scene, notices: tuple[str, ...] = ()) -
         pending=len(decisions) - held - would,
         would=would,
         held=held,
+        freezes=Freezes(scene.inputs, scene.fleet).all(),
+        guarded=tuple(each for each in scene.plan.guarded if not each.would),
     )
 
 

@@ -44,7 +44,7 @@ def place_of(origin: Origin | None) -> str:
     """File and line; nothing where nobody wrote it."""
     if origin is None or not origin.file:
         return ""
-    return f"{origin.file}:{origin.line}" if origin.line > 0 else origin.file
+    return origin.place
 
 
 def decision_items(told: Sequence[Told], now: Instant) -> Iterator[Item]:

@@ -1,6 +1,7 @@
 """The one place where real parts meet ports: what the commands call."""
 
-from reconciler.wiring.cluster import ClusterPlace, Sight, observed_cluster
+from reconciler.wiring.by_hand import Freezing, approve, freeze
+from reconciler.wiring.cluster import ClusterPlace, Sight, current_instant, observed_cluster
 from reconciler.wiring.dry_run import DryRun, NoRepository, Question, dry_run, inputs_of
 from reconciler.wiring.policies import Checkup, Origins, check, check_bundle, read, watch
 
@@ -8,13 +9,17 @@ __all__ = [
     "Checkup",
     "ClusterPlace",
     "DryRun",
+    "Freezing",
     "NoRepository",
     "Origins",
     "Question",
     "Sight",
+    "approve",
     "check",
     "check_bundle",
+    "current_instant",
     "dry_run",
+    "freeze",
     "inputs_of",
     "observed_cluster",
     "read",

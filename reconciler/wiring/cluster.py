@@ -8,6 +8,8 @@ import msgspec
 from reconciler.model.cluster.observed import Observed
 from reconciler.model.instant import Instant
 from reconciler.model.planned.inputs import Inputs
+from reconciler.model.planned.memory import Memory
+from reconciler.ports import Unavailable
 
 
 class ClusterPlace(msgspec.Struct, frozen=True):
@@ -26,6 +28,8 @@ class Sight(msgspec.Struct, frozen=True):
     now: Instant
     dumped: Inputs | None = None  # where the file is a dump, all that is in it
     notes: tuple[str, ...] = ()  # what a reader must know of the file
+    memory: Memory = Memory()  # what a controller of the cluster remembers, or what was dumped of that
+    why_no_memory: str = ""  # it could not be read
 
 
 def observed_cluster(place: ClusterPlace) -> Sight:
@@ -36,13 +40,19 @@ def observed_cluster(place: ClusterPlace) -> Sight:
 
         read = read_cluster(place.file.as_posix(), place.file.read_bytes(), place.complete)
         now = read.inputs.now if read.inputs else read.observed.seen_at or current_instant()
-        return Sight(read.observed, place.file.name, now, read.inputs, read.notes)
+        memory = read.inputs.memory if read.inputs else Memory()
+        return Sight(read.observed, place.file.name, now, read.inputs, read.notes, memory)
     from reconciler.kube.client import connect  # noqa: PLC0415
     from reconciler.kube.context import context_name  # noqa: PLC0415
+    from reconciler.kube.memory_store import ConfigMapMemory  # noqa: PLC0415
     from reconciler.kube.observe import observe_once  # noqa: PLC0415
 
-    observed = observe_once(connect(place.context))
-    return Sight(observed, context_name(place.context), current_instant())
+    client = connect(place.context)
+    sight = Sight(observe_once(client), context_name(place.context), current_instant())
+    try:
+        return msgspec.structs.replace(sight, memory=ConfigMapMemory(client).load().memory)
+    except Unavailable as fault:  # who only looks need not have the right to it
+        return msgspec.structs.replace(sight, why_no_memory=str(fault))
 
 
 def current_instant() -> Instant:

@@ -15,7 +15,7 @@ from reconciler.policy.environments import chosen
 from reconciler.policy.overlay import BASE
 from reconciler.policy.resolve import Resolved
 from reconciler.wiring.cluster import ClusterPlace, Sight, observed_cluster
-from reconciler.wiring.policies import Checkup, Origins, check, is_without
+from reconciler.wiring.policies import Checkup, Origins, check, check_seen, is_without
 
 
 class Question(msgspec.Struct, frozen=True):
@@ -46,30 +46,39 @@ def dry_run(question: Question) -> DryRun:
     if found := _of_dump(question):
         checkup, sight, inputs = found
         return DryRun(checkup, sight, decide(inputs))
-    checkup = check(question.origins)
+    checkup, seen = _checked(question)
     before = _before(question) if question.base and not checkup.resolved.problems else None
     for each in (checkup, before and before.refused):
         if each and each.resolved.problems:
             return DryRun(each)
-    sight = observed_cluster(question.place)
+    sight = seen or observed_cluster(question.place)
     wish = chosen(checkup.resolved, question.environment, sight.observed.cluster_uid)
-    head = decide(_inputs(question, sight, wish))
+    head, notices = decide(_inputs(question, sight, wish)), _forgetful(sight, wish)
     if before is None:
-        return DryRun(checkup, sight, head)
+        return DryRun(checkup, sight, head, notices=notices)
     was = before.wish(wish.environment)
-    return DryRun(checkup, sight, head, decide(_inputs(question, sight, was)), changes(was, wish), before.notices)
+    base = decide(_inputs(question, sight, was))
+    return DryRun(checkup, sight, head, base, changes(was, wish), (*before.notices, *notices))
 
 
 def inputs_of(question: Question) -> tuple[Checkup, Sight | None, Inputs | None]:
     """What a plan would follow from, without planning; nothing where the policies have problems."""
     if found := _of_dump(question):
         return found
-    checkup = check(question.origins)
+    checkup, seen = _checked(question)
     if checkup.resolved.problems:
         return checkup, None, None
-    sight = observed_cluster(question.place)
+    sight = seen or observed_cluster(question.place)
     wish = chosen(checkup.resolved, question.environment, sight.observed.cluster_uid)
     return checkup, sight, _inputs(question, sight, wish)
+
+
+def _checked(question: Question) -> tuple[Checkup, Sight | None]:
+    """The policies, and the cluster where that had to be looked at for them."""
+    if not question.origins.resources:
+        return check(question.origins), None
+    sight = observed_cluster(question.place)
+    return check_seen(sight.observed), sight
 
 
 def _of_dump(question: Question) -> tuple[Checkup, Sight, Inputs] | None:
@@ -121,6 +130,8 @@ def _before(question: Question) -> _Before:
 
 def at_base(origins: Origins, revision: str) -> Origins:
     """The same policies at another revision of the repository that they are in."""
+    if origins.resources:
+        raise NoRepository(f"custom resources are in no Git repository, so there is no {revision} to compare with")
     if origins.repository:
         return msgspec.structs.replace(origins, revision=revision)
     path = origins.paths[0].resolve()
@@ -142,4 +153,11 @@ def _shown(folder: Path) -> str:
 
 def _inputs(question: Question, sight: Sight, wish: Desired) -> Inputs:
     now = sight.now if question.now is None else question.now
-    return Inputs(wish, sight.observed, now, prune=question.prune)
+    return Inputs(wish, sight.observed, now, sight.memory, prune=question.prune)
+
+
+def _forgetful(sight: Sight, wish: Desired) -> tuple[str, ...]:
+    """Guards count what was done in the last hour, which a controller remembers."""
+    if not wish.guards or not sight.why_no_memory:
+        return ()
+    return (f"what guards counted in the last hour is not known here: {sight.why_no_memory}",)

@@ -7,11 +7,15 @@ from pathlib import Path
 
 import msgspec
 
+from reconciler.kube.policies import ResourcePolicies
 from reconciler.model.bundle import Bundle
+from reconciler.model.cluster.observed import Observed
+from reconciler.model.desired import Desired
 from reconciler.model.rendering import Rendering
+from reconciler.policy.custom_resources.standing import bundle_of
 from reconciler.policy.manifests.render import Order, manifests, orders
 from reconciler.policy.manifests.structural import Structural
-from reconciler.policy.resolve import Resolved, resolve, with_excerpts
+from reconciler.policy.resolve import Resolved, resolve, shown
 from reconciler.ports import Renderer
 from reconciler.sources.bounds import Bounds
 from reconciler.sources.defaults import NOT_CHECKED, default_templates, karpenter_schema
@@ -25,6 +29,7 @@ from reconciler.sources.watching import PolledRepository, Watched, WatchedFolder
 
 POLL_SECONDS = 30.0
 NOTHING_FOUND = "no policies were found: there is no .yaml, .yml or .json file in {where}"
+NONE_SEEN = "no policies were found: there is no custom resource that is one in {where}"
 
 
 class Checkup(msgspec.Struct, frozen=True):
@@ -35,11 +40,12 @@ class Checkup(msgspec.Struct, frozen=True):
 
 
 class Origins(msgspec.Struct, frozen=True):
-    """Where policies are read: below some paths, of the disk or of a repository at a revision."""
+    """Where policies are read: below some paths, of the disk or of a repository at a revision; or in the cluster."""
 
     paths: tuple[Path, ...]
     repository: str = ""
     revision: str = "HEAD"
+    resources: bool = False  # they are the custom resources of the cluster that is looked at
 
 
 def read(origins: Origins) -> Bundle:
@@ -54,6 +60,25 @@ def check(origins: Origins) -> Checkup:
     return check_bundle(read(origins), ", ".join(path.as_posix() for path in origins.paths))
 
 
+def check_seen(observed: Observed) -> Checkup:
+    """The same for policies that are custom resources of a cluster."""
+    return check_bundle(bundle_of(observed), "the cluster")
+
+
+def follow_resources(
+    observe: Callable[[], Observed], judge: Callable[[Bundle], bool] | None = None
+) -> ResourcePolicies:
+    """A source that keeps up with policies that are custom resources."""
+    return ResourcePolicies(observe, judge or is_good)
+
+
+def own_templates(bundle: Bundle, wish: Desired) -> tuple[str, ...]:
+    """Pools whose template is their bundle's own; custom resources have no templates with them."""
+    brought = {(text.path, text.content) for text in default_templates()}
+    own = {text.path for text in bundle.templates if (text.path, text.content) not in brought}
+    return tuple(f"GpuPool/{pool.name}" for pool in wish.pools if pool.spec.template in own)
+
+
 def is_without(checkup: Checkup, origins: Origins) -> bool:
     """Whether all that is wrong is that the revision has no such path: there were no policies there."""
     if len(checkup.resolved.problems) != 1:
@@ -63,14 +88,19 @@ def is_without(checkup: Checkup, origins: Origins) -> bool:
     return problem.code == Fault.UNREADABLE.code and problem.sentence.startswith(HAS_NO.format(path=path))
 
 
-def watch(origins: Origins, on_change: Callable[[], None]) -> Watched:
+def is_good(bundle: Bundle) -> bool:
+    """Whether it has no problem at all."""
+    return not check_bundle(bundle).resolved.problems
+
+
+def watch(origins: Origins, on_change: Callable[[], None], judge: Callable[[Bundle], bool] = is_good) -> Watched:
     """A source that keeps up with the policies. A bundle with any problem never takes the place of a good one."""
     place: WatchedFolders | PolledRepository = WatchedFolders(origins.paths, Bounds())
     if origins.repository:
         # Replicas that start together must not ask a forge together.
         pace = Pace(POLL_SECONDS, random.Random(os.getpid()))  # noqa: S311 - jitter, not a secret
         place = PolledRepository(_git_place(origins), Bounds(), _git_access(), pace)
-    return Watched(place, lambda bundle: not check_bundle(bundle).resolved.problems, on_change)
+    return Watched(place, judge, on_change)
 
 
 def _git_place(origins: Origins) -> GitPlace:
@@ -95,12 +125,16 @@ def check_bundle(bundle: Bundle, where: str = "the bundle") -> Checkup:
         answers = [(order, rendered[_asked(order)]) for order in ordered]
         yielded, wrong = manifests(wish, answers, schema)
         wishes.append(msgspec.structs.replace(wish, manifests=yielded))
-        problems += with_excerpts(bundle, wrong)
+        problems += shown(bundle, wrong)
     told = tuple(sorted(set(problems)))
     notices = ((NOT_CHECKED,) if rendered and not schema else ()) + (
-        () if bundle.policies or bundle.problems else (NOTHING_FOUND.format(where=where),)
+        () if bundle.policies or bundle.problems else (_nothing(bundle).format(where=where),)
     )
     return Checkup(msgspec.structs.replace(resolved, wishes=tuple(wishes), problems=told), notices)
+
+
+def _nothing(bundle: Bundle) -> str:
+    return NONE_SEEN if bundle.by_field else NOTHING_FOUND
 
 
 def _rendered(bundle: Bundle, ordered: Sequence[Order]) -> dict[bytes, Rendering]:

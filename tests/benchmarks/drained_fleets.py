@@ -13,6 +13,7 @@ from reconciler.model.cluster.observed import Observed
 PAGE = 500
 PODS_A_NODE = 40
 APPLICATIONS, DAEMONS = 498, 2  # 500 classes
+ZONES = "abc"
 
 Words = dict[str, Any]
 
@@ -37,7 +38,22 @@ def diverse(nodes: int) -> Observed:
     )
 
 
-FLEETS: dict[str, Callable[[int], Observed]] = {"equal": equal, "distinct": distinct, "diverse": diverse}
+def spread(nodes: int) -> Observed:
+    """40 pods of each of as many applications as nodes: each spread over zones, every fourth apart by host too."""
+    words = random.Random(nodes)
+    zones = [range(zone, nodes, len(ZONES)) for zone in range(len(ZONES))]
+    return read(
+        map(node, range(nodes)),
+        (each for application in range(nodes) for each in spread_pods(words, application, zones)),
+    )
+
+
+FLEETS: dict[str, Callable[[int], Observed]] = {
+    "equal": equal,
+    "distinct": distinct,
+    "diverse": diverse,
+    "spread": spread,
+}
 
 
 def read(nodes: Iterable[Words], pods: Iterable[Words]) -> Observed:
@@ -59,7 +75,7 @@ def name_of(number: int) -> str:
 def node(number: int) -> Words:
     labels = {
         "kubernetes.io/hostname": name_of(number),
-        "topology.kubernetes.io/zone": "abc"[number % 3],
+        "topology.kubernetes.io/zone": ZONES[number % 3],
         "karpenter.sh/nodepool": f"pool-{number // 3 % 4}",
     }
     amounts = {"cpu": "10", "memory": "64Gi", "ephemeral-storage": "100Gi", "pods": "110"}
@@ -105,9 +121,31 @@ def needs(application: int) -> Words:
     if application % 10 == 1:
         spec["nodeSelector"] = {"karpenter.sh/nodepool": f"pool-{application // 10 % 4}"}
     if application % 10 == 2:
-        spec["nodeSelector"] = {"topology.kubernetes.io/zone": "abc"[application // 10 % 3]}
+        spec["nodeSelector"] = {"topology.kubernetes.io/zone": ZONES[application // 10 % 3]}
     if application % 4 == 3:
         spec["tolerations"] = [{"key": "dedicated", "operator": "Exists"}]
+    return spec
+
+
+def spread_pods(words: random.Random, application: int, zones: list[range]) -> Iterator[Words]:
+    """As evenly as can be from the start, on as many nodes as there are pods."""
+    shares = [len(range(zone, PODS_A_NODE, len(zones))) for zone in range(len(zones))]
+    on = [
+        at for zone, share in enumerate(shares) for at in words.sample(zones[(zone + application) % len(zones)], share)
+    ]
+    for each, at in enumerate(on):
+        owner = ("ReplicaSet", f"application-{application}")
+        yield pod(application * PODS_A_NODE + each, at, owner, evenly(application))
+
+
+def evenly(application: int) -> Words:
+    alike = {"labelSelector": {"matchLabels": {"app": f"application-{application}"}}}
+    over = {"maxSkew": 1, "whenUnsatisfiable": "DoNotSchedule", "topologyKey": "topology.kubernetes.io/zone"}
+    amounts = {"cpu": f"{80 + application % 5 * 10}m", "memory": f"{128 + application % 16 * 64}Mi"}
+    spec: Words = {"containers": [main(amounts)], "topologySpreadConstraints": [over | alike]}
+    if application % 4 == 0:
+        apart = [{"topologyKey": "kubernetes.io/hostname"} | alike]
+        spec["affinity"] = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": apart}}
     return spec
 
 

@@ -1,6 +1,6 @@
 """Finds which nodes of a fleet can go together, in a process of its own, and prints what that took.
 
-python -m tests.benchmarks.draining (equal|distinct|diverse) NODES
+python -m tests.benchmarks.draining (equal|distinct|diverse|spread) NODES
 """
 
 import gc

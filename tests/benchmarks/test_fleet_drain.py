@@ -43,6 +43,12 @@ ALIKE = Case(
 )
 DISTINCT = Case("distinct", 2_000, "the same with 80,000 pods of which no two ask for the same", 2.85)
 DIVERSE = Case("diverse", 5_000, "5,000 nodes, 150,000 pods of 500 classes: each node is tried", 10.0)
+SPREAD = Case(
+    "spread",
+    2_000,
+    "2,000 nodes in 3 zones, 80,000 pods of 2,000 applications each spread over them, a fourth of them also by host",
+    2.85,
+)
 
 
 @pytest.mark.bench
@@ -66,6 +72,14 @@ def test_a_large_fleet_of_many_classes(recorder: Recorder) -> None:
     assert (found["pods"], found["classes"]) == (150_000, 500)
     assert found["can_go"] > 1_000
     assert found["resident_mib"] < 1_536
+
+
+@pytest.mark.bench
+def test_applications_that_are_spread_over_zones(recorder: Recorder) -> None:
+    found = measured(recorder, SPREAD)
+    assert (found["pods"], found["classes"]) == (80_000, 2_000)
+    # By sums alone: nodes that took in what must be spread are not emptied themselves.
+    assert 900 < found["can_go"] <= found["no_more_can_go_than"]
 
 
 def measured(recorder: Recorder, case: Case) -> dict[str, Any]:

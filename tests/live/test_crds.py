@@ -15,53 +15,32 @@ from reconciler.policy.kind import API_VERSION, Kind
 from reconciler.policy.kinds import KINDS, kind_named
 from reconciler.policy.kinds.gpu_node_status import GPU_NODE_STATUS
 from reconciler.policy.kinds.node_provisioner import NODE_PROVISIONER
-from reconciler.policy.published.crd import CATEGORY, crd_name, crd_of
+from reconciler.policy.published.crd import CATEGORY, crd_name
 from reconciler.policy.published.defaults import plainly
 from reconciler.policy.published.json_schema import schema_of
 from reconciler.policy.read import read_spec
 from reconciler.policy.rules.own import own_problems
 from reconciler.policy.shape import ListOf, MapOf, Object, Shape
+from reconciler.policy.texts.yaml_text import read
 from reconciler.policy.tree import Mapping, Mark, plain
-from reconciler.policy.yaml_text import read
-from tests import specimens
 from tests.lab.api import Answer, Manifest, Refused
 from tests.lab.lab import Lab
 from tests.lab.places import REPOSITORY
+from tests.policies import specimens
+from tests.stages.definitions import DEFINITIONS, defined
+from tests.stages.definitions import folder_of as path
 
-DEFINITIONS = "customresourcedefinitions"
 SCHEMAS = {kind.name: Draft7Validator(schema_of(kind)) for kind in KINDS}
 
 # A definition is for the whole cluster, so that it may stay for all examples: each is a request without effect.
 asked_of_the_cluster = settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
-def is_established(found: Manifest | None) -> bool:
-    conditions = (found or {}).get("status", {}).get("conditions", ())
-    return any(each["type"] == "Established" and each["status"] == "True" for each in conditions)
-
-
 @pytest.fixture(scope="module")
 def definitions(lab: Lab) -> Iterator[Lab]:
     """The lab with our kinds, which are taken away afterwards with all objects of them."""
-    try:
-        _install(lab)
+    with defined(lab):
         yield lab
-    finally:
-        for kind in KINDS:
-            lab.admin.delete(DEFINITIONS, crd_name(kind))
-        for kind in KINDS:
-            lab.admin.wait_for(DEFINITIONS, crd_name(kind), lambda found: found is None)
-
-
-def _install(lab: Lab) -> None:
-    server = lab.running("apiserver")
-    assert server
-    for kind in KINDS:
-        lab.admin.apply(crd_of(kind))
-    for kind in KINDS:
-        lab.admin.wait_for(DEFINITIONS, crd_name(kind), is_established)
-        here = path(kind)
-        server.wait_until(lambda here=here: lab.admin.request("GET", here).code == 200)  # type: ignore[misc]
 
 
 @pytest.fixture
@@ -70,11 +49,6 @@ def kinds(definitions: Lab, cluster: Lab) -> Iterator[Lab]:
     yield cluster
     for kind in KINDS:
         cluster.admin.must("DELETE", path(kind))
-
-
-def path(kind: Kind, name: str = "") -> str:
-    folder = "namespaces/default/" if kind.namespaced else ""
-    return f"/apis/{API_VERSION}/{folder}{kind.plural}" + (f"/{name}" if name else "")
 
 
 def manifest(kind: Kind, spec: Any, name: str = "a100") -> Manifest:

@@ -12,11 +12,11 @@ from reconciler.kube.seeing.watching import Pace
 from reconciler.model.cluster.kinds import SEEN
 from reconciler.model.cluster.observed import Observed
 from reconciler.policy.kinds.gpu_pool import GPU_POOL
-from tests import specimens
 from tests.lab import capacity, fleet, identities
 from tests.lab.api import Manifest
 from tests.lab.lab import Lab
 from tests.lab.places import REPOSITORY
+from tests.policies import specimens
 from tests.stages import volumes
 from tests.stages.observing import Watched, client_of
 

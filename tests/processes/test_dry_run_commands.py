@@ -11,6 +11,7 @@ from reconciler.cli.main import main
 from tests.lab.places import REPOSITORY
 from tests.processes.script_worlds import pull_request
 
+BLOCKED = 4  # the guard of that fleet lets at most a fifth of a pool go
 AT = ("--cluster", "cluster.json", "--complete", "--now", "2026-11-02T10:00:00Z")
 
 
@@ -67,7 +68,7 @@ def test_a_file_that_is_there_is_replaced_and_keeps_its_rights(here: Path) -> No
     file.write_text("old")
     file.chmod(0o600)
     (here / "link.json").symlink_to(file)
-    assert main(["plan", *AT, "-o", "json=link.json", "-o", "text=/dev/null"]) == 0
+    assert main(["plan", *AT, "-o", "json=link.json", "-o", "text=/dev/null"]) == BLOCKED
     assert json.loads(file.read_text())["format_version"]
     assert file.stat().st_mode & 0o777 == 0o600
     assert (here / "link.json").is_symlink()
@@ -80,7 +81,7 @@ def test_a_pull_request_that_introduces_the_policies_is_compared_with_none(
     git(here, "checkout", "--quiet", "-B", "main")
     git(here, "rm", "-r", "--quiet", "--cached", "policies")
     git(here, "commit", "--quiet", "--message", "without", "--allow-empty")
-    assert main(["plan", "--base", "main", *AT]) == 0
+    assert main(["plan", "--base", "main", *AT]) == BLOCKED
     told = capsys.readouterr().out
     assert "note: main has no policies in policies: all of this is new" in told
     assert "+ GpuPool/a100-training" in told
@@ -90,7 +91,7 @@ def test_a_pull_request_that_introduces_the_policies_is_compared_with_none(
 
 def test_so_is_one_that_moves_their_folder(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     shutil.move(here / "policies", here / "fleet")
-    assert main(["plan", "--policies", "fleet", "--base", "main", *AT]) == 0
+    assert main(["plan", "--policies", "fleet", "--base", "main", *AT]) == BLOCKED
     assert "main has no policies in fleet: all of this is new" in capsys.readouterr().out
 
 
@@ -111,11 +112,11 @@ def test_an_environment_that_is_new_is_compared_with_what_base_was(
 def test_a_dump_is_planned_by_its_own_policies_where_there_are_no_others(
     here: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main(["plan", *AT, "-o", "json=asked.json"]) == 0
+    assert main(["plan", *AT, "-o", "json=asked.json"]) == BLOCKED
     assert main(["dump", *AT, "--out", "some.dump"]) == 0
     shutil.rmtree(here / "policies")
     capsys.readouterr()
-    assert main(["plan", "--cluster", "some.dump", "-o", "json=again.json", "-o", "text"]) == 0
+    assert main(["plan", "--cluster", "some.dump", "-o", "json=again.json", "-o", "text"]) == BLOCKED
     assert "the policies are those of some.dump, since there are none in policies" in capsys.readouterr().out
     asked, again = (json.loads((here / name).read_text()) for name in ("asked.json", "again.json"))
     assert asked["decisions"] == again["decisions"]
@@ -130,7 +131,7 @@ def test_a_node_class_that_the_cluster_does_not_have_is_told_where_that_is_known
     policy = here / "policies" / "base" / "a100-training.yaml"
     policy.write_text(policy.read_text().replace("gpu-a100", "gpu-a1000"))
     told = "NodePool/a100-training names EC2NodeClass/gpu-a1000, which the cluster does not have: Karpenter launches"
-    assert main(["plan", *AT]) == 0
+    assert main(["plan", *AT]) == BLOCKED
     said = capsys.readouterr().out
     assert told in said
     assert "gpu-l4" not in said

@@ -12,10 +12,12 @@ from pathlib import Path
 
 import pytest
 
+from tests.processes.kept_world import kept
 from tests.processes.script_worlds import WORLDS
 
 FOLDER = Path(__file__).parents[1] / "scripts"
 SCRIPTS = sorted(FOLDER.glob("*.txt"))
+ALL_WORLDS = {**WORLDS, "kept": kept}
 CONTINUED = "\\\n"
 
 
@@ -37,7 +39,7 @@ def replayed(script: str, folder: Path) -> str:
     lines: list[str] = []
     for line in script.splitlines():
         if line.startswith("@ "):
-            WORLDS[line[2:]](folder)
+            ALL_WORLDS[line[2:]](folder)
             lines.append(line)
         elif line.startswith("$ "):
             lines += [line, *printed(line[2:], folder), ""]

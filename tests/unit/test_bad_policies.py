@@ -47,6 +47,9 @@ ELSEWHERE = {
     "RC513": "A submodule, or a file kept by Git LFS: the repository does not hold the content itself.",
     "RC514": "Git took longer than it may, and was ended.",
     "RC515": "Git cannot read the repository; the sentence has its words, without credentials.",
+    "RC521": "Policies that are custom resources were rendered together, and not all of them are there (yet).",
+    "RC522": "Objects of two bundles are there, each whole: whatever applies them does not take the older ones away.",
+    "RC523": "The API server does not let the policies be read; the sentence has its words.",
 }
 
 

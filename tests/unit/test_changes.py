@@ -22,7 +22,7 @@ from reconciler.policy.published.generated import POLICY_KINDS
 from reconciler.policy.resolve import resolve
 from reconciler.policy.shape import describe
 from reconciler.sources.renderer import BoundedRenderer
-from tests import specimens
+from tests.policies import specimens
 
 CASES = yaml.safe_load((Path(__file__).parents[1] / "cases" / "policy_changes" / "fields.yaml").read_text())
 

@@ -23,7 +23,7 @@ from reconciler.model.origin import Origin
 from reconciler.model.planned.inputs import Inputs
 from reconciler.plan.dump import FORMAT, BadDump, canonical, read, write
 from reconciler.policy.kinds import KINDS
-from tests.specimens import allowed
+from tests.policies.specimens import allowed
 from tests.unit.real_objects import OBJECTS, SECRET, Object, kept_pod, listed
 from tests.unit.test_json_schema import as_read
 

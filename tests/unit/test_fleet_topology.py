@@ -162,6 +162,24 @@ def test_it_still_does_after_a_node_came_for_a_while_that_there_was_no_room_for(
     assert len(fleet.part(Judging).mask(fleet.classes.of(pod(asking)))) == fleet.rows.capacity
 
 
+def test_it_still_does_when_only_another_pod_asked_while_a_node_was_there() -> None:
+    names = {"a1": "a", "a2": "a", "b1": "b", "c1": "c"}
+    there = [pod_of({"at": name, "labels": {"app": "web"}}, name) for name in ("a1", "b1")]
+    nodes = [node_of(name, {"zone": zone}) for name, zone in names.items()]
+    world = {"nodes": nodes, "pods": there, "namespaces": []}
+    asking = pod_of({"labels": {"app": "web"}, "spread": [{**RULE, **WEB}]})
+    another = pod_of({"labels": {"app": "web"}, "spread": [{**RULE, **WEB, "topologyKey": "host"}]})
+    fleet = what_if_of(world)
+    agree(fleet, world, asking)
+    with fleet.fork():
+        made = node_of("d1", {"zone": "d"})
+        fleet.bring(msgspec.convert(made, Node))
+        agree(fleet, {**world, "nodes": [*nodes, made]}, another)
+    fleet.take_away(fleet.rows.row_of["c1"])
+    agree(fleet, {**world, "nodes": nodes[:-1]}, asking)
+    assert fleet.part(Counting).fingerprint(fleet) == []
+
+
 def test_it_still_does_when_most_nodes_go_at_once() -> None:
     names = [f"n{number:03}" for number in range(100)]
     there = [pod_of({"at": name, "labels": {"app": "web"}}, name) for name in ("n000", "n001")]

@@ -7,6 +7,8 @@ import pytest
 from reconciler.fleet.counting import Counting
 from reconciler.fleet.predicates.interpod import InterPod
 from reconciler.fleet.predicates.spread import Spread
+from reconciler.fleet.topology.columns import Columns
+from reconciler.fleet.topology.eligible import Asker, Eligibles
 from reconciler.fleet.what_if import WhatIf
 from reconciler.model.cluster.observed import Observed
 from tests.unit import topology_reference as reference
@@ -54,6 +56,19 @@ def test_spread(name: str) -> None:
     nodes = sorted(world["nodes"], key=lambda each: str(each["metadata"]["name"]))
     slow = [each["metadata"]["name"] for each in nodes if reference.spread_fits(world, pod_of(case["pod"]), each)]
     assert slow == case["fits"]
+
+
+def test_rules_that_the_same_nodes_are_eligible_for_share_one_count_of_them() -> None:
+    rows = what_if_of(world_of({"pod": {}})).rows
+    zones, eligibles = Columns().of("zone", rows), Eligibles()
+    first, second, third = (Asker("zone", ("zone",), honored) for honored in (b"first", b"second", b"third"))
+    some = zones.with_key & (zones.ids != zones.of_row[rows.row_of["b1"]])
+    one = eligibles.of(first, rows, lambda: (zones, zones.with_key))
+    assert eligibles.of(second, rows, lambda: (zones, zones.with_key)) is one
+    assert eligibles.of(third, rows, lambda: (zones, some)).domains == 1
+    assert one.domains == 2
+    eligibles.flip(rows.row_of["b1"], -1)
+    assert (one.domains, eligibles.of(third, rows, lambda: (zones, some)).domains) == (1, 1)
 
 
 BY_TEAM = {

@@ -1,4 +1,4 @@
-"""Guards: nothing is done in a cluster that one is not for, and what is not applied yet is said."""
+"""Guards: nothing is done in a cluster that one is not for."""
 
 import msgspec
 import pytest
@@ -9,7 +9,7 @@ from reconciler.model.kinds.change_guard import ChangeGuard
 from reconciler.model.planned.action import Apply, Hold
 from reconciler.model.planned.inputs import Inputs
 from reconciler.plan.explain import sentence
-from reconciler.plan.guards import told_of_guards
+from reconciler.plan.guards.elsewhere import told_of_guards
 from reconciler.report.plans.planned_of import planned_of
 from tests.unit.manifests_stage import POLICY, inputs_of
 from tests.unit.plan_samples import ALONE
@@ -18,7 +18,6 @@ OURS = "9b3c6f0e-52d1-4c0a-9f5e-0d6f6a1c7e21"
 OTHER = "2f54a17b-52d1-4c0a-9f5e-0d6f6a1c7e21"
 TAINT = {"spec": {"template": {"spec": {"taints": [{"key": "dedicated", "effect": "NoSchedule"}]}}}}
 WARNING = "ChangeGuard/fleet is for cluster 9b3c6f0e, this is 2f54a17b: nothing would be done here"
-NOTICE = "ChangeGuard/fleet is not applied yet: nothing here is held back by it"
 
 
 def given(wanted: str | None, found: str, pools: tuple[str, ...] = ("*",), suspend: bool = False) -> Inputs:
@@ -66,15 +65,10 @@ def test_a_guard_of_another_cluster_is_warned_of() -> None:
     assert some.warnings == (f"{WARNING} to l4",)
 
 
-def test_a_guard_that_is_not_applied_yet_says_so() -> None:
-    told = planned_of(ALONE, decide(given(OURS, OURS)), None, ("first",))
-    assert (told.warnings, told.notices) == ((), ("first", NOTICE))
-    assert told_of_guards(given(OURS, OURS, suspend=True)).notices == ()
-
-
 def test_where_the_cluster_is_not_known_that_is_said() -> None:
     unknown = "ChangeGuard/fleet is for cluster 9b3c6f0e, and which this is is not known"
-    assert told_of_guards(given(OURS, "")).notices == (NOTICE, unknown)
+    assert told_of_guards(given(OURS, "")).notices == (unknown,)
+    assert told_of_guards(given(OURS, OURS)).notices == ()
 
 
 def test_uids_that_begin_alike_are_told_whole() -> None:

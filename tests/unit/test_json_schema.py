@@ -15,9 +15,9 @@ from reconciler.policy.kinds import KINDS, kind_named
 from reconciler.policy.published.generated import POLICY_KINDS, generated_files
 from reconciler.policy.published.json_schema import combined_schema_of, overlay_schema_of, schema_of
 from reconciler.policy.read import read_spec
+from reconciler.policy.texts.yaml_text import read
 from reconciler.policy.tree import Mapping, Mark, Node
-from reconciler.policy.yaml_text import read
-from tests import specimens
+from tests.policies import specimens
 
 POLICIES = Path(__file__).parents[1] / "policies"
 SHARED = POLICIES / "good" / "shared"

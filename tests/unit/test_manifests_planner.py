@@ -80,7 +80,7 @@ def test_a_label_presumes_the_node_that_was_seen_and_waits_for_the_adoption() ->
     adopted, label = (act_of(case, at) for at in (0, 1))
     assert isinstance(label.act, Label)
     assert label.act.labels == ((names.GPU_TYPE, "a100"),)
-    assert label.act.presumes == Presumes(resource_version="20")
+    assert label.act.presumes == Presumes()
     assert label.subject.uid == "uid-node-0"
     assert label.after == (adopted.subject,)
 

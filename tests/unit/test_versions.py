@@ -7,7 +7,7 @@ from hypothesis import given
 
 from reconciler.policy.kinds.node_provisioner import NODE_PROVISIONER
 from reconciler.policy.published.versions import CONVERSIONS, Conversion, Document, NoConversion, convert, readable
-from tests import specimens
+from tests.policies import specimens
 
 HEADROOM = "gpu.scheduling/v2-headroom"
 

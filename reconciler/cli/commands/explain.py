@@ -1,15 +1,21 @@
-"""`reconciler explain`: why something is, or is not, being acted on."""
+"""`reconciler explain`: why something is, or is not, being acted on; now, or at a time of which the history tells."""
+
+from pathlib import Path
+from typing import Any
 
 import click
 
 from reconciler import wiring
-from reconciler.cli.asking import answered, question_options
+from reconciler.cli.asking import TimeType, answered, question_options
 from reconciler.cli.exit_codes import ExitCode
-from reconciler.cli.output import Output, output_options, write
+from reconciler.cli.history import history_option
+from reconciler.cli.output import output_options, write
 from reconciler.cli.setting import setting_of
 from reconciler.cli.telling import refused, tell_sight
+from reconciler.model.instant import Instant
 from reconciler.plan.explanation.about import UnknownSubject
 from reconciler.plan.explanation.subject import about, asked
+from reconciler.plan.scene import Scene
 from reconciler.report.explained import Explained, explained_document
 from reconciler.report.plans.planned_of import told_of
 
@@ -17,29 +23,49 @@ from reconciler.report.plans.planned_of import told_of
 @click.command()
 @click.argument("subject")
 @question_options
+@click.option("--at", type=TimeType(), help="As it was then, from the history of run.")
+@history_option
 @output_options
-def command(subject: str, question: wiring.Question, outputs: tuple[Output, ...], color: str) -> int:
+def command(subject: str, question: wiring.Question, at: Instant | None, **given: Any) -> int:
     """Tell why SUBJECT is, or is not, being acted on: node/NAME, pod/NAMESPACE/NAME, pool/NAME, provisioner/NAME, or
     claim/NAME for the node of a NodeClaim."""
+    history: Path | None = given.pop("history")
     try:
         meant = asked(subject)
     except UnknownSubject as unknown:
         raise click.UsageError(str(unknown)) from None
-    run = answered(lambda: wiring.dry_run(question))
-    if run.sight is None or run.head is None:
-        return refused(run.checkup, outputs, color)
-    tell_sight(run.sight)
+    if at is not None:
+        sight, head = _past(history, at)
+    else:
+        run = answered(lambda: wiring.dry_run(question))
+        if run.sight is None or run.head is None:
+            return refused(run.checkup, **given)
+        sight, head = run.sight, run.head
+    tell_sight(sight)
     try:
-        answer = about(run.head, meant)
+        answer = about(head, meant)
     except UnknownSubject as unknown:
         raise click.ClickException(str(unknown)) from None
     explained = Explained(
-        setting_of(run.sight, run.head),
+        setting_of(sight, head),
         answer.title,
         answer.headline,
         answer.outcome,
         answer.rows,
-        told_of(answer.decisions, run.head.inputs.observed),
+        told_of(answer.decisions, head.inputs.observed),
     )
-    write(explained_document(explained), outputs, color)
+    write(explained_document(explained), **given)
     return ExitCode.FINE
+
+
+def _past(history: Path | None, at: Instant) -> tuple[wiring.Sight, Scene]:
+    # Only here: the history is of no use to those who ask about now.
+    from reconciler.sources.history.reading import NotKept  # noqa: PLC0415
+    from reconciler.wiring.past import past  # noqa: PLC0415
+
+    if history is None:
+        raise click.UsageError("name the folder of the history with --history: run keeps one where it is told to")
+    try:
+        return answered(lambda: past(history, at))
+    except NotKept as missing:
+        raise click.ClickException(str(missing)) from None

@@ -1,4 +1,4 @@
-"""`reconciler plan`: what would happen. Nothing is ever written."""
+"""`reconciler plan`: what would happen. Nothing is ever written to the cluster."""
 
 from collections.abc import Iterator
 
@@ -6,11 +6,11 @@ import click
 
 from reconciler import wiring
 from reconciler.cli.asking import answered, question_options
-from reconciler.cli.exit_codes import ExitCode
+from reconciler.cli.ending import Ending, ending_options
 from reconciler.cli.output import Output, output_options, write
 from reconciler.cli.setting import setting_of
 from reconciler.cli.telling import refused
-from reconciler.model.planned.action import Hold, Ref
+from reconciler.model.planned.action import Ref
 from reconciler.plan.manifests.node_classes import unknown_node_classes
 from reconciler.plan.scene import Scene
 from reconciler.report.plans.plan_document import plan_document
@@ -21,9 +21,9 @@ from reconciler.report.plans.planned_of import Compared, planned_of
 @question_options
 @click.option("--base", default="", metavar="REV", help="Tell what this change does apart from what happens anyway.")
 @click.option("--prune", multiple=True, metavar="KIND/NAME", help="Agree to lose what no policy yields any more.")
-@click.option("--detailed-exitcode", is_flag=True, help="Exit with 2 where something is to be done.")
+@ending_options
 @output_options
-def command(question: wiring.Question, detailed_exitcode: bool, outputs: tuple[Output, ...], color: str) -> int:
+def command(question: wiring.Question, ending: Ending, outputs: tuple[Output, ...], color: str) -> int:
     """Tell what would happen to the cluster, and why: nodes, GPUs, evictions, money."""
     run = answered(lambda: wiring.dry_run(question))
     if run.sight is None or run.head is None:
@@ -38,8 +38,8 @@ def command(question: wiring.Question, detailed_exitcode: bool, outputs: tuple[O
     )
     planned = planned_of(setting_of(run.sight, run.head, run.base), run.head, compared, notices)
     write(plan_document(planned), outputs, color)
-    acts = any(not isinstance(each.act, Hold) and not each.would for each in run.head.plan.decisions)
-    return ExitCode.CHANGES_EXIST if detailed_exitcode and acts else ExitCode.FINE
+    ending.save(run.head)
+    return ending.code(run.head.plan)
 
 
 def _pointless(prune: tuple[str, ...], head: Scene) -> Iterator[str]:

@@ -1,6 +1,7 @@
-"""`reconciler rbac`: the least rights that the policies need, to look, and apart from that to write."""
+"""`reconciler rbac`: the least rights that the policies need, to look, and apart from that to act; and people's."""
 
 import re
+from typing import Any
 
 import click
 
@@ -12,21 +13,27 @@ from reconciler.model import names
 from reconciler.model.desired import Desired
 from reconciler.model.fields import NAMESPACE
 from reconciler.policy.environments import NotChosen, chosen
-from reconciler.policy.published.rights.page import reading_page, writing_page
+from reconciler.policy.published.rights.page import person_page, reading_page, writing_page
+from reconciler.policy.published.rights.people import PEOPLE
+from reconciler.policy.published.rights.writing import enforces
 from reconciler.policy.resolve import Resolved
 
 
 @click.command()
 @origin_options
 @click.option("-e", "--environment", help="For base, or for the overlay of this name; else for all of them.")
-@click.option("--write", is_flag=True, help="Instead, what pools in mode Enforce need beside it, to write.")
+@click.option("--write", is_flag=True, help="Instead, what acting needs beside it.")
+@click.option("--resources", is_flag=True, help="With --write: the policies will be custom resources of the cluster.")
+@click.option("--person", type=click.Choice(list(PEOPLE)), help="Instead, what a person needs to approve, say.")
 @click.option(
     "--namespace", default=names.OWN_NAMESPACE, show_default=True, metavar="NAME", help="Where the reconciler runs."
 )
-def command(origins: wiring.Origins, environment: str | None, write: bool, namespace: str) -> int:
+def command(origins: wiring.Origins, environment: str | None, namespace: str, **asked: Any) -> int:
     """Print, as YAML, the rights that looking needs with the policies in PATHS. Without PATHS: with any policies."""
     if not re.fullmatch(NAMESPACE.pattern, namespace):
         raise click.UsageError(f'"{namespace}" is no namespace: write {NAMESPACE.words}')
+    if asked["person"]:
+        return _of_a_person(asked, environment, namespace)
     wishes: tuple[Desired, ...] = ()
     if _names_policies():
         checkup = wiring.check(origins)
@@ -37,11 +44,26 @@ def command(origins: wiring.Origins, environment: str | None, write: bool, names
         wishes = _wishes(checkup.resolved, environment)
     elif environment is not None:
         raise click.UsageError("an environment is one of some policies: name their PATHS, or --repo")
-    page = (writing_page if write else reading_page)(wishes, namespace)
-    if not page:
-        click.echo("note: no pool is in mode Enforce, so that nothing needs to be written", err=True)
-    click.echo(page, nl=False)
+    click.echo(_page(asked, wishes, namespace), nl=False)
     return ExitCode.FINE
+
+
+def _of_a_person(asked: dict[str, Any], environment: str | None, namespace: str) -> int:
+    if _names_policies() or environment is not None or asked["write"] or asked["resources"]:
+        raise click.UsageError("what people need follows from no policies: leave out the rest")
+    click.echo(person_page(asked["person"], namespace), nl=False)
+    return ExitCode.FINE
+
+
+def _page(asked: dict[str, Any], wishes: tuple[Desired, ...], namespace: str) -> str:
+    if not asked["write"]:
+        if asked["resources"]:
+            raise click.UsageError("--resources goes with --write: looking is the same either way")
+        return reading_page(wishes, namespace)
+    if wishes and not enforces(wishes):
+        click.echo("note: no pool is in mode Enforce: this is only for what it keeps for itself", err=True)
+    # For whatever policies there may be, they may be kept either way.
+    return writing_page(wishes, namespace, resources=asked["resources"] if wishes or asked["resources"] else None)
 
 
 def _names_policies() -> bool:

@@ -1,6 +1,8 @@
-"""`reconciler render`: the manifests that the policies yield, and nothing else, on standard output."""
+"""`reconciler render`: what the policies yield, or they themselves as custom resources, and nothing else, on standard
+output."""
 
 import json
+from typing import Any
 
 import click
 import yaml
@@ -9,11 +11,14 @@ from reconciler import __version__, wiring
 from reconciler.cli.exit_codes import ExitCode
 from reconciler.cli.origins import origin_options
 from reconciler.cli.output import wants_color
+from reconciler.model.bundle import Bundle
 from reconciler.model.desired import Desired, Manifest
 from reconciler.policy.codes import CODES
+from reconciler.policy.custom_resources.rendering import custom_resources
 from reconciler.policy.environments import NotChosen, chosen
 from reconciler.report import write
 from reconciler.report.checked import Checked
+from reconciler.wiring.policies import own_templates
 
 _CAUTION = """\
 # adopt: true. Adopting it leaves the labels gpu.scheduling/* out of the template that is there; kubectl apply of this
@@ -24,9 +29,15 @@ _CAUTION = """\
 @click.command()
 @origin_options
 @click.option("-e", "--environment", help="Whose manifests: base, or the name of an overlay.")
-def command(origins: wiring.Origins, environment: str | None) -> int:
-    """Print the manifests that the policies in PATHS (policies) yield, as YAML, always in the same order."""
-    checkup = wiring.check(origins)
+@click.option("--as-resources", is_flag=True, help="Instead, the policies themselves, as custom resources.")
+def command(origins: wiring.Origins, environment: str | None, as_resources: bool) -> int:
+    """Print the manifests that the policies in PATHS (policies) yield, as YAML, always in the same order.
+
+    As custom resources, each policy says which bundle it is part of, so that a cluster never follows half of one: apply
+    them all, and let what applies them take away what is no longer among them.
+    """
+    bundle = wiring.read(origins)
+    checkup = wiring.check_bundle(bundle, ", ".join(path.as_posix() for path in origins.paths))
     resolved = checkup.resolved
     for notice in checkup.notices:
         click.echo(f"note: {notice}", err=True)
@@ -38,15 +49,34 @@ def command(origins: wiring.Origins, environment: str | None) -> int:
         wish = chosen(resolved, environment)
     except NotChosen as wrong:
         raise click.UsageError(str(wrong)) from None
-    click.echo("---\n".join(_document(wish, manifest) for manifest in wish.manifests), nl=False)
+    documents = _resources(bundle, wish) if as_resources else _manifests(wish)
+    click.echo("---\n".join(documents), nl=False)
     return ExitCode.FINE
+
+
+def _resources(bundle: Bundle, wish: Desired) -> list[str]:
+    if pools := own_templates(bundle, wish):
+        told = f"{', '.join(pools)}: custom resources can't bring a template of their own with them"
+        raise click.ClickException(f"{told}; name one that reconciler brings, or have it follow the repository")
+    return [
+        f"# {each.declared.origin().place} at {wish.revision}\n{_yaml(each.document)}"
+        for each in custom_resources(wish)
+    ]
+
+
+def _manifests(wish: Desired) -> list[str]:
+    return [_document(wish, manifest) for manifest in wish.manifests]
 
 
 def _document(wish: Desired, manifest: Manifest) -> str:
     """YAML with a comment that says where it comes from."""
-    body = yaml.safe_dump(json.loads(manifest.body), sort_keys=True, allow_unicode=True, width=1_000)
+    body = _yaml(json.loads(manifest.body))
     origin, template = manifest.origin, manifest.template
     pool = wish.pool(manifest.pool)
     adopts = manifest.kind == "NodePool" and pool is not None and pool.spec.adopt
     caution = _CAUTION if adopts else ""
-    return f"# {origin.file}:{origin.line} by {template.file} at {origin.revision}\n{caution}{body}"
+    return f"# {origin.place} by {template.file} at {origin.revision}\n{caution}{body}"
+
+
+def _yaml(document: dict[str, Any]) -> str:
+    return yaml.safe_dump(document, sort_keys=True, allow_unicode=True, width=1_000)

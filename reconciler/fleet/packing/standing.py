@@ -105,10 +105,10 @@ class Standing:
         for mask in (selected, borne):
             if mask is not None:
                 eligible &= mask
-        values, pods = fleet.rows.column(rule.key)[eligible], self._counting.tally((rule.matcher,), staying=True)
-        counts = np.bincount(values, weights=pods.per_row[eligible]).astype(np.int64)
-        texts = fleet.rows.values(rule.key)
-        return Domains(eligible[self.rows], {texts[value]: int(counts[value]) for value in np.unique(values).tolist()})
+        column, pods = self._counting.column(rule.key, fleet), self._counting.tally((rule.matcher,), staying=True)
+        texts, counts = fleet.rows.values(rule.key), pods.by_domain(column, eligible.tobytes())
+        found = {texts[each]: counts.get(each, 0) for each in np.unique(column.ids[eligible]).tolist()}
+        return Domains(eligible[self.rows], found)
 
     def why(self, each: Waiting, look: int) -> str:
         """Why what stands already forbids the look; nothing where it does not."""

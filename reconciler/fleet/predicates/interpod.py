@@ -61,7 +61,7 @@ class InterPod:
         found: Mask | None = self._near_mask(own.near, own.first_of_its_kind, fleet) if own.near else None
         for each in (*own.apart, *self._repelling(pod_class)):
             if self._counting.fresh(each, fleet).total:
-                free: Mask = each.by_row() == 0
+                free: Mask = ~each.somewhere()
                 found = free if found is None else np.logical_and(found, free, out=found)
         return found
 
@@ -124,7 +124,7 @@ class InterPod:
         anywhere = first_of_its_kind and not any(each.total for each in counts)
         found: Mask = np.ones(fleet.rows.capacity, bool)
         for each in counts:
-            found &= each.column.ids < each.column.size if anywhere else each.by_row() > 0
+            found &= each.column.with_key if anywhere else each.somewhere()
         return found
 
     def _why_not_near(self, own: _Own, row: int, fleet: WhatIf) -> str:

@@ -16,6 +16,8 @@ from reconciler.fleet.pod_class import PodClass
 from reconciler.fleet.predicates.selection import Selection
 from reconciler.fleet.predicates.taints import Taints
 from reconciler.fleet.rows import Mask
+from reconciler.fleet.topology.columns import Column
+from reconciler.fleet.topology.eligible import Asker
 from reconciler.fleet.topology.spread_count import SpreadCount
 from reconciler.fleet.topology.terms import SpreadRule
 from reconciler.fleet.what_if import WhatIf
@@ -24,11 +26,11 @@ from reconciler.fleet.what_if import WhatIf
 class _Bound:
     """A rule of a class, and the count that it asks for; classes with the same eligible nodes share it."""
 
-    __slots__ = ("count", "keys", "pod_class", "rule")
+    __slots__ = ("asker", "count", "pod_class", "rule")
 
-    def __init__(self, rule: SpreadRule, keys: tuple[str, ...], count: SpreadCount, pod_class: PodClass) -> None:
+    def __init__(self, rule: SpreadRule, asker: Asker, count: SpreadCount, pod_class: PodClass) -> None:
         self.rule = rule
-        self.keys = keys  # of all rules of the class: an eligible node has them all
+        self.asker = asker
         self.count = count
         self.pod_class = pod_class
 
@@ -52,7 +54,7 @@ class Spread:
         found: Mask | None = None
         for each in self._asked(pod_class, fleet):
             count = self._fresh(each, fleet)
-            even: Mask = count.by_row() <= _most(each.rule, count)
+            even = count.at_most(_most(each.rule, count))
             found = even if found is None else np.logical_and(found, even, out=found)
         return found
 
@@ -114,27 +116,26 @@ class Spread:
         needs = pod_class.needs
         honored = [needs.selector, needs.terms] if rule.honors_affinity else None
         borne = needs.tolerations if rule.honors_taints else None
-        key = (rule.matcher, rule.key, keys, msgspec.json.encode([honored, borne], order="sorted"))
-        found = self._counts.get(key)
+        asker = Asker(rule.key, keys, msgspec.json.encode([honored, borne], order="sorted"))
+        found = self._counts.get((rule.matcher, asker))
         if found is None:
-            found = self._counts[key] = SpreadCount(self._counting.tally((rule.matcher,), staying=True))
+            found = SpreadCount(self._counting.tally((rule.matcher,), staying=True))
             found.tally.views.append(found)
-        return _Bound(rule, keys, found, pod_class)
+            self._counts[rule.matcher, asker] = found
+        return _Bound(rule, asker, found, pod_class)
 
     def _fresh(self, bound: _Bound, fleet: WhatIf) -> SpreadCount:
-        count = bound.count
-        if count.version != fleet.rows.version:
-            column = self._counting.column(bound.rule.key, fleet)
-            count.renew(column, self._eligible(bound, fleet), fleet.rows.version)
-        count.follow(fleet.rows.alive, self._counting.flips)
+        count, rows = bound.count, fleet.rows
+        if not count.is_fresh(rows.version):
+            eligible = self._counting.eligibles.of(bound.asker, rows, lambda: self._eligible(bound, fleet))
+            count.renew(eligible, rows.version)
         return count
 
-    def _eligible(self, bound: _Bound, fleet: WhatIf) -> Mask:
+    def _eligible(self, bound: _Bound, fleet: WhatIf) -> tuple[Column, Mask]:
         """Nodes whose domains and pods count, whether or not they are gone for now."""
         found: Mask = np.ones(fleet.rows.capacity, bool)
-        for key in bound.keys:
-            column = self._counting.column(key, fleet)
-            found &= column.ids < column.size
+        for key in bound.asker.keys:
+            found &= self._counting.column(key, fleet).with_key
         honored: list[Mask | None] = []
         if bound.rule.honors_affinity:
             honored.append(fleet.part(Selection).mask(bound.pod_class, fleet))
@@ -143,7 +144,7 @@ class Spread:
         for mask in honored:
             if mask is not None:
                 found &= mask
-        return found
+        return self._counting.column(bound.rule.key, fleet), found
 
 
 def _most(rule: SpreadRule, count: SpreadCount) -> int:

@@ -5,14 +5,27 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from reconciler.fleet.rows import Rows
+from reconciler.fleet.rows import Mask, Rows
 
 
 class Column(NamedTuple):
     """Domains by row. Rows without the label are in one of their own, numbered `size`, after all others."""
 
     ids: NDArray[np.intp]
+    of_row: list[int]  # the same, for whoever asks about one row
     size: int
+
+    def has_key(self, row: int) -> bool:
+        return self.of_row[row] < self.size
+
+    @property
+    def with_key(self) -> Mask:
+        """The rows that have the label."""
+        found: Mask = self.ids < self.size
+        return found
+
+
+NOWHERE = Column(np.zeros(0, np.intp), [], 0)
 
 
 class Columns:
@@ -30,5 +43,6 @@ class Columns:
         if found is None:
             numbers = rows.column(key)
             size = int(numbers.max(initial=-1)) + 1
-            found = self._found[key] = Column(np.where(numbers < 0, size, numbers).astype(np.intp), size)
+            ids = np.where(numbers < 0, size, numbers).astype(np.intp)
+            found = self._found[key] = Column(ids, ids.tolist(), size)
         return found

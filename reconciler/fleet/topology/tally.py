@@ -1,12 +1,11 @@
-"""Owner of how many pods that are alike to some term there are, by row and by domain."""
+"""Owner of how many pods alike to some term there are, by domain; what it keeps grows with those pods alone."""
 
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
-from reconciler.fleet.rows import Counts, grown
-from reconciler.fleet.topology.columns import Column
+from reconciler.fleet.rows import Mask
+from reconciler.fleet.topology.columns import NOWHERE, Column
 
 
 class View(Protocol):
@@ -21,36 +20,48 @@ class View(Protocol):
 
 
 class Tally:
-    """Pods by row; its views are kept up with it while the rows stay what they are."""
+    """Pods by row, class by class; its views are kept up with them while the rows stay what they are."""
 
-    __slots__ = ("per_row", "views")
+    __slots__ = ("_places", "views")
 
-    def __init__(self, capacity: int) -> None:
-        self.per_row: NDArray[np.int32] = np.zeros(capacity, np.int32)
+    def __init__(self) -> None:
+        self._places: list[dict[int, int]] = []
         self.views: list[View] = []
 
     def include(self, places: dict[int, int]) -> None:
-        """The pods of one more class, by row."""
-        if places:
-            rows = np.fromiter(places.keys(), np.intp, len(places))
-            self.per_row[rows] += np.fromiter(places.values(), np.int32, len(places))
+        """The pods of one more class, by row: where they are now, and wherever they will be."""
+        self._places.append(places)
 
-    def add(self, row: int, count: int, version: int) -> None:
+    def tell(self, row: int, count: int, version: int) -> None:
         """Pods that came, or went if the count is below 0."""
-        self.per_row[row] += count
         for view in self.views:
             if view.version == version:
                 view.add(row, count)
 
-    def grow(self, capacity: int) -> None:
-        """Room for more rows. The rows have another version then, so that views are made again."""
-        self.per_row = grown(self.per_row, capacity)
+    def by_row(self) -> dict[int, int]:
+        """How many there are on each row that has some."""
+        found: dict[int, int] = {}
+        for places in self._places:
+            for row, count in places.items():
+                found[row] = found.get(row, 0) + count
+        return found
+
+    def by_domain(self, column: Column, counted: bytes | None = None) -> dict[int, int]:
+        """How many there are in each domain that has some, of rows that are `counted` (a byte each; None: all)."""
+        found: dict[int, int] = {}
+        domains, nowhere = column.of_row, column.size
+        for places in self._places:
+            for row, count in places.items():
+                domain = domains[row]
+                if domain != nowhere and (counted is None or counted[row]):
+                    found[domain] = found.get(domain, 0) + count
+        return found
 
 
 class DomainCount:
     """A tally's pods by the values of one label of nodes; those on nodes without the label are in no domain."""
 
-    __slots__ = ("column", "counts", "key", "tally", "title", "total", "version")
+    __slots__ = ("_counts", "column", "key", "tally", "title", "total", "version")
 
     def __init__(self, tally: Tally, key: str, title: str) -> None:
         self.tally = tally
@@ -58,36 +69,45 @@ class DomainCount:
         self.title = title  # whom it counts, for people
         self.version = -1
         self.total = 0
-        self.column = Column(np.zeros(0, np.intp), 0)
-        self.counts: Counts = np.zeros(1, np.int64)
+        self.column = NOWHERE
+        self._counts: dict[int, int] = {}  # of domains that have some
 
     def renew(self, column: Column, version: int) -> None:
         """Counts afresh."""
         self.version = version
         self.column = column
-        counted = np.bincount(column.ids, weights=self.tally.per_row, minlength=column.size + 1)
-        self.counts = counted.astype(np.int64)
-        self.counts[column.size] = 0
-        self.total = int(self.counts.sum())
+        self._counts = self.tally.by_domain(column)
+        self.total = sum(self._counts.values())
 
     def add(self, row: int, count: int) -> None:
-        domain = self.column.ids[row]
+        domain = self.column.of_row[row]
         if domain < self.column.size:
-            self.counts[domain] += count
+            change(self._counts, domain, count)
             self.total += count
 
     def at(self, row: int) -> int:
         """How many there are in the domain of a row; none where it is in no domain."""
-        return int(self.counts[self.column.ids[row]])
+        return self._counts.get(self.column.of_row[row], 0)
 
     def has_key(self, row: int) -> bool:
-        return bool(self.column.ids[row] < self.column.size)
+        return self.column.has_key(row)
 
-    def by_row(self) -> Counts:
-        """How many there are in the domain of each row."""
-        return self.counts.take(self.column.ids)
+    def somewhere(self) -> Mask:
+        """The rows whose domain has some; a new array."""
+        found: Mask = np.zeros(self.column.size + 1, bool)
+        found[list(self._counts)] = True
+        return found.take(self.column.ids)
 
     def is_true(self) -> bool:
-        afresh = DomainCount(self.tally, self.key, self.title)
-        afresh.renew(self.column, self.version)
-        return self.total == afresh.total and np.array_equal(self.counts, afresh.counts)
+        counts = self.tally.by_domain(self.column)
+        return (self._counts, self.total) == (counts, sum(counts.values()))
+
+
+def change(counts: dict[int, int], of: int, count: int) -> int:
+    """Counts more of one thing, or fewer if the count is below 0; how many there are now. None is not kept."""
+    now = counts.get(of, 0) + count
+    if now:
+        counts[of] = now
+    else:
+        del counts[of]
+    return now

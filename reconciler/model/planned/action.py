@@ -59,9 +59,9 @@ class Evict(Act, frozen=True, gc=False):
 
 
 class Resize(Act, frozen=True, gc=False):
-    """Resize a pod in place."""
+    """Resize the first container of a pod in place: what it requests, and its limits where they are the same."""
 
-    resources: tuple[tuple[str, int], ...]
+    resources: tuple[tuple[str, int], ...]  # in thousandths, as Quantity.milli: cpu 500 is 500m
 
 
 class Bind(Act, frozen=True, gc=False):

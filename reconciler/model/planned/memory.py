@@ -2,9 +2,13 @@
 
 import msgspec
 
+from reconciler.model.planned.mark import Mark
+
 
 class Memory(msgspec.Struct, frozen=True):
     """Written before actions go out."""
+
+    marks: tuple[Mark, ...] = ()  # of the last hour, and of what is leaving still; sorted
 
 
 class Hints(msgspec.Struct, frozen=True):

@@ -5,6 +5,7 @@ import msgspec
 from reconciler.model.instant import Instant
 from reconciler.model.planned.consequence import Consequence
 from reconciler.model.planned.decision import Decision
+from reconciler.model.planned.guarded import Guarded
 from reconciler.model.planned.memory import Hints, Memory
 
 
@@ -13,7 +14,8 @@ class Plan(msgspec.Struct, frozen=True):
 
     digest: str
     decisions: tuple[Decision, ...]
-    consequences: tuple[Consequence, ...]
+    consequences: tuple[Consequence, ...]  # what a guard holds included: it comes once that is approved
     memory: Memory
     hints: Hints
     wake_at: Instant | None
+    guarded: tuple[Guarded, ...] = ()  # what each guard says to it, where it counted anything or is full

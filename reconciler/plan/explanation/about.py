@@ -7,7 +7,8 @@ from reconciler.model.planned.action import Hold
 from reconciler.model.planned.consequence import Consequence
 from reconciler.model.planned.decision import Decision
 from reconciler.plan.explain import sentence
-from reconciler.plan.planner import observes
+from reconciler.plan.guards.door import observes
+from reconciler.plan.guards.reasons import BY_LIMITS
 from reconciler.plan.scene import Scene
 
 WOULD = "Would, were the pool in mode Enforce: "
@@ -54,7 +55,7 @@ def placed(origin: Origin | None) -> str:
     """file:line @ revision."""
     if origin is None:
         return ""
-    return f"{origin.file}:{origin.line}" + (f" @ {_short(origin.revision)}" if origin.revision else "")
+    return origin.place + (f" @ {_short(origin.revision)}" if origin.revision else "")
 
 
 def _short(revision: str) -> str:
@@ -71,9 +72,23 @@ def told(decision: Decision) -> str:
 
 
 def would_be(scene: Scene, consequence: Consequence, words: str) -> str:
-    """The same, as what would be where the pool only observes: what stands happens all the same."""
-    is_only_seen = consequence.cause == "change" and observes(scene.inputs, consequence.pool)
-    return f"{WOULD}{words[0].lower()}{words[1:]}" if is_only_seen else words
+    """The same, as what would be where the pool only observes, or a guard holds it. What stands happens anyway."""
+    if consequence.cause == "standing":
+        return words
+    if observes(scene.inputs, consequence.pool):
+        return f"{WOULD}{words[0].lower()}{words[1:]}"
+    if guard := _holder(scene, consequence):
+        return f"Once {guard} lets it: {words[0].lower()}{words[1:]}"
+    return words
+
+
+def _holder(scene: Scene, consequence: Consequence) -> str:
+    """The guard that holds what it follows from."""
+    for each in scene.plan.decisions:
+        if each.subject.kind == "NodePool" and each.subject.name == consequence.node_pool:
+            held = isinstance(each.act, Hold) and each.reason.code in BY_LIMITS
+            return str(each.reason.fact("guard")) if held else ""
+    return ""
 
 
 FATES = {

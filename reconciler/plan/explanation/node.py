@@ -7,6 +7,8 @@ from reconciler.model.cluster.node import Node
 from reconciler.model.planned.consequence import Consequence
 from reconciler.plan.explain import sentence
 from reconciler.plan.explanation.about import About, UnknownSubject, counted, fate_of, placed, told, unread, would_be
+from reconciler.plan.explanation.standing_orders import freeze_rows, guard_rows
+from reconciler.plan.guards.frozen import Freezes
 from reconciler.plan.removal import untouchable
 from reconciler.plan.scene import Scene
 from reconciler.plan.usage import gpus_in_use
@@ -92,5 +94,5 @@ def _in_play(scene: Scene, node: Node) -> Iterator[tuple[str, str]]:
     ]
     if ours:
         yield "so far", f"taint {', '.join(ours)}"
-    if until := node.metadata.annotations.frozen_until:
-        yield "frozen", f"until {until}"
+    yield from freeze_rows(Freezes(scene.inputs, scene.fleet).of_node(node.name))
+    yield from guard_rows(scene, node.pool)

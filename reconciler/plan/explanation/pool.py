@@ -6,6 +6,8 @@ from reconciler.model.desired import Declared
 from reconciler.model.kinds.node_provisioner import NodeProvisioner
 from reconciler.model.pool_use import Use
 from reconciler.plan.explanation.about import About, UnknownSubject, counted, fate_of, placed, told, unread, would_be
+from reconciler.plan.explanation.standing_orders import freeze_rows, guard_rows
+from reconciler.plan.guards.frozen import Freezes
 from reconciler.plan.scaling.size import decide_size
 from reconciler.plan.scene import Scene
 from reconciler.plan.usage import use_of
@@ -50,6 +52,8 @@ def _rows(scene: Scene, name: str) -> Iterator[tuple[str, str]]:
             cause = "because of this change" if consequence.cause == "change" else "as things stand"
             each = f"{counted(len(consequence.nodes), 'node')}: each {fate_of(consequence)}"
             yield cause, would_be(scene, consequence, each)
+    yield from freeze_rows(Freezes(scene.inputs, scene.fleet).of_pool(name))
+    yield from guard_rows(scene, name)
     drifted = [claim for claim in scene.fleet.claims_of(name) if claim.says("Drifted")]
     if drifted:
         yield "drifted now", counted(len(drifted), "NodeClaim")

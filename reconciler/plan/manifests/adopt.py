@@ -56,7 +56,8 @@ def labels(sight: Sight, wish: Wish, node_pool: Ref, after: tuple[Ref, ...] = ()
         borne = node.metadata.labels
         lacking = tuple((key, value) for key, value in wish.node_labels.items() if borne.get(key) != value)
         if lacking and not node.metadata.leaving:
-            act = Label(labels=lacking, presumes=Presumes(resource_version=node.metadata.resource_version))
+            # Of that very node, whatever else changed on it: a kubelet writes its status every few minutes.
+            act = Label(labels=lacking)
             told = ", ".join(f"{key}={value}" for key, value in lacking)
             reason = NODE_LABELS.reason(wish.manifest.origin, node=node.name, labels=told, object=node_pool.title)
             yield Decision(PLANNER, _node(node), act, reason, wish.manifest.pool, after=after)

@@ -61,8 +61,6 @@ def _decided(sight: Sight, manifest: Manifest, live: Whole | None) -> Verdict:
 def _in_the_way(sight: Sight, manifest: Manifest, live: Whole | None) -> Reason | None:
     """What forbids to look any further; the first that applies."""
     title, origin, pool = ref_of(manifest, live).title, manifest.origin, sight.pools.get(manifest.pool)
-    if sight.is_suspended(manifest.pool):
-        return reasons.SUSPENDED.reason(origin, object=title, pool=manifest.pool)
     if why := sight.why_unread(manifest.kind):
         return reasons.UNREAD.reason(origin, object=title, why=why)
     if live is None:

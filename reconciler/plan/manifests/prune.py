@@ -41,7 +41,7 @@ def prune(sight: Sight) -> Iterator[Verdict]:
 def _orphan(sight: Sight, live: Whole) -> Verdict:
     subject = Ref(live.kind, live.metadata.namespace, live.name, live.metadata.uid)
     pool = live.metadata.labels.get(names.POOL, "")
-    if why := _in_the_way(sight, live, subject, pool):
+    if why := _in_the_way(sight, live, subject):
         return Verdict((Decision(reasons.PLANNER, subject, Hold(), why, pool),))
     takes = sight.fates(live, None, Drift(), pool) if live.kind == NODE_POOL else ()
     agreed = subject.title in sight.inputs.prune
@@ -54,14 +54,12 @@ def _orphan(sight: Sight, live: Whole) -> Verdict:
     return Verdict((Decision(reasons.PLANNER, subject, delete, why, pool),), takes)
 
 
-def _in_the_way(sight: Sight, live: Whole, subject: Ref, pool: str) -> Reason | None:
+def _in_the_way(sight: Sight, live: Whole, subject: Ref) -> Reason | None:
     """What forbids it, agreed or not; the first that applies."""
     if live.metadata.deletion_timestamp:
         return reasons.LEAVING.reason(object=subject.title)
     if not sight.inputs.desired.pools:
         return reasons.NOTHING_DECLARED.reason(object=subject.title)
-    if sight.is_suspended(pool):
-        return reasons.SUSPENDED.reason(object=subject.title, pool=pool)
     why = sight.why_unread(live.kind)
     if live.kind == NODE_POOL:
         why = why or sight.why_fleet_unread

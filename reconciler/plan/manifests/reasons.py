@@ -30,9 +30,6 @@ UNDRIFTS = Because(
 )
 
 # Something is wished, and something is in the way.
-SUSPENDED = Because(
-    "PoolSuspended", "GpuPool/{pool} is suspended: {object} is left as it is until suspend is taken back."
-)
 UNREAD = Because("KindUnread", "{object} could not be looked at ({why}): nothing is written blindly.")
 ABSENT = Because(
     "KindAbsent",
@@ -130,7 +127,6 @@ REASONS: tuple[Because, ...] = (
     DRIFTS_SOME,
     DRIFTS_ALL,
     UNDRIFTS,
-    SUSPENDED,
     UNREAD,
     ABSENT,
     LEAVING,

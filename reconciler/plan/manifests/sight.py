@@ -52,10 +52,6 @@ class Sight:
         keeper = live.metadata.annotations.get(names.ENVIRONMENT, self.environment)
         return keeper if keeper != self.environment else ""
 
-    def is_suspended(self, pool: str) -> bool:
-        declared = self.pools.get(pool)
-        return declared is not None and declared.spec.suspend
-
     def why_unread(self, kind: str) -> str:
         """Why objects of the kind could not be read; nothing when they could."""
         if kind not in _TITLES:

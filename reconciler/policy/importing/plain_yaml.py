@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from reconciler.policy.scalars import Ambiguous, resolve
+from reconciler.policy.texts.scalars import Ambiguous, resolve
 
 WIDTH = 110
 

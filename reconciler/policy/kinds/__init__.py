@@ -1,6 +1,7 @@
 """The kinds, one file each, in the order in which they refer to one another."""
 
 from reconciler.policy.kind import Kind
+from reconciler.policy.kinds.change_approval import CHANGE_APPROVAL
 from reconciler.policy.kinds.change_guard import CHANGE_GUARD
 from reconciler.policy.kinds.drain_policy import DRAIN_POLICY
 from reconciler.policy.kinds.gpu_claim import GPU_CLAIM
@@ -15,6 +16,7 @@ KINDS: tuple[Kind, ...] = (
     DRAIN_POLICY,
     PRESSURE_POLICY,
     CHANGE_GUARD,
+    CHANGE_APPROVAL,
     GPU_CLAIM,
     GPU_NODE_STATUS,
 )

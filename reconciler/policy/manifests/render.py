@@ -107,7 +107,7 @@ def _fights(
             f"nodes go: the two would fight"
         )
         remedy = f"leave disruption out, or take the pool out of {covering.kind}/{covering.name}"
-        if place.line == order.pool.origin().line:  # not the policy's doing, but its template's
+        if not any(path.startswith("spec.disruption") for path, _ in order.pool.origins):  # its template's doing
             place, remedy = each.template, "write consolidateAfter: Never, or the budgets of the default template"
         yield Problem(place.file, place.line, 1, CONSOLIDATES, told, remedy)
 
@@ -138,5 +138,5 @@ def _clashes(ordered: Sequence[Manifest]) -> Iterator[Problem]:
 def _for(order: Order, problem: Problem) -> Problem:
     """The same problem, saying for which pool it showed."""
     place = order.pool.origin()
-    about = f" (for GpuPool/{order.pool.name}, {place.file}:{place.line})"
+    about = f" (for GpuPool/{order.pool.name}, {place.place})"
     return msgspec.structs.replace(problem, sentence=problem.sentence + about)

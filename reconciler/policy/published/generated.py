@@ -11,7 +11,7 @@ from reconciler.policy.kinds import KINDS
 from reconciler.policy.published.crd import crd_name, crd_of
 from reconciler.policy.published.json_schema import ORIGIN, combined_schema_of, overlay_schema_of, schema_of
 from reconciler.policy.published.reference import reference_page
-from reconciler.policy.published.rights.page import reading_page
+from reconciler.policy.published.rights.page import reading_page, writing_page
 
 POLICY_KINDS = tuple(kind for kind in KINDS if kind.is_policy)
 
@@ -19,7 +19,12 @@ SCHEMAS = "schemas"
 CRDS = f"{SCHEMAS}/crds"
 REFERENCE = "docs/reference/kinds.md"
 RIGHTS = "deploy/observe/rbac.yaml"
+ACTING_RIGHTS = "deploy/core/rbac.yaml"
 _RIGHTS_ORIGIN = "Written by `make generate`: for any policies. `reconciler rbac PATHS` prints what some policies need."
+_ACTING_ORIGIN = (
+    "Written by `make generate`: for any policies, pods and budgets in this namespace alone. "
+    "`reconciler rbac PATHS --write` prints what some policies need."
+)
 
 
 def generated_files() -> dict[str, str]:
@@ -32,6 +37,7 @@ def generated_files() -> dict[str, str]:
     files |= {f"{CRDS}/{crd_name(kind)}.yaml": f"# {ORIGIN}\n{as_yaml(crd_of(kind))}" for kind in KINDS}
     files[REFERENCE] = reference_page(KINDS)
     files[RIGHTS] = f"# {_RIGHTS_ORIGIN}\n{reading_page(())}"
+    files[ACTING_RIGHTS] = f"# {_ACTING_ORIGIN}\n{writing_page(())}"
     return dict(sorted(files.items()))
 
 

@@ -60,13 +60,18 @@ def _lines(block: Block, indent: str, paint: Paint) -> Iterator[str]:
 def _section(section: Section, indent: str, paint: Paint) -> Iterator[str]:
     inner = indent + INDENT
     blocks = section.blocks
-    if blocks and isinstance(blocks[0], Table) and not blocks[0].columns[0].heading:
+    if blocks and isinstance(blocks[0], Table) and _shares_its_line(blocks[0]):
         yield from table_lines(blocks[0], Corner(section.heading, indent), inner, paint)
         blocks = blocks[1:]
     else:
         yield indent + paint.bold(visible(section.heading).rstrip())
     for block in blocks:
         yield from _lines(block, inner, paint)
+
+
+def _shares_its_line(table: Table) -> bool:
+    """Whether the heading of the section stands beside those of the table, since the first column has none."""
+    return not table.columns[0].heading and any(column.heading for column in table.columns)
 
 
 def _facts(facts: Facts, indent: str, paint: Paint) -> Iterator[str]:

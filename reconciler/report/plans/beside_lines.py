@@ -2,13 +2,17 @@
 
 from collections.abc import Iterator
 
+import msgspec
+
 from reconciler.model.origin import Origin
 from reconciler.model.planned.consequence import Consequence
+from reconciler.plan.guards.reasons import BY_LIMITS
 from reconciler.report.blocks import Severity
 from reconciler.report.document import Finding
 from reconciler.report.plans.blame import Blame, pool_of
 from reconciler.report.plans.changed import change_origin, field_words
 from reconciler.report.plans.effects import ALREADY, HELD, IN_PLACE, UNSIZED, drift_words, effect
+from reconciler.report.plans.guard_section import approve_words, blocked_words
 from reconciler.report.plans.planned import Planned
 from reconciler.report.wording import counted
 
@@ -18,12 +22,24 @@ HELD_UP = "HeldUp"
 def annotations(planned: Planned, blamed: Blame) -> tuple[Finding, ...]:
     """A line of policy with a consequence, each; what changes in place is worth none."""
     found = _edited(planned, blamed) if planned.base else _written(planned, blamed)
-    return tuple(sorted(found))
+    return tuple(sorted([*_blocked(planned), *found]))
 
 
 def findings(planned: Planned, blamed: Blame) -> tuple[Finding, ...]:
     """Decisions that are held, and nodes that this change would move and that something holds up."""
     return tuple(sorted([*_held(planned), *_held_up(planned, blamed)]))
+
+
+def _blocked(planned: Planned) -> Iterator[Finding]:
+    """Beside the limit that is exceeded."""
+    for each in planned.plan.guarded:
+        if each.blocks:
+            origin = each.exceeded[0].origin if each.exceeded else each.origin
+            sentence = blocked_words(each, planned.setting.now)
+            remedy = approve_words(planned.setting.revision, each)
+            title = f"ChangeGuard/{each.guard}"
+            found = _beside(origin, "error", title, sentence)
+            yield msgspec.structs.replace(found, remedy=f"to let it pass: {remedy}" if remedy else "")
 
 
 def _edited(planned: Planned, blamed: Blame) -> Iterator[Finding]:
@@ -42,8 +58,10 @@ def _edited(planned: Planned, blamed: Blame) -> Iterator[Finding]:
 
 
 def _written(planned: Planned, blamed: Blame) -> Iterator[Finding]:
-    for told in planned.acted:
+    for told in planned.told:
         decision = told.decision
+        if told.held and decision.reason.code not in BY_LIMITS:
+            continue
         summary = _summary(blamed.because, decision.pool) if decision.subject.kind == "NodePool" else ""
         if summary and decision.reason.origin:
             yield _beside(decision.reason.origin, "warning", decision.subject.title, f"{told.sentence} {summary}")

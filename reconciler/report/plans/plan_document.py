@@ -7,6 +7,7 @@ from reconciler.report.document import Document, Judged
 from reconciler.report.plans.beside_lines import annotations, findings
 from reconciler.report.plans.blame import Blame, blame
 from reconciler.report.plans.changed import anyway, changed_items
+from reconciler.report.plans.guard_section import blocked_lines, guard_blocks
 from reconciler.report.plans.plan_json import payload
 from reconciler.report.plans.planned import Planned
 from reconciler.report.plans.pool_section import pool_sections
@@ -34,14 +35,15 @@ def plan_document(planned: Planned) -> Document:
 
 def _blocks(planned: Planned, blamed: Blame) -> Iterator[Block]:
     """Parts with something to say, a blank line between them."""
-    # The lines of a guard have their place after the cost; that it blocks is said before all else.
     parts = (
         tuple(_changes(planned, blamed)),
         tuple(_anyway(planned)),
         tuple(_pools(planned, blamed)),
         cost_blocks(planned, blamed) if blamed != Blame() else (),
+        guard_blocks(planned),
         tuple(_held(planned)),
     )
+    yield from blocked_lines(planned)
     yield from _warnings(planned)
     if not any(parts):
         yield line(no_changes(planned), "plain" if planned.unread else "good")

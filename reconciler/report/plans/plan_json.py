@@ -14,6 +14,7 @@ from reconciler.model.planned.consequence import Cause, Consequence
 from reconciler.report.canonical_json import canonical_json
 from reconciler.report.plans.blame import Blame, blame
 from reconciler.report.plans.changed import change_origin, verb_of
+from reconciler.report.plans.guard_json import freezes_told, guards_told
 from reconciler.report.plans.impact import impact
 from reconciler.report.plans.plan_shape import (
     ChangeTold,
@@ -59,6 +60,8 @@ def _plan(planned: Planned, blamed: Blame) -> PlanTold:
         decisions=[decision_told(each) for each in planned.told],
         impact=impact(planned, blamed),
         consequences=[*_consequences(blamed.without, "standing"), *_consequences(blamed.because, "change")],
+        guards=guards_told(plan.guarded),
+        freezes=freezes_told(planned.freezes),
         unread=[KindUnread(each.kind, each.why) for each in sorted(planned.unread)],
         notices=[*planned.warnings, *planned.notices],
         wake_at=_time(plan.wake_at),

@@ -6,6 +6,7 @@ import msgspec
 
 from reconciler.model.planned.action import Action, Ref
 from reconciler.model.planned.consequence import Cause, Fate
+from reconciler.model.planned.guarded import Measure, Needed, Period
 from reconciler.model.planned.memory import Memory
 
 FORMAT_VERSION = 1
@@ -124,6 +125,43 @@ class ConsequenceTold(msgspec.Struct, frozen=True):
     homeless: Annotated[list[HomelessTold], msgspec.Meta(description="Of the pods, those that would fit nowhere.")]
 
 
+class LimitTold(msgspec.Struct, frozen=True):
+    """One limit of a guard."""
+
+    measure: Measure
+    period: Annotated[Period, msgspec.Meta(description="Of this plan, or of the hour that ends with it.")]
+    counted: int
+    before: Annotated[int, msgspec.Meta(description="Of an hour: what there was without this plan.")]
+    allowed: int
+    exceeded: bool
+    pool: Annotated[str, msgspec.Meta(description="Of a percentage: the pool that loses most.")]
+    parts: Annotated[dict[str, int], msgspec.Meta(description="What it is made of, in words.")]
+    file: str
+    line: int
+
+
+class GuardTold(msgspec.Struct, frozen=True):
+    """What a guard says."""
+
+    guard: str
+    blocks: Annotated[bool, msgspec.Meta(description="It holds something, and nobody has approved that.")]
+    would: Annotated[bool, msgspec.Meta(description="Of pools that only observe: nothing is held.")]
+    held: Annotated[int, msgspec.Meta(description="Decisions that it holds.")]
+    until: Annotated[Time | None, msgspec.Meta(description="When there is room again, where only the hour is full.")]
+    approval: Annotated[str, msgspec.Meta(description="The ChangeApproval that lets it pass.")]
+    needed: Annotated[Needed, msgspec.Meta(description="Ceilings of an approval that would let it pass.")]
+    alone: Annotated[list[str], msgspec.Meta(description="What would pass by itself.")]
+    limits: list[LimitTold]
+
+
+class FreezeTold(msgspec.Struct, frozen=True):
+    """What is frozen: only untainting and releasing go on there."""
+
+    what: str
+    until: Annotated[str, msgspec.Meta(description="As it stands in the annotation.")]
+    reason: str
+
+
 class PlanTold(msgspec.Struct, frozen=True):
     """What would happen, and why."""
 
@@ -140,6 +178,8 @@ class PlanTold(msgspec.Struct, frozen=True):
     decisions: list[DecisionTold]
     impact: Impact
     consequences: list[ConsequenceTold]
+    guards: list[GuardTold]
+    freezes: list[FreezeTold]
     unread: list[KindUnread]
     notices: list[str]
     wake_at: Annotated[Time | None, msgspec.Meta(description="When to plan again, if nothing changes before.")]

@@ -7,6 +7,7 @@ import msgspec
 from reconciler.model.change import PolicyChange
 from reconciler.model.cluster.observed import Unread
 from reconciler.model.planned.plan import Plan
+from reconciler.plan.guards.frozen import Freeze
 from reconciler.report.plans.plan_shape import Amount
 from reconciler.report.setting import Setting
 from reconciler.report.told import Told
@@ -54,6 +55,7 @@ class Planned(msgspec.Struct, frozen=True):
     unread: tuple[Unread, ...] = ()
     notices: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()  # notices that must not be overlooked
+    freezes: tuple[Freeze, ...] = ()  # that hold now
 
     @property
     def acted(self) -> tuple[Told, ...]:

@@ -8,7 +8,9 @@ from reconciler.model.change import PolicyChange
 from reconciler.model.cluster.observed import Observed
 from reconciler.model.planned.decision import Decision
 from reconciler.plan.explain import sentence
-from reconciler.plan.guards import told_of_guards
+from reconciler.plan.guards.approvals import told_of_approvals
+from reconciler.plan.guards.elsewhere import told_of_guards
+from reconciler.plan.guards.frozen import Freezes
 from reconciler.plan.planner import unread_of_use
 from reconciler.plan.scene import Scene
 from reconciler.report.edited import edited
@@ -32,6 +34,7 @@ def planned_of(setting: Setting, scene: Scene, compared: Compared | None, notice
     scene = priced_as_before(scene, base)
     nodes, gpus = _fleet_left(scene, base)
     guards = told_of_guards(scene.inputs)
+    freezes = Freezes(scene.inputs, scene.fleet).all()
     return Planned(
         setting=setting,
         plan=scene.plan,
@@ -42,8 +45,9 @@ def planned_of(setting: Setting, scene: Scene, compared: Compared | None, notice
         nodes=nodes,
         gpus=gpus,
         unread=unread_of_use(scene.inputs.observed),
-        notices=(*notices, *guards.notices),
-        warnings=guards.warnings,
+        notices=(*notices, *guards.notices, *told_of_approvals(scene.inputs)),
+        warnings=(*guards.warnings, *(f"{each.what} is frozen {each.told}" for each in freezes)),
+        freezes=freezes,
     )
 
 

@@ -20,6 +20,7 @@ AWAITED = {
     "reconciler/fleet/emptying.py": "the drain planner",
     "reconciler/fleet/packing/pack.py": "the planners that provision nodes",
     "reconciler/fleet/predicates/staying.py": "the drain planner",
+    "reconciler/simulate/world.py": "the simulator",
 }
 
 

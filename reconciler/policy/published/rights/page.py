@@ -9,6 +9,7 @@ import yaml
 
 from reconciler.model import names
 from reconciler.model.desired import Desired
+from reconciler.policy.published.rights.people import PEOPLE
 from reconciler.policy.published.rights.reading import reading_rights
 from reconciler.policy.published.rights.right import Right
 from reconciler.policy.published.rights.writing import writing_rights
@@ -17,7 +18,7 @@ _ACCOUNT = "reconciler"
 _RBAC = "rbac.authorization.k8s.io"
 _WIDTH = 110
 _LOOKS = "The rights of a reconciler that only looks: enough to plan and to explain, nothing that changes a cluster."
-_WRITES = "What a reconciler that enforces may write, beside the rights of one that only looks."
+_WRITES = "What a reconciler that acts may write, beside the rights of one that only looks."
 
 
 class Role(msgspec.Struct, frozen=True):
@@ -44,14 +45,21 @@ def reading_page(wishes: Sequence[Desired], namespace: str = names.OWN_NAMESPACE
     return _page(_LOOKS, [account, *(text for role in roles for text in _documents(role))])
 
 
-def writing_page(wishes: Sequence[Desired], namespace: str = names.OWN_NAMESPACE) -> str:
-    """What the same account needs to write; empty where the policies ask for nothing to be written."""
-    roles = _roles("reconciler-enforce", writing_rights(wishes, namespace), namespace)
+def writing_page(wishes: Sequence[Desired], namespace: str = names.OWN_NAMESPACE, resources: bool | None = None) -> str:
+    """What the same account needs to write; `resources`: whether the policies are custom resources."""
+    roles = _roles("reconciler-enforce", writing_rights(wishes, namespace, resources), namespace)
     return _page(_WRITES, [text for role in roles for text in _documents(role)])
 
 
+def person_page(person: str, namespace: str = names.OWN_NAMESPACE) -> str:
+    """Roles for people; whom they are bound to is for the cluster's owners to say."""
+    found = PEOPLE[person]
+    roles = _roles(f"reconciler-{person}", found.rights(namespace), namespace)
+    return _page(f"{found.sentence} Bind it to whom you trust with that.", [_role(role) for role in roles])
+
+
 def _page(sentence: str, documents: Sequence[str]) -> str:
-    return f"# {sentence}\n" + "---\n".join(documents) if documents else ""
+    return f"# {sentence}\n" + "---\n".join(documents)
 
 
 def _roles(name: str, rights: Sequence[Right], account_namespace: str) -> Iterator[Role]:
@@ -61,9 +69,13 @@ def _roles(name: str, rights: Sequence[Right], account_namespace: str) -> Iterat
         yield Role(name, there, namespace, account_namespace)
 
 
-def _documents(role: Role) -> Iterator[str]:
+def _role(role: Role) -> str:
     head = {"apiVersion": f"{_RBAC}/v1", "kind": role.kind, "metadata": role.metadata}
-    yield _yaml(head) + "rules:\n" + "".join(_rule(right) for right in role.rights)
+    return _yaml(head) + "rules:\n" + "".join(_rule(right) for right in role.rights)
+
+
+def _documents(role: Role) -> Iterator[str]:
+    yield _role(role)
     yield _yaml(
         {
             "apiVersion": f"{_RBAC}/v1",
@@ -81,6 +93,8 @@ def _account(namespace: str) -> dict[str, str]:
 
 def _rule(right: Right) -> str:
     rule = {"apiGroups": [right.group], "resources": list(right.resources), "verbs": list(right.verbs)}
+    if right.names:
+        rule["resourceNames"] = list(right.names)
     comment = "".join(f"  # {line}\n" for line in textwrap.wrap(right.why, _WIDTH, break_on_hyphens=False))
     return comment + textwrap.indent(_yaml(rule), "    ").replace("    ", "  - ", 1)
 

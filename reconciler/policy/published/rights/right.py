@@ -11,3 +11,4 @@ class Right(msgspec.Struct, frozen=True):
     verbs: tuple[str, ...]
     why: str
     namespace: str = ""  # there only; else in the whole cluster
+    names: tuple[str, ...] = ()  # these objects only; else all

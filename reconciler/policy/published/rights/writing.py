@@ -1,7 +1,9 @@
-"""What writing needs: a table of what asks for a right, and only policies in mode Enforce ask for any.
+"""What writing needs: a table of what asks for a right. What is kept for itself anybody needs who acts at all, in
+whatever mode; of the cluster, only what policies in mode Enforce ask for.
 
-Each line is a kind of write that a planner decides on. What has no line is never written, so a new action of a planner
-comes with its line here. A kind that no template yields any more is taken away with the rights from before that change.
+Each line is a kind of write that a planner decides on, or that acting brings with it. What has no line is never
+written, so a new action of a planner comes with its line here. A kind that no template yields any more is taken away
+with the rights from before that change.
 """
 
 from collections.abc import Callable, Sequence
@@ -10,19 +12,26 @@ import msgspec
 
 from reconciler.model.desired import Declared, Desired, Manifest
 from reconciler.model.kinds.gpu_pool import GpuPool
+from reconciler.policy.kind import GROUP
+from reconciler.policy.kinds import KINDS as ALL_KINDS
 from reconciler.policy.manifests.check import KINDS
 from reconciler.policy.published.rights.right import Right
 
+# Those that people write: what users and agents ask and tell has statuses of its own.
+POLICIES = tuple(kind for kind in ALL_KINDS if kind.is_policy)
+_EVENTS_OF_THE_CLUSTER = "default"
 # Server-side apply is a patch, and where the object is not there yet, its maker must be allowed to create it too.
 _KEEP = ("create", "delete", "patch")
 
 
 class Enforced(msgspec.Struct, frozen=True):
-    """The pools that are acted on, and what their templates yield; or any that there may be, seen from a namespace."""
+    """The pools that are acted on, and what their templates yield; or any that there may be."""
 
+    namespace: str  # where the reconciler runs
     pools: tuple[Declared[GpuPool], ...] = ()
     manifests: tuple[Manifest, ...] = ()
-    any_from: str = ""
+    is_any: bool = False
+    resources: bool | None = None  # whether policies are custom resources; None: they may be
 
 
 class Line(msgspec.Struct, frozen=True):
@@ -39,9 +48,9 @@ def _yielded(kind: str) -> Callable[[Enforced], set[str]]:
     """The templates of pools yield objects of a kind."""
 
     def asked_for(enforced: Enforced) -> set[str]:
-        if enforced.any_from:
+        if enforced.is_any:
             # Whoever may make pods in every namespace may become anybody there: that is for policies to ask for.
-            return {enforced.any_from if KINDS[kind].namespaced else ""}
+            return {enforced.namespace if KINDS[kind].namespaced else ""}
         return {manifest.namespace for manifest in enforced.manifests if manifest.kind == kind}
 
     return asked_for
@@ -49,10 +58,55 @@ def _yielded(kind: str) -> Callable[[Enforced], set[str]]:
 
 def _adopted(enforced: Enforced) -> set[str]:
     """A pool takes over a NodePool that someone else made."""
-    return {""} if enforced.any_from or any(pool.spec.adopt for pool in enforced.pools) else set()
+    return {""} if enforced.is_any or any(pool.spec.adopt for pool in enforced.pools) else set()
+
+
+def _at_home(enforced: Enforced) -> set[str]:
+    return {enforced.namespace}
+
+
+def _told_in_a_config_map(enforced: Enforced) -> set[str]:
+    return set() if enforced.resources else {enforced.namespace}
+
+
+def _told_on_themselves(enforced: Enforced) -> set[str]:
+    return set() if enforced.resources is False else {""}
+
+
+def _written_about(enforced: Enforced) -> set[str]:
+    """Where Kubernetes wants Events of what is written; of what has no namespace, in `default`."""
+    if enforced.is_any:
+        return {_EVENTS_OF_THE_CLUSTER, enforced.namespace}
+    named = {manifest.namespace or _EVENTS_OF_THE_CLUSTER for manifest in enforced.manifests}
+    return named | ({_EVENTS_OF_THE_CLUSTER} if _adopted(enforced) else set())
 
 
 TABLE = (
+    Line(
+        _at_home,
+        "coordination.k8s.io",
+        ("leases",),
+        ("create", "update"),
+        "Leadership: of all replicas, and of people who apply by hand, one acts at a time.",
+    ),
+    Line(
+        _at_home,
+        "",
+        ("configmaps",),
+        ("create", "delete", "get", "list", "update"),
+        "Its memory, which must outlive a restart, in as many parts as it needs.",
+    ),
+    Line(_told_in_a_config_map, "", ("configmaps",), ("patch",), "How the policies stand, in reconciler-status."),
+    Line(
+        _told_on_themselves,
+        GROUP,
+        tuple(sorted(f"{kind.plural}/status" for kind in POLICIES)),
+        ("patch",),
+        "How each policy stands, where policies are custom resources.",
+    ),
+    Line(
+        _written_about, "events.k8s.io", ("events",), ("create",), "What was done, and why, on whatever it was done to."
+    ),
     Line(
         _adopted, "", ("nodes",), ("patch",), "Labels of adopted pools' nodes: in the template they would drift them."
     ),
@@ -75,9 +129,9 @@ TABLE = (
 )
 
 
-def writing_rights(wishes: Sequence[Desired], namespace: str) -> tuple[Right, ...]:
+def writing_rights(wishes: Sequence[Desired], namespace: str, resources: bool | None = None) -> tuple[Right, ...]:
     """For the policies of all these environments; without any, for whatever policies there may be."""
-    enforced = _enforced(wishes) if wishes else Enforced(any_from=namespace)
+    enforced = msgspec.structs.replace(_enforced(wishes, namespace), is_any=not wishes, resources=resources)
     return tuple(
         Right(line.group, line.resources, line.verbs, line.why, namespace=where)
         for line in TABLE
@@ -85,7 +139,12 @@ def writing_rights(wishes: Sequence[Desired], namespace: str) -> tuple[Right, ..
     )
 
 
-def _enforced(wishes: Sequence[Desired]) -> Enforced:
+def enforces(wishes: Sequence[Desired]) -> bool:
+    """Whether anything is written that is not kept for itself."""
+    return bool(_enforced(wishes, "").pools)
+
+
+def _enforced(wishes: Sequence[Desired], namespace: str) -> Enforced:
     pools: list[Declared[GpuPool]] = []
     manifests: list[Manifest] = []
     for wish in wishes:
@@ -93,4 +152,4 @@ def _enforced(wishes: Sequence[Desired]) -> Enforced:
         names = {pool.name for pool in acted_on}
         pools += acted_on
         manifests += [manifest for manifest in wish.manifests if manifest.pool in names]
-    return Enforced(tuple(pools), tuple(manifests))
+    return Enforced(namespace, tuple(pools), tuple(manifests))

@@ -1,7 +1,4 @@
-"""What ChangeGuards keep from being done: so far, whatever was meant for another cluster.
-
-What they allow at once is not counted yet, and that is said, so that nobody relies on it.
-"""
+"""A guard names the cluster it is for: in any other, nothing is done to what it guards."""
 
 import msgspec
 
@@ -9,13 +6,7 @@ from reconciler.model.desired import Declared
 from reconciler.model.kinds.change_guard import ChangeGuard
 from reconciler.model.planned.inputs import Inputs
 from reconciler.model.planned.reason import Reason
-from reconciler.plan.reasons import Because
-
-WRONG_CLUSTER = Because(
-    "WrongCluster", "{guard} is for cluster {wanted}, and this is {found}: nothing is done here to what it guards."
-)
-
-REASONS = (WRONG_CLUSTER,)
+from reconciler.plan.guards.reasons import WRONG_CLUSTER
 
 _SHOWN = 8  # of a uid; enough to tell two apart, as a rule
 
@@ -30,7 +21,7 @@ class ToldOfGuards(msgspec.Struct, frozen=True):
 def of_another_cluster(inputs: Inputs, pool: str) -> Reason | None:
     """Why nothing may be done here for the pool; nothing when no guard of it is for another cluster."""
     for guard in inputs.desired.guards:
-        if {"*", pool} & set(guard.spec.pool_names) and _is_elsewhere(inputs, guard):
+        if {"*", pool} & set(guard.spec.pool_names) and is_elsewhere(inputs, guard):
             wanted, found = _uids(inputs, guard)
             origin = guard.origin("spec.clusterUID")
             return WRONG_CLUSTER.reason(origin, guard=f"ChangeGuard/{guard.name}", wanted=wanted, found=found)
@@ -44,18 +35,17 @@ def told_of_guards(inputs: Inputs) -> ToldOfGuards:
         if guard.spec.suspend:
             continue
         title = f"ChangeGuard/{guard.name}"
-        if _is_elsewhere(inputs, guard):
+        if is_elsewhere(inputs, guard):
             wanted, found = _uids(inputs, guard)
             where = "here" if "*" in guard.spec.pool_names else f"here to {', '.join(sorted(guard.spec.pool_names))}"
             warnings.append(f"{title} is for cluster {wanted}, this is {found}: nothing would be done {where}")
-            continue
-        notices.append(f"{title} is not applied yet: nothing here is held back by it")
-        if guard.spec.cluster_uid and not inputs.observed.cluster_uid:
+        elif guard.spec.cluster_uid and not inputs.observed.cluster_uid:
             notices.append(f"{title} is for cluster {guard.spec.cluster_uid[:_SHOWN]}, and which this is is not known")
     return ToldOfGuards(tuple(warnings), tuple(notices))
 
 
-def _is_elsewhere(inputs: Inputs, guard: Declared[ChangeGuard]) -> bool:
+def is_elsewhere(inputs: Inputs, guard: Declared[ChangeGuard]) -> bool:
+    """Whether the guard is for another cluster than this."""
     wanted, found = guard.spec.cluster_uid, inputs.observed.cluster_uid
     return not guard.spec.suspend and bool(wanted and found) and wanted != found
 

@@ -11,7 +11,7 @@ import msgspec
 import yaml
 
 from reconciler.model.problem import Problem
-from reconciler.policy.scalars import Ambiguous, resolve
+from reconciler.policy.texts.scalars import Ambiguous, resolve
 from reconciler.policy.tree import Entry, Mapping, Mark, Node, Scalar, Sequence, problem
 
 MAX_BYTES = 1 << 20

@@ -24,7 +24,7 @@ _MEASURES: dict[Measure, SearchStrategy[Plain]] = {
     Percent: some.from_regex(r"[0-9]{1,2}(\.[0-9]{1,2})?%", fullmatch=True) | some.just("100%"),
     Money: some.from_regex(r"[0-9]{1,9}(\.[0-9]{1,6})?", fullmatch=True),
 }
-_TEXTS = (*POOLS, "A100", "team", "0 20 * * *", "9b3c6f0e-52d1-4c0a-9f5e-0d6f6a1c7e21", "10%")
+_TEXTS = (*POOLS, "A100", "team", "0 20 * * *", "9b3c6f0e-52d1-4c0a-9f5e-0d6f6a1c7e21", "10%", "2026-11-02T08:00:00Z")
 _KEYS = ("cpu", "memory", "nvidia.com/gpu")
 
 

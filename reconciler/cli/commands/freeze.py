@@ -1,0 +1,69 @@
+"""`reconciler freeze`: nothing is done to a node, a pool, what a guard guards, or anything, until then."""
+
+import re
+from typing import Any
+
+import click
+import msgspec
+
+from reconciler import wiring
+from reconciler.cli.asking import answered
+from reconciler.cli.exit_codes import ExitCode
+from reconciler.cli.lasting import LastingType
+from reconciler.kube.by_hand import NotWritten
+from reconciler.model import names
+from reconciler.model.fields import NAME
+from reconciler.model.instant import Instant, timestamp
+from reconciler.model.quantity import Duration
+
+_KINDS = ("node", "pool", "guard")
+
+
+class Terms(msgspec.Struct, frozen=True):
+    """How long, and why; or that a freeze ends."""
+
+    length: Duration | None
+    lift: bool
+    reason: str
+
+    def until(self) -> str:
+        """In whole seconds; nothing where it ends. Raises UsageError."""
+        if self.lift == (self.length is not None) or (self.lift and self.reason):
+            raise click.UsageError("say how long, as in --for 4h; or --lift a freeze, and nothing else")
+        if self.length is None:
+            return ""
+        return timestamp(Instant(-(-(wiring.current_instant() + self.length.milliseconds) // 1000) * 1000))
+
+
+@click.command()
+@click.argument("subject")
+@click.option("--for", "length", type=LastingType(), help="How long: 30m, 4h.")
+@click.option("--reason", default="", help="Why, for whoever asks.")
+@click.option("--lift", is_flag=True, help="Instead, end the freeze now.")
+@click.option("--context", metavar="NAME", help="Context of the kubeconfig.")
+def command(subject: str, context: str | None, **terms: Any) -> int:
+    """Freeze SUBJECT: node/NAME, pool/NAME, guard/NAME for all that it guards, or all. Only untainting and releasing go
+    on there then. Karpenter does not mind it: it leaves alone what karpenter.sh/do-not-disrupt says so of."""
+    kind, name = _meant(subject)
+    until = Terms(**terms).until()
+    try:
+        written = answered(lambda: wiring.freeze(context, wiring.Freezing(kind, name, until, terms["reason"])))
+    except NotWritten as wrong:
+        raise click.ClickException(str(wrong)) from None
+    where = ", ".join(written)
+    if until:
+        click.echo(f"{subject} is frozen until {until} ({where}): only untainting and releasing go on there")
+    else:
+        click.echo(f"{subject} is not frozen any more ({where})")
+    return ExitCode.FINE
+
+
+def _meant(subject: str) -> tuple[str, str]:
+    if subject == "all":
+        return "all", names.OWN_NAMESPACE
+    kind, slash, name = subject.partition("/")
+    if kind not in _KINDS or not slash:
+        raise click.UsageError(f'"{subject}" names nothing to freeze; write node/NAME, pool/NAME, guard/NAME or all')
+    if not re.fullmatch(NAME.pattern, name):
+        raise click.UsageError(f'"{name}" is no name: write {NAME.words}')
+    return kind, name

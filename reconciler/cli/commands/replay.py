@@ -1,0 +1,70 @@
+"""`reconciler replay`: plans, made again from what they followed from."""
+
+from pathlib import Path
+from typing import Any
+
+import click
+import msgspec
+
+from reconciler import __version__
+from reconciler.cli.asking import TimeType, answered
+from reconciler.cli.exit_codes import ExitCode
+from reconciler.cli.history import history_option
+from reconciler.cli.output import output_options, write
+from reconciler.model.instant import Instant
+from reconciler.plan.dump import BadDump
+from reconciler.report.replayed import Told, replayed_document
+from reconciler.sources.history.reading import NotKept
+from reconciler.wiring.past import Span, replay_dump, replay_history
+
+_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
+
+
+@click.command()
+@click.argument("dump", required=False, type=_FILE)
+@history_option
+@click.option("--since", type=TimeType(), help="Of the history, only what was planned from then on.")
+@click.option("--until", type=TimeType(), help="Of the history, only what was planned by then.")
+@click.option("--expect", metavar="PLAN", help="What the plan of DUMP was: its digest, or what plan -o json wrote.")
+@output_options
+def command(dump: Path | None, history: Path | None, **given: Any) -> int:
+    """Plan again from DUMP, or from the history of run, and tell whether the same plan comes of it; else exit 1."""
+    span = Span(given.pop("since") or Instant(0), given.pop("until"))
+    expected = given.pop("expect")
+    if dump is not None:
+        told = [answered(lambda: _of_dump(dump, expected))]
+    elif history is not None and expected is None:
+        told = answered(lambda: _of_history(history, span))
+    else:
+        raise click.UsageError("name a dump, or the folder of a history with --history; --expect is for a dump")
+    write(replayed_document(told, __version__), **given)
+    return ExitCode.FAILED if any(each.differs for each in told) else ExitCode.FINE
+
+
+def _of_dump(file: Path, expected: str | None) -> Told:
+    try:
+        return replay_dump(file.read_bytes(), _digest(expected) if expected else "")
+    except BadDump as bad:
+        raise click.ClickException(f"{file}: {bad}\n  remedy: {bad.remedy}") from None
+
+
+def _of_history(folder: Path, span: Span) -> list[Told]:
+    try:
+        return list(replay_history(folder, span))
+    except NotKept as missing:
+        raise click.ClickException(str(missing)) from None
+
+
+class _Plan(msgspec.Struct):
+    """What is looked at of plan.json."""
+
+    digest: str
+
+
+def _digest(expected: str) -> str:
+    if expected.startswith("sha256:"):
+        return expected
+    try:
+        return msgspec.json.decode(Path(expected).read_bytes(), type=_Plan).digest
+    except msgspec.MsgspecError as wrong:
+        raise click.UsageError(f"{expected} is no plan as plan -o json writes it: {wrong}") from None

@@ -1,0 +1,61 @@
+"""`reconciler run`: the controller."""
+
+import os
+import signal
+from typing import Any
+
+import click
+
+from reconciler import wiring
+from reconciler.cli.asking import answered, question_options, refuse_the_imagined
+from reconciler.cli.exit_codes import ExitCode
+from reconciler.cli.history import history_option
+from reconciler.model import names
+from reconciler.serve.server import Address
+from reconciler.wiring.running import Settings
+from reconciler.wiring.running import run as run_replica
+
+
+class AddressType(click.ParamType[Address]):
+    """Reads 127.0.0.1:8080, [::]:8080 and :8080, which is every address of the machine."""
+
+    name = "HOST:PORT"
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> Address:
+        if isinstance(value, Address):
+            return value
+        host, _, port = str(value).rpartition(":")
+        if not port.isdecimal() or int(port) > 65_535:
+            self.fail(f'"{value}" is no address; write 127.0.0.1:8080.', param, ctx)
+        return Address(host.strip("[]") or "0.0.0.0", int(port))  # noqa: S104 - where somebody asks for it
+
+
+@click.command()
+@question_options
+@click.option("--namespace", default=names.OWN_NAMESPACE, show_default=True, metavar="NAME", help="Where its Lease is.")
+@click.option(
+    "--listen",
+    "address",
+    type=AddressType(),
+    default="127.0.0.1:8080",
+    show_default=True,
+    help="For /healthz, /readyz and /metrics.",
+)
+@history_option
+@click.option(
+    "--lease-seconds",
+    type=click.IntRange(min=3),
+    default=15,
+    show_default=True,
+    metavar="N",
+    help="How long another replica waits for one that has died before it leads.",
+)
+@click.option("--log-format", type=click.Choice(["text", "json"]), default="text", show_default=True)
+def command(question: wiring.Question, **chosen: Any) -> int:
+    """Make the cluster follow the policies, until told to stop. Several replicas may run: one of them leads."""
+    refuse_the_imagined(question)
+    end = answered(lambda: run_replica(Settings(question, **chosen)))
+    code = ExitCode.INTERRUPTED if end.signal == signal.SIGINT else ExitCode.FINE
+    if end.is_stuck:  # Python would wait for its threads, as long as an API server says nothing
+        os._exit(code)
+    return code

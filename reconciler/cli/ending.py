@@ -1,0 +1,73 @@
+"""What a plan leaves behind: a file that can be applied exactly (`--out`, `--valid-for`), and an exit code."""
+
+from collections.abc import Callable
+from functools import wraps
+from pathlib import Path
+from typing import Any
+
+import click
+import msgspec
+
+from reconciler.cli.exit_codes import ExitCode
+from reconciler.cli.lasting import LastingType
+from reconciler.cli.replacing import replace_files
+from reconciler.model.instant import Instant, timestamp
+from reconciler.model.planned.action import Hold
+from reconciler.model.planned.plan import Plan
+from reconciler.model.quantity import Duration
+from reconciler.plan import saved
+from reconciler.plan.guards.reasons import WRONG_CLUSTER
+from reconciler.plan.scene import Scene
+
+
+class Ending(msgspec.Struct, frozen=True):
+    """Where it is saved, if anywhere; how long it may be applied; and whether changes show in the exit code."""
+
+    out: Path | None
+    valid_for: Duration
+    detailed_exitcode: bool
+
+    def save(self, head: Scene) -> None:
+        """Tells what is in the file, and what is not."""
+        if self.out is None:
+            return
+        expires_at = Instant(head.inputs.now + self.valid_for.milliseconds)
+        number = len(saved.saved_of(head, expires_at).steps)
+        replace_files({self.out: saved.write(head, expires_at)})
+        actions = "1 action" if number == 1 else f"{number} actions"
+        click.echo(f"{self.out}: {actions}, to be applied before {timestamp(expires_at)}", err=True)
+        if held := sum(each.held for each in head.plan.guarded):
+            told = "1 decision that a guard holds is" if held == 1 else f"{held} decisions that guards hold are"
+            click.echo(f"note: {told} not in it: plan again once that is approved", err=True)
+
+    def code(self, plan: Plan) -> ExitCode:
+        """That a guard stands in the way comes before that something is to be done."""
+        if is_blocked(plan):
+            return ExitCode.BLOCKED
+        acts = any(not isinstance(each.act, Hold) and not each.would for each in plan.decisions)
+        return ExitCode.CHANGES_EXIST if self.detailed_exitcode and acts else ExitCode.FINE
+
+
+def is_blocked(plan: Plan) -> bool:
+    """Whether a guard stands in the way of something: by its limits, or because it is for another cluster."""
+    elsewhere = any(each.reason.code == WRONG_CLUSTER.code for each in plan.decisions)
+    return elsewhere or any(each.blocks for each in plan.guarded)
+
+
+def ending_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """The three options; the command gets them as `ending`."""
+
+    @wraps(command)
+    def with_ending(out: Path | None, valid_for: Duration, detailed_exitcode: bool, **others: Any) -> Any:
+        return command(ending=Ending(out, valid_for, detailed_exitcode), **others)
+
+    file = click.option(
+        "--out",
+        type=click.Path(dir_okay=False, path_type=Path),
+        help="Save it there, for `reconciler apply FILE` to carry out exactly, or to refuse where something moved.",
+    )
+    valid = click.option(
+        "--valid-for", type=LastingType(), default="24h", show_default=True, help="How long it may be applied."
+    )
+    detailed = click.option("--detailed-exitcode", is_flag=True, help="Exit with 2 where something is to be done.")
+    return file(valid(detailed(with_ending)))

@@ -1,0 +1,100 @@
+"""Owner of the nodes that count where pods are spread: which are eligible, and how many of them each domain has.
+
+They are found once for each version of the rows and shared by all rules of one label that the same nodes are eligible
+for. As nodes come and go each is counted once for all of these rules, and none of them has to look for what changed.
+"""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+from reconciler.fleet.rows import Mask, Rows
+from reconciler.fleet.topology.columns import NOWHERE, Column
+
+
+class Asker(NamedTuple):
+    """All that decides which nodes are eligible for a rule."""
+
+    key: str  # the label that tells the domain
+    keys: tuple[str, ...]  # of all rules of the class: an eligible node has them all
+    honored: bytes  # what counts of the pod's node affinity and tolerations
+
+
+class Eligible:
+    """The nodes, whether or not they are gone for now; all of them have the label that tells the domain."""
+
+    __slots__ = ("_nodes", "column", "counted", "domains", "is_kept")
+
+    def __init__(self, column: Column, counted: bytes, nodes: list[int]) -> None:
+        self.column = column
+        self.counted = counted  # a byte a row
+        self.is_kept = True  # nodes that come and go are told to it
+        self.domains = sum(map(bool, nodes))  # that have a node that is not gone
+        self._nodes = nodes  # those that are not gone, by domain
+
+    def flip(self, row: int, change: int) -> None:
+        """One of the nodes came (1) or went (-1)."""
+        domain = self.column.of_row[row]
+        before = self._nodes[domain]
+        self._nodes[domain] = before + change
+        if not before or not before + change:
+            self.domains += change
+
+    def is_true(self, alive: Mask) -> bool:
+        return self._nodes == _nodes(self.column, np.frombuffer(self.counted, bool) & alive) and self.domains == sum(
+            map(bool, self._nodes)
+        )
+
+
+NOBODY = Eligible(NOWHERE, b"", [])
+
+
+class Eligibles:
+    """The eligible nodes of all rules that asked, as they are at one version of the rows."""
+
+    def __init__(self) -> None:
+        self._version = -1
+        self._by_asker: dict[Asker, Eligible] = {}
+        self._shared: dict[tuple[str, bytes], Eligible] = {}
+        self._by_row: dict[int, list[Eligible]] = {}
+
+    def of(self, asker: Asker, rows: Rows, find: Callable[[], tuple[Column, Mask]]) -> Eligible:
+        """The eligible nodes; `find` finds them where they are not known."""
+        if self._version != rows.version:
+            self._version = rows.version
+            self._forget()
+        found = self._by_asker.get(asker)
+        if found is None:
+            found = self._by_asker[asker] = self._share(asker.key, *find(), rows.alive)
+        return found
+
+    def flip(self, row: int, change: int) -> None:
+        """A node came (1) or went (-1)."""
+        for each in self._by_row.get(row, ()):
+            each.flip(row, change)
+
+    def are_true(self, rows: Rows) -> bool:
+        """Whether counting afresh would find the same."""
+        return self._version != rows.version or all(each.is_true(rows.alive) for each in self._shared.values())
+
+    def _share(self, key: str, column: Column, mask: Mask, alive: Mask) -> Eligible:
+        counted = mask.tobytes()
+        found = self._shared.get((key, counted))
+        if found is None:
+            found = self._shared[key, counted] = Eligible(column, counted, _nodes(column, mask & alive))
+            for row in mask.nonzero()[0].tolist():
+                self._by_row.setdefault(row, []).append(found)
+        return found
+
+    def _forget(self) -> None:
+        for each in self._shared.values():
+            each.is_kept = False
+        for known in (self._by_asker, self._shared, self._by_row):
+            known.clear()
+
+
+def _nodes(column: Column, living: Mask) -> list[int]:
+    """How many of the rows each domain has."""
+    found: list[int] = np.bincount(column.ids[living], minlength=column.size).tolist()
+    return found

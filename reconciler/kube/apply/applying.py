@@ -1,0 +1,63 @@
+"""Carries out decisions on a real cluster. Owner of the threads that write, while a plan is carried out.
+
+Threads, because a write takes the API server some milliseconds and a plan may have thousands. One that fails stops no
+other but those that come after it.
+"""
+
+from collections.abc import Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+
+from reconciler.kube.api_server import Writer
+from reconciler.kube.apply.bucket import Bucket
+from reconciler.kube.apply.carrying import Errand
+from reconciler.kube.apply.events import Events, is_told
+from reconciler.kube.apply.pen import Limits, Pen
+from reconciler.model import names
+from reconciler.model.planned.decision import Decision
+from reconciler.model.planned.outcome import Outcome
+from reconciler.ports import Fence
+from reconciler.protocol.turns import Turns, verb_of
+
+__all__ = ["Applying", "Limits"]
+
+
+class Applying:
+    """One identity that writes to one cluster; `namespace` is where what is lent is noted."""
+
+    def __init__(self, server: Writer, namespace: str = names.OWN_NAMESPACE, limits: Limits | None = None) -> None:
+        limits = limits or Limits()
+        self._server, self._namespace, self._limits = server, namespace, limits
+        self._bucket = Bucket(limits.writes_per_second, limits.burst)
+        self._events = Events(server, Bucket(limits.events_per_second, limits.burst_of_events))
+
+    def apply(self, decisions: Sequence[Decision], fence: Fence) -> Iterator[Outcome]:
+        """All that are neither holds nor `would`; one outcome each, as they come. Nothing is sent before it is walked,
+        and what has not begun when walking stops never begins."""
+        turns = Turns(decisions)
+        pen = Pen(self._server, self._bucket, fence, self._limits)
+        threads = ThreadPoolExecutor(self._limits.threads, thread_name_prefix="apply")
+        under_way: set[Future[Outcome]] = set()
+        try:
+            while True:
+                under_way |= {threads.submit(self._carried_out, each, pen) for each in turns.ready()}
+                if not under_way:
+                    break
+                ended, under_way = wait(under_way, return_when=FIRST_COMPLETED)
+                outcomes = [each.result() for each in ended]
+                for outcome in outcomes:
+                    turns.ended(outcome)
+                yield from outcomes
+        finally:
+            threads.shutdown(cancel_futures=True)
+        yield from turns.left()
+
+    def _carried_out(self, decision: Decision, pen: Pen) -> Outcome:
+        try:
+            carried = Errand(decision, pen, self._namespace).carry_out()
+        except Exception as fault:  # noqa: BLE001 - what one object brings out must not stop the others
+            told = f"it broke off, by a fault of reconciler or of what answers: {type(fault).__name__}: {fault}"
+            return Outcome(decision.subject, verb_of(decision), "unknown", told)
+        if carried.wrote and is_told(decision) and pen.may_write:
+            self._events.tell(decision)
+        settled = carried.settled
+        return Outcome(decision.subject, verb_of(decision), settled.result, settled.detail)

@@ -1,0 +1,130 @@
+"""One decision on its way: looked at, sent, and looked at again until it is settled or patience ends.
+
+Each try begins with a look at the object, so that nothing is written twice: what a broken connection left open is found
+out by looking. Where it never is, the outcome is `unknown`.
+"""
+
+import random
+
+import msgspec
+
+from reconciler.kube.api_server import Answer, Request, Unreachable
+from reconciler.kube.apply.answers import Meaning, meaning_of, told
+from reconciler.kube.apply.lending import Lending
+from reconciler.kube.apply.pen import FenceFell, NotSeen, Pen
+from reconciler.kube.apply.places import UnknownKind
+from reconciler.kube.apply.verbs import next_write
+from reconciler.kube.backoff import Backoff, Waits
+from reconciler.kube.decode import Undecodable
+from reconciler.model.planned.action import Bind
+from reconciler.model.planned.decision import Decision
+from reconciler.protocol.presumed import DONE, NO_LONGER_OURS, Object, Settled
+
+_WAITS = Waits(first_seconds=0.2, most_seconds=5.0)
+
+
+class Again(msgspec.Struct, frozen=True):
+    """It may be tried again, after a while; otherwise that is how it ends."""
+
+    otherwise: Settled
+    wait_seconds: float = 0.0
+    is_at_once: bool = False
+
+
+class Carried(msgspec.Struct, frozen=True):
+    """How it ended, and whether something was written for it."""
+
+    settled: Settled
+    wrote: bool = False
+
+
+class Errand:
+    """Owner of what is known of one decision that is being carried out."""
+
+    def __init__(self, decision: Decision, pen: Pen, namespace: str) -> None:
+        self._decision, self._pen = decision, pen
+        act = decision.act
+        self._lending = Lending(act, namespace, pen) if isinstance(act, Bind) else None
+        self._wrote = False
+        self._in_doubt = False  # something was sent, and what became of it was not told
+
+    def carry_out(self) -> Carried:
+        """Never raises for what the API server says or leaves unsaid."""
+        try:
+            settled = self._tried()
+        except FenceFell:
+            settled = Settled("unknown", NO_LONGER_OURS.detail) if self._in_doubt else NO_LONGER_OURS
+        except (UnknownKind, Undecodable) as fault:
+            settled = Settled("refused", str(fault))
+        return Carried(settled, self._wrote or (self._in_doubt and settled.result == "done"))
+
+    def _tried(self) -> Settled:
+        backoff = Backoff(_WAITS, random.Random())  # noqa: S311 - of no secret
+        otherwise = Settled("retry")
+        was_quiet = True  # a second conflict in a row tells of somebody busy: not to be raced
+        for left in reversed(range(self._pen.limits.attempts)):
+            step = self._step()
+            if isinstance(step, Settled):
+                return step
+            otherwise = step.otherwise
+            if left and not (step.is_at_once and was_quiet):
+                self._pen.wait(max(step.wait_seconds, backoff.seconds_after(0)))
+            was_quiet = False
+        if self._in_doubt and otherwise.result == "retry":
+            return Settled("unknown", otherwise.detail)
+        return otherwise
+
+    def _step(self) -> Settled | Again:
+        try:
+            found = self._pen.look(self._decision.subject)
+        except NotSeen as unseen:
+            return _unseen(unseen.answer)
+        except Unreachable as fault:
+            return Again(Settled("retry", str(fault)))
+        coming = next_write(self._decision, found)
+        if isinstance(coming, Settled) or found is None or self._lending is None:
+            return coming if isinstance(coming, Settled) else self._sent(coming)
+        return self._lend(self._lending, found, coming)
+
+    def _lend(self, lending: Lending, pod: Object, binding: Request) -> Settled | Again:
+        """What is lent is taken first; where the Binding definitely failed, it is given back."""
+        try:
+            step = lending.take(pod) or self._sent(binding)
+            if isinstance(step, Settled) and step.result != "done" and not self._in_doubt:
+                lending.give_back()
+        except NotSeen as unseen:
+            return _unseen(unseen.answer)
+        except Unreachable as fault:
+            return Again(Settled("retry", str(fault)))
+        return step
+
+    def _sent(self, request: Request) -> Settled | Again:
+        try:
+            answer = self._pen.send(request)
+        except Unreachable as fault:
+            self._in_doubt = True
+            return Again(Settled("unknown", f"it was sent, and no answer came: {fault}"))
+        meaning = meaning_of(answer)
+        self._in_doubt |= meaning is Meaning.DOUBTFUL
+        self._wrote |= meaning is Meaning.DONE
+        return _followed(meaning, answer)
+
+
+def _followed(meaning: Meaning, answer: Answer) -> Settled | Again:
+    match meaning:
+        case Meaning.DONE:
+            return DONE
+        case Meaning.REFUSED:
+            return Settled("refused", told(answer))
+        case Meaning.BLOCKED:
+            return Settled("retry", told(answer))
+        case Meaning.MOVED:
+            # What is still not found when it was seen a moment ago is not served at all.
+            result = Settled("refused" if answer.status == 404 else "stale", told(answer))
+            return Again(result, is_at_once=True)
+    return Again(Settled("retry", told(answer)), answer.retry_after_seconds)
+
+
+def _unseen(answer: Answer) -> Settled | Again:
+    followed = _followed(meaning_of(answer), answer)
+    return Settled("refused", told(answer)) if followed is DONE else followed

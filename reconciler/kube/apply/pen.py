@@ -1,0 +1,87 @@
+"""The one way by which anything is written while a plan is carried out: fenced, paced, and patient.
+
+The fence is asked just before each request is sent, retries included, and while something is waited for.
+"""
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+
+from reconciler.kube.api_server import Answer, Request, Writer
+from reconciler.kube.apply.bucket import Bucket
+from reconciler.kube.apply.places import path_of
+from reconciler.model.planned.action import Ref
+from reconciler.ports import Fence
+
+_SLICE_SECONDS = 0.1  # a fence that falls is noticed within that while something is waited for
+
+
+class Limits(msgspec.Struct, frozen=True):
+    """How much is written at once, and how patiently."""
+
+    threads: int = 16
+    writes_per_second: float = 20.0
+    burst: int = 40
+    events_per_second: float = 10.0
+    burst_of_events: int = 60
+    attempts: int = 5
+    longest_wait_seconds: float = 10.0
+    pause: Callable[[float], None] = time.sleep
+
+
+class FenceFell(Exception):
+    """Somebody else may be writing by now."""
+
+
+class NotSeen(Exception):
+    """To look at an object was answered with something else than the object, or than that it is not there."""
+
+    def __init__(self, answer: Answer) -> None:
+        super().__init__(str(answer.status))
+        self.answer = answer
+
+
+class Pen:
+    """Holds no state of its own; the bucket is shared by all that write."""
+
+    def __init__(self, server: Writer, bucket: Bucket, fence: Fence, limits: Limits) -> None:
+        self._server, self._bucket, self._fence = server, bucket, fence
+        self.limits = limits
+
+    @property
+    def may_write(self) -> bool:
+        return self._fence.holds()
+
+    def look(self, ref: Ref) -> dict[str, Any] | None:
+        """The object as it stands, most recently. Raises Unreachable, NotSeen and FenceFell."""
+        self._mind_fence()
+        answer = self._server.get(path_of(ref))
+        if answer.status == 404:
+            return None
+        if answer.status != 200:
+            raise NotSeen(answer)
+        found: dict[str, Any] = msgspec.json.decode(answer.body)
+        return found
+
+    def send(self, request: Request) -> Answer:
+        """Raises Unreachable, where it may have taken effect all the same, and FenceFell, where nothing was sent."""
+        self._wait(self._bucket.reserve())
+        self._mind_fence()
+        return self._server.send(request)
+
+    def wait(self, seconds: float) -> None:
+        """Raises FenceFell."""
+        self._wait(min(seconds, self.limits.longest_wait_seconds))
+
+    def _wait(self, seconds: float) -> None:
+        left_seconds = seconds
+        while left_seconds > 0:
+            self._mind_fence()
+            self.limits.pause(min(left_seconds, _SLICE_SECONDS))
+            left_seconds -= _SLICE_SECONDS
+
+    def _mind_fence(self) -> None:
+        if not self.may_write:
+            raise FenceFell

@@ -1,0 +1,145 @@
+"""What is sent for each verb, given the object as it stands: what the API server takes only where it still stands so.
+
+Whatever is so already is done, and nothing is sent. The version that was seen goes with each write: where another
+wrote in between, the API server says so, and one looks again.
+"""
+
+from typing import Any
+
+import msgspec
+
+from reconciler.kube.api_server import APPLY_PATCH, MERGE_PATCH, Request
+from reconciler.kube.apply.places import api_version, kind_of, path_of
+from reconciler.kube.decode import one
+from reconciler.model import names
+from reconciler.model.planned.action import Act, Apply, Bind, Delete, Evict, Hold, Ref, Status
+from reconciler.model.planned.decision import Decision
+from reconciler.plan.manifests.compare import compare
+from reconciler.protocol.edits import Editing, edit_of
+from reconciler.protocol.lending import unbindable
+from reconciler.protocol.own_status import is_told
+from reconciler.protocol.presumed import DONE, Object, Settled, identified, presumed
+
+Next = Request | Settled
+
+_OURS = {"fieldManager": names.FIELD_MANAGER}
+_BY_FORCE = {**_OURS, "force": "true"}
+
+
+class Target(msgspec.Struct, frozen=True):
+    """The subject, and how it stands."""
+
+    ref: Ref
+    found: Object
+
+    @property
+    def uid(self) -> str:
+        return str(self.found["metadata"]["uid"])
+
+    @property
+    def version(self) -> str:
+        return str(self.found["metadata"]["resourceVersion"])
+
+    def versioned(self, body: Object) -> Object:
+        """With the version that was seen: the API server refuses it for any other, and so for any other uid."""
+        return {**body, "metadata": {**body.get("metadata", {}), "resourceVersion": self.version}}
+
+
+def next_write(decision: Decision, found: Object | None) -> Next:
+    """What is to be sent, or how it ends without. Raises UnknownKind and Undecodable."""
+    act, subject = decision.act, decision.subject
+    if isinstance(act, Apply) and found is None and not subject.uid and not act.presumes.resource_version:
+        return _applied(act, subject, msgspec.json.decode(act.manifest))
+    if (settled := identified(decision, found)) or found is None:
+        return settled or DONE
+    coming = _coming(act, Target(subject, found))
+    return coming if isinstance(coming, Settled) else presumed(decision, found) or coming
+
+
+def _coming(act: Act | Hold, target: Target) -> Next:
+    match act:
+        case Apply():
+            return _kept(act, target)
+        case Delete():
+            return _deleted(act, target)
+        case Evict():
+            return _evicted(act, target)
+        case Status():
+            return _told(act, target)
+        case Bind():
+            return _bound(act, target)
+        case Hold():
+            return DONE
+    return _edited(act, target)  # type: ignore[arg-type]  # all that is left
+
+
+def _kept(act: Apply, target: Target) -> Next:
+    """Server-side apply onto an object that is there."""
+    manifest: Object = msgspec.json.decode(act.manifest)
+    live = one(kind_of(target.ref), _json(target.found))
+    return _applied(act, target.ref, target.versioned(manifest)) if compare(live, manifest).changes else DONE
+
+
+def _applied(act: Apply, ref: Ref, manifest: Object) -> Request:
+    return Request("PATCH", path_of(ref), _json(manifest), APPLY_PATCH, _BY_FORCE if act.force else _OURS)
+
+
+def _deleted(act: Delete, target: Target) -> Next:
+    """What was meant, and nothing that has its name."""
+    options = {"kind": "DeleteOptions", "apiVersion": "v1", "preconditions": _preconditions(act, target)}
+    return Request("DELETE", path_of(target.ref), _json(options))
+
+
+def _evicted(act: Evict, target: Target) -> Next:
+    """Asks a pod to leave; PodDisruptionBudgets are minded by the API server."""
+    body = {
+        "apiVersion": "policy/v1",
+        "kind": "Eviction",
+        "metadata": {"name": target.ref.name, "namespace": target.ref.namespace},
+        "deleteOptions": {"gracePeriodSeconds": act.grace_seconds, "preconditions": _preconditions(act, target)},
+    }
+    return Request("POST", path_of(target.ref, "eviction"), _json(body))
+
+
+def _edited(act: Editing, target: Target) -> Next:
+    """Taints, labels, annotations, gates and sizes: a merge patch under the version that was seen."""
+    edit = edit_of(act, target.found)
+    if edit is None:
+        return DONE
+    patch = _json(target.versioned(edit.patch))
+    return Request("PATCH", path_of(target.ref, edit.subresource), patch, MERGE_PATCH, _OURS)
+
+
+def _told(act: Status, target: Target) -> Next:
+    """The status of one of our objects, where nobody else has a say."""
+    status = msgspec.json.decode(act.body)
+    if is_told(target.found, status):
+        return DONE
+    head = {"apiVersion": api_version(kind_of(target.ref)), "kind": target.ref.kind}
+    body = {**head, "metadata": _named(target.ref), "status": status}
+    return Request("PATCH", path_of(target.ref, "status"), _json(target.versioned(body)), APPLY_PATCH, _BY_FORCE)
+
+
+def _bound(act: Bind, target: Target) -> Next:
+    """The Binding; what is lent with it is seen to before."""
+    if settled := unbindable(act, target.ref.title, target.found):
+        return settled
+    named = {**_named(target.ref), "uid": target.uid, "annotations": dict(act.annotations)}
+    to = {"apiVersion": "v1", "kind": "Node", "name": act.node}
+    body = {"apiVersion": "v1", "kind": "Binding", "metadata": named, "target": to}
+    return Request("POST", path_of(target.ref, "binding"), _json(target.versioned(body)), query=_OURS)
+
+
+def _named(ref: Ref) -> dict[str, str]:
+    return {"name": ref.name} | ({"namespace": ref.namespace} if ref.namespace else {})
+
+
+def _preconditions(act: Act, target: Target) -> dict[str, str]:
+    """The version too only where one is presumed: pods and nodes change all the time without becoming others."""
+    presumes = act.presumes
+    version = {"resourceVersion": target.version} if presumes.resource_version or presumes.fields else {}
+    return {"uid": target.uid, **version}
+
+
+def _json(body: Any) -> bytes:
+    return msgspec.json.encode(body, order="sorted")

@@ -1,0 +1,96 @@
+"""What a person writes, with rights of their own: annotations that freeze, and approvals; one object at a time."""
+
+from collections.abc import Mapping, Sequence
+
+import msgspec
+
+from reconciler.kube.api_server import JSON, MERGE_PATCH, Answer, Request, Writer
+from reconciler.kube.seeing.outcome import said
+from reconciler.model.kinds.change_approval import ChangeApproval
+
+
+class NotWritten(Exception):
+    """The API server would not have it; the sentence says what a person can do."""
+
+
+class Place(msgspec.Struct, frozen=True):
+    """An object, and where the API server keeps it."""
+
+    title: str
+    path: str
+
+
+class _Metadata(msgspec.Struct, frozen=True):
+    name: str = ""
+
+
+class _Made(msgspec.Struct, frozen=True):
+    metadata: _Metadata = _Metadata()
+
+
+_APPROVALS = "/apis/gpu.scheduling/v1/changeapprovals"
+_MANAGER = {"fieldManager": "reconciler-by-hand"}
+
+
+def places_of(kind: str, name: str) -> tuple[Place, ...]:
+    """Where a freeze of it may sit, first choice first."""
+    ours, karpenter = "/apis/gpu.scheduling/v1", "/apis/karpenter.sh/v1"
+    found = {
+        "node": (Place(f"Node/{name}", f"/api/v1/nodes/{name}"),),
+        "pool": (
+            Place(f"GpuPool/{name}", f"{ours}/gpupools/{name}"),
+            Place(f"NodePool/{name}", f"{karpenter}/nodepools/{name}"),
+        ),
+        "guard": (Place(f"ChangeGuard/{name}", f"{ours}/changeguards/{name}"),),
+        "all": (Place(f"Namespace/{name}", f"/api/v1/namespaces/{name}"),),
+    }
+    return found[kind]
+
+
+def annotate(
+    server: Writer, places: Sequence[Place], annotations: Mapping[str, str | None], *, everywhere: bool = False
+) -> tuple[str, ...]:
+    """On the first place where there is such an object, or on all; their titles. Raises NotWritten, Unreachable."""
+    body = msgspec.json.encode({"metadata": {"annotations": annotations}})
+    written = []
+    for place in places:
+        answer = server.send(Request("PATCH", place.path, body, MERGE_PATCH, _MANAGER))
+        if answer.status == 404:
+            continue
+        if answer.status != 200:
+            raise _refused(answer, f"annotate {place.title}", "freezer")
+        written.append(place.title)
+        if not everywhere:
+            break
+    if not written:
+        raise NotWritten(f"there is no {' and no '.join(place.title for place in places)} in this cluster")
+    return tuple(written)
+
+
+def approve(server: Writer, spec: ChangeApproval) -> str:
+    """Makes an approval; its name. What was approved before stays as it is. Raises NotWritten, Unreachable."""
+    body = {
+        "apiVersion": "gpu.scheduling/v1",
+        "kind": "ChangeApproval",
+        "metadata": {"generateName": f"{spec.guard_name}-"},
+        "spec": _told(msgspec.to_builtins(spec)),
+    }
+    answer = server.send(Request("POST", _APPROVALS, msgspec.json.encode(body), JSON, _MANAGER))
+    if answer.status == 404:
+        make_known = "reconciler schema ChangeApproval --crd | kubectl apply -f -"
+        raise NotWritten(f"this cluster knows no ChangeApproval; make it known with {make_known}")
+    if answer.status != 201:
+        raise _refused(answer, "make a ChangeApproval", "approver")
+    return msgspec.json.decode(answer.body, type=_Made).metadata.name
+
+
+def _told(value: object) -> object:
+    """Without what says nothing."""
+    if not isinstance(value, dict):
+        return value
+    return {key: _told(each) for key, each in value.items() if each is not None and each != ""}
+
+
+def _refused(answer: Answer, what: str, person: str) -> NotWritten:
+    hint = f"; `reconciler rbac --person {person}` prints the rights that it takes" if answer.status == 403 else ""
+    return NotWritten(f"may not {what} ({said(answer)}){hint}")

@@ -1,0 +1,24 @@
+"""The live cluster as the loop knows it: an Observer's view of it, and writes by one identity."""
+
+from collections.abc import Iterator, Sequence
+
+from reconciler.kube.apply.applying import Applying
+from reconciler.kube.observe import Observer
+from reconciler.model.cluster.observed import Observed
+from reconciler.model.planned.decision import Decision
+from reconciler.model.planned.outcome import Outcome
+from reconciler.ports import Fence
+
+
+class LiveCluster:
+    """What is seen and what is written; whoever started the observer stops it."""
+
+    def __init__(self, observer: Observer, applying: Applying) -> None:
+        self._observer = observer
+        self._applying = applying
+
+    def observe(self) -> Observed:
+        return self._observer.observe()
+
+    def apply(self, decisions: Sequence[Decision], fence: Fence) -> Iterator[Outcome]:
+        return self._applying.apply(decisions, fence)

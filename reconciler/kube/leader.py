@@ -1,0 +1,174 @@
+"""Leadership by a Lease of our namespace; a Leader is the owner of its thread and of the terms it holds.
+
+A thread, since the Lease must be renewed while everything else waits for something. What is done when is decided in
+protocol/leadership.py.
+"""
+
+import threading
+from collections.abc import Callable
+
+import msgspec
+
+from reconciler.kube.api_server import Answer, Request, Unreachable, Writer
+from reconciler.kube.seeing.changes import wall_clock
+from reconciler.kube.seeing.outcome import said
+from reconciler.kube.term import Term, monotonic_ms
+from reconciler.model import names
+from reconciler.model.cluster.lease import Lease
+from reconciler.model.instant import Instant, timestamp
+from reconciler.protocol import leadership
+from reconciler.protocol.leadership import Claim, Pace, Record, Standing, Written
+
+LEASE = "reconciler"
+STOP_SECONDS = 2.0
+
+
+class Candidacy(msgspec.Struct, frozen=True):
+    """Who wants to lead, by which Lease, at which pace."""
+
+    me: str  # of this process alone: not even the one that is started after it is called so
+    namespace: str = names.OWN_NAMESPACE
+    name: str = LEASE
+    pace: Pace = Pace()
+
+    @property
+    def folder(self) -> str:
+        return f"/apis/coordination.k8s.io/v1/namespaces/{self.namespace}/leases"
+
+    @property
+    def path(self) -> str:
+        return f"{self.folder}/{self.name}"
+
+
+class Leader:
+    """A candidate. `on_change` is called on its thread when it begins or ceases to lead, or hears of trouble."""
+
+    def __init__(self, server: Writer, candidacy: Candidacy, on_change: Callable[[], None] = lambda: None) -> None:
+        self._server = server
+        self._candidacy = candidacy
+        self._on_change = on_change
+        self._standing = Standing(candidacy.me)
+        self._term: Term | None = None
+        self._renewals_of_others = 0
+        self._trouble = ""
+        self._told = (False, "")  # whether it leads, and the trouble, as on_change was last called about
+        self._moved = threading.Condition()
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="leadership", daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def term(self) -> Term | None:
+        """The one that is held; None while others lead, or nobody does."""
+        term = self._term
+        return term if term is not None and term.holds() else None
+
+    @property
+    def me(self) -> str:
+        return self._candidacy.me
+
+    @property
+    def holder(self) -> str:
+        """Who leads, as far as is known; nothing where nobody does."""
+        record = self._standing.record
+        return record.spec.holder_identity if record else ""
+
+    @property
+    def trouble(self) -> str:
+        """Why the Lease could not be read or written the last time; nothing when it could."""
+        return self._trouble
+
+    def wait_for_term(self, timeout_seconds: float) -> Term | None:
+        """Waits until it leads; gives up when another is seen to lead still, at trouble, or when time is up."""
+        with self._moved:
+            self._moved.wait_for(lambda: self.term() or self._renewals_of_others or self._trouble, timeout_seconds)
+        return self.term()
+
+    def resign(self) -> None:
+        """Nothing more is written in this term, and it is not renewed."""
+        self._stop.set()
+        if self._term is not None:
+            self._term.end()
+        if self._thread.is_alive() and self._thread is not threading.current_thread():
+            self._thread.join(STOP_SECONDS)
+
+    def release(self) -> None:
+        """Lets the next one lead at once: to be called when what was sent has been answered."""
+        self.resign()
+        given_up = None if self._thread.is_alive() else leadership.release(self._standing)
+        if given_up is not None:
+            try:
+                self._write(given_up)
+            except Unreachable as fault:
+                self._trouble = str(fault)  # it runs out by itself
+
+    def _run(self) -> None:
+        while not self._stop.is_set():
+            try:
+                self._trouble = self._step()
+            except Unreachable as fault:
+                self._trouble = str(fault)
+            except Exception as fault:  # noqa: BLE001 - a thread that ends would leave nobody to lead, without a word
+                self._trouble = f"leadership broke off: {type(fault).__name__}: {fault}"
+            with self._moved:
+                self._moved.notify_all()
+            # A term can run out between two steps, while the process was stopped say: what counts is what was told.
+            if (found := (self.term() is not None, self._trouble)) != self._told:
+                self._told = found
+                self._on_change()
+            self._stop.wait(self._candidacy.pace.retry_ms / 1000)
+
+    def _step(self) -> str:
+        """Reads, and writes where that is due; says what went wrong."""
+        answer = self._server.get(self._candidacy.path)
+        if answer.status not in {200, 404}:
+            return f"the Lease could not be read: {said(answer)}"
+        record = _record(answer.body) if answer.status == 200 else None
+        self._see(record)
+        claimed = leadership.claim(self._standing, monotonic_ms(), self._candidacy.pace)
+        if claimed is None or self._stop.is_set():
+            return ""
+        sent_at = monotonic_ms()
+        answer = self._write(claimed)
+        if answer.status in {200, 201}:
+            self._hold(Written(_record(answer.body), sent_at, monotonic_ms()))
+            return ""
+        # Another was faster: the next reading tells who.
+        return "" if answer.status == 409 else f"the Lease could not be written: {said(answer)}"
+
+    def _see(self, record: Record | None) -> None:
+        before = self._standing.record
+        self._standing = leadership.seen(self._standing, record, monotonic_ms())
+        if before and record and record != before and record.spec.holder_identity not in {"", self._candidacy.me}:
+            self._renewals_of_others += 1
+        if self._standing.leads_until is None and self._term is not None:
+            self._term.end()
+            self._term = None
+
+    def _hold(self, written: Written) -> None:
+        self._standing = leadership.written(self._standing, written, self._candidacy.pace)
+        until = self._standing.leads_until
+        if until is None:
+            self._term = None
+        elif self._term is None:
+            self._term = Term(until)
+        elif not self._term.extend(until):
+            self._standing = msgspec.structs.replace(self._standing, leads_until=None)
+            self._term = None
+
+    def _write(self, claimed: Claim) -> Answer:
+        now = timestamp(Instant(wall_clock() // 1000 * 1000)).replace("Z", ".000000Z")  # as Kubernetes writes it
+        spec = claimed.spec
+        spec = msgspec.structs.replace(spec, renew_time=now, acquire_time=spec.acquire_time or now)
+        metadata = {"name": self._candidacy.name, "namespace": self._candidacy.namespace}
+        manifest = {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": metadata, "spec": spec}
+        if claimed.after is None:
+            return self._server.send(Request("POST", self._candidacy.folder, msgspec.json.encode(manifest)))
+        metadata["resourceVersion"] = claimed.after.version
+        return self._server.send(Request("PUT", self._candidacy.path, msgspec.json.encode(manifest)))
+
+
+def _record(body: bytes) -> Record:
+    lease = msgspec.json.decode(body, type=Lease)
+    return Record(lease.spec, lease.metadata.resource_version)

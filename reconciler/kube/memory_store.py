@@ -1,0 +1,176 @@
+"""The memory in ConfigMaps of our namespace: a head, and further ones where it is too large for one.
+
+Theory of operation. What is kept is one text, compressed. The head says how many parts there are, and holds the first;
+it is written last, by the resourceVersion that was read, so that whatever stands at any instant is the old memory or
+the new one. The other parts are named by what they hold and by the version of the head that they are to follow: no part
+of an older memory is ever taken for one, and a write that is repeated meets its own. Once a head has been replaced,
+parts that follow its version or an older one can be pointed at by nothing but the head that replaced it: all others of
+those are swept.
+"""
+
+import zlib
+from base64 import b64decode, b64encode
+from hashlib import sha256
+from typing import Any
+
+import msgspec
+
+from reconciler.kube.api_server import Answer, Request, Unreachable, Writer
+from reconciler.kube.seeing.outcome import said
+from reconciler.kube.seeing.versions import is_newer
+from reconciler.model import names
+from reconciler.model.planned.memory import Memory
+from reconciler.ports import Stale, Stored, Unavailable
+
+HEAD = "reconciler-memory"
+PART_LABEL = f"{names.OURS}memory"
+PART_BYTES = 600_000  # of 1 MiB that a ConfigMap may hold, base64 and all that stands beside it counted
+_FORMAT = "reconciler-memory/1"
+_ATTEMPTS = 3  # at reading parts that a writer takes away meanwhile
+_FORGET = f"to go on with an empty memory, delete the ConfigMap {HEAD}"
+
+
+class _Metadata(msgspec.Struct, rename="camel"):
+    name: str
+    resource_version: str = ""
+    annotations: dict[str, str] = {}
+
+
+class _ConfigMap(msgspec.Struct, rename="camel"):
+    metadata: _Metadata
+    data: dict[str, str] = {}
+    binary_data: dict[str, str] = {}
+
+
+class _List(msgspec.Struct):
+    items: list[_ConfigMap] = []
+
+
+class _Head(msgspec.Struct):
+    """What stands beside the first part."""
+
+    format: str = ""
+    digest: str = ""  # of the whole text, compressed
+    parts: tuple[str, ...] = ()  # names of the other ConfigMaps, in order
+
+
+class ConfigMapMemory:
+    """A MemoryStore; keeps nothing between two calls."""
+
+    def __init__(self, server: Writer, namespace: str = names.OWN_NAMESPACE, part_bytes: int = PART_BYTES) -> None:
+        self._server = server
+        self._namespace = namespace
+        self._part_bytes = part_bytes
+
+    def load(self) -> Stored:
+        """What was saved last. Raises Unavailable."""
+        for _ in range(_ATTEMPTS):
+            head = self._read(HEAD)
+            if head is None:
+                return Stored(Memory())
+            written = _head(head)
+            parts = [head, *(part for name in written.parts if (part := self._read(name)))]
+            if len(parts) == 1 + len(written.parts):
+                return Stored(_whole(written, parts), head.metadata.resource_version)
+        raise Unavailable(f"a part of the memory is missing from the namespace {self._namespace}: {_FORGET}")
+
+    def save(self, memory: Memory, after: Stored) -> Stored:
+        """All of it or nothing. Raises Stale, Unavailable."""
+        text = zlib.compress(msgspec.json.encode(memory, order="sorted"))
+        digest = sha256(text).hexdigest()
+        first, *others = [text[start : start + self._part_bytes] for start in range(0, len(text), self._part_bytes)]
+        parts = {f"{HEAD}-{after.version or 0}-{digest[:16]}-{number}": each for number, each in enumerate(others, 1)}
+        for name, content in parts.items():
+            self._put_part(name, content, after.version)
+        told = msgspec.json.encode(_Head(_FORMAT, digest, tuple(parts))).decode()
+        head = self._configmap(HEAD, first) | {"data": {"head": told}}
+        saved = Stored(memory, self._put_head(head, after.version))
+        self._sweep(after.version, frozenset(parts))
+        return saved
+
+    def _put_part(self, name: str, content: bytes, follows: str) -> None:
+        part = self._configmap(name, content)
+        part["metadata"] |= {"labels": {PART_LABEL: "part"}, "annotations": {PART_LABEL: follows}}
+        answer = self._send(Request("POST", self._path(), msgspec.json.encode(part)))
+        if answer.status not in {200, 201, 409}:  # 409: written before, with the same content
+            raise _refused(name, answer)
+
+    def _put_head(self, head: dict[str, Any], follows: str) -> str:
+        if follows:
+            head["metadata"]["resourceVersion"] = follows
+            answer = self._send(Request("PUT", self._path(HEAD), msgspec.json.encode(head)))
+        else:
+            answer = self._send(Request("POST", self._path(), msgspec.json.encode(head)))
+        if answer.status in {404, 409} and not _lacks_namespace(answer):
+            raise Stale
+        if answer.status not in {200, 201}:
+            raise _refused(HEAD, answer)
+        return msgspec.json.decode(answer.body, type=_ConfigMap).metadata.resource_version
+
+    def _sweep(self, replaced: str, kept: frozenset[str]) -> None:
+        """What is not swept now is swept after the next time."""
+        try:
+            answer = self._server.get(self._path(), {"labelSelector": PART_LABEL})
+            if answer.status != 200:
+                return
+            for each in msgspec.json.decode(answer.body, type=_List).items:
+                follows = each.metadata.annotations.get(PART_LABEL, "")
+                if each.metadata.name not in kept and not is_newer(follows or "0", replaced or "0"):
+                    self._server.send(Request("DELETE", self._path(each.metadata.name)))
+        except Unreachable:
+            return
+
+    def _read(self, name: str) -> _ConfigMap | None:
+        try:
+            answer = self._server.get(self._path(name))
+        except Unreachable as fault:
+            raise Unavailable(f"the memory could not be read: {fault}") from fault
+        if answer.status == 404:
+            return None
+        if answer.status != 200:
+            raise Unavailable(f"the ConfigMap {name} could not be read: {said(answer)}")
+        return msgspec.json.decode(answer.body, type=_ConfigMap)
+
+    def _send(self, request: Request) -> Answer:
+        try:
+            return self._server.send(request)
+        except Unreachable as fault:
+            raise Unavailable(f"the memory could not be written: {fault}") from fault
+
+    def _configmap(self, name: str, content: bytes) -> dict[str, Any]:
+        metadata = {"name": name, "namespace": self._namespace}
+        binary = {"part": b64encode(content).decode()}
+        return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "binaryData": binary}
+
+    def _path(self, name: str = "") -> str:
+        folder = f"/api/v1/namespaces/{self._namespace}/configmaps"
+        return f"{folder}/{name}" if name else folder
+
+
+def _head(found: _ConfigMap) -> _Head:
+    try:
+        head = msgspec.json.decode(found.data.get("head", "{}"), type=_Head)
+    except msgspec.MsgspecError:
+        head = _Head()
+    if head.format != _FORMAT:
+        raise Unavailable(f"the ConfigMap {HEAD} is no memory of this version of reconciler: {_FORGET}")
+    return head
+
+
+def _whole(head: _Head, parts: list[_ConfigMap]) -> Memory:
+    try:
+        text = b"".join(b64decode(part.binary_data["part"]) for part in parts)
+        if sha256(text).hexdigest() == head.digest:
+            return msgspec.json.decode(zlib.decompress(text), type=Memory)
+    except (KeyError, ValueError, zlib.error, msgspec.MsgspecError) as fault:
+        raise Unavailable(f"the memory in the ConfigMap {HEAD} can't be read ({fault}): {_FORGET}") from fault
+    raise Unavailable(f"the memory in the ConfigMap {HEAD} does not match its digest: {_FORGET}")
+
+
+def _lacks_namespace(answer: Answer) -> bool:
+    """A namespace that is not there answers as an object that is gone does."""
+    return answer.status == 404 and b'"kind":"namespaces"' in answer.body.replace(b" ", b"")
+
+
+def _refused(name: str, answer: Answer) -> Unavailable:
+    return Unavailable(f"the ConfigMap {name} could not be written: {said(answer)}")

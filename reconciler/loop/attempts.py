@@ -1,0 +1,87 @@
+"""Owner of what was tried lately, so that nothing is written again before the cluster could show that it was done.
+
+What took effect is not sent again while a plan asks for the very same write, with the same presumptions: such a plan
+was made from a cluster seen before it. What was refused is asked for again, at longer and longer intervals, also when
+what it presumes has moved on: in a busy cluster we would else knock at a closed door many times a second.
+
+The hour may be set back: nothing is put off for longer than it would have been by the right one.
+"""
+
+from collections.abc import Sequence
+
+import msgspec
+
+from reconciler.model.instant import Instant
+from reconciler.model.planned.action import Action, Hold, Presumes, Ref
+from reconciler.model.planned.decision import Decision
+from reconciler.model.planned.outcome import Outcome
+
+SEEN_WITHIN_MS = 10_000  # what was written is seen by then, or else something undid it
+FIRST_RETRY_MS = 1_000
+LONGEST_RETRY_MS = 60_000
+
+_Key = tuple[Ref, Action]
+
+
+class _Tried(msgspec.Struct, frozen=True):
+    """How often in a row it came to nothing, and when it may be sent again."""
+
+    failures: int
+    again_at: Instant
+
+
+class Attempts:
+    """By subject and action; what is not asked for any more is forgotten."""
+
+    def __init__(self) -> None:
+        self._done: dict[_Key, Instant] = {}  # until when it counts as on its way to be seen
+        self._failed: dict[_Key, _Tried] = {}
+
+    def due(self, decisions: Sequence[Decision], now: Instant) -> tuple[Decision, ...]:
+        """Of the actions that a plan asks for, those to be sent now; what was done already, none has to wait for."""
+        asked = [
+            (each, _key(each), _key(each, presuming=False)) for each in decisions if not isinstance(each.act, Hold)
+        ]
+        keys = {key for _, exact, loose in asked for key in (exact, loose)}
+        self._done = {
+            key: until for key, until in self._done.items() if key in keys and now < until <= now + SEEN_WITHIN_MS
+        }
+        self._failed = {key: tried for key, tried in self._failed.items() if key in keys}
+        waiting = {each.subject for each, exact, loose in asked if self._waits(exact, loose, now)}
+        done = {each.subject for each, exact, _ in asked if exact in self._done}
+        return tuple(
+            msgspec.structs.replace(each, after=tuple(first for first in each.after if first not in done))
+            for each, _, _ in asked
+            if each.subject not in done | waiting and not waiting & set(each.after)
+        )
+
+    def learn(self, decision: Decision, outcome: Outcome, now: Instant) -> None:
+        """What came of one that was sent."""
+        exact, loose = _key(decision), _key(decision, presuming=False)
+        if outcome.result == "done":
+            self._done[exact] = Instant(now + SEEN_WITHIN_MS)
+            self._failed.pop(exact, None)
+            self._failed.pop(loose, None)
+            return
+        # What is stale is so by what it presumed: a plan that has seen more may ask for it at once.
+        key = exact if outcome.result == "stale" else loose
+        failures = self._failed[key].failures + 1 if key in self._failed else 1
+        wait_ms = min(LONGEST_RETRY_MS, FIRST_RETRY_MS * 2 ** min(failures - 1, 10))
+        self._failed[key] = _Tried(failures, Instant(now + wait_ms))
+
+    def wake_at(self, after: Instant) -> Instant | None:
+        """When the first of what was put off until after then may be sent. What was due by then was sent, or hangs on
+        something else."""
+        moments = (*self._done.values(), *(each.again_at for each in self._failed.values()))
+        return min((each for each in moments if each > after), default=None)
+
+    def _waits(self, exact: _Key, loose: _Key, now: Instant) -> bool:
+        tried = [self._failed[key] for key in (exact, loose) if key in self._failed]
+        return any(now < each.again_at <= now + LONGEST_RETRY_MS for each in tried)
+
+
+def _key(decision: Decision, presuming: bool = True) -> _Key:
+    act = decision.act
+    if isinstance(act, Hold):
+        raise TypeError("a hold is never tried")
+    return decision.subject, act if presuming else msgspec.structs.replace(act, presumes=Presumes())

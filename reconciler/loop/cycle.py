@@ -1,0 +1,172 @@
+"""The loop's step; a Cycle is the owner of what one pass leaves for the next: the memory as stored, hints, attempts.
+
+What fails holds back what hangs on it, and nothing else: policies that turn bad leave the last good ones in force; what
+can't be read of the cluster, a memory that can't be kept or a plan that can't be made leave the cluster as it is. The
+memory is written before the actions that may depend on it go out.
+"""
+
+from collections.abc import Sequence
+
+import msgspec
+
+from reconciler.loop.attempts import FIRST_RETRY_MS, LONGEST_RETRY_MS, Attempts
+from reconciler.model.cluster.observed import Observed
+from reconciler.model.instant import Instant
+from reconciler.model.planned.action import Hold
+from reconciler.model.planned.cycled import Cycled
+from reconciler.model.planned.decision import Decision
+from reconciler.model.planned.inputs import Inputs
+from reconciler.model.planned.memory import Hints
+from reconciler.model.planned.outcome import Outcome
+from reconciler.model.planned.plan import Plan
+from reconciler.plan.check import BrokenInvariant
+from reconciler.plan.planner import unread_of_use
+from reconciler.ports import (
+    Brain,
+    Clock,
+    Cluster,
+    Fence,
+    MemoryStore,
+    Policies,
+    Publisher,
+    Stale,
+    Stored,
+    Unavailable,
+    Wished,
+)
+
+NO_POLICIES = "no good policies have been read yet: nothing is planned"
+FELL = "leadership was lost: nothing more is written"
+
+
+class Parts(msgspec.Struct, frozen=True):
+    """What is plugged in."""
+
+    policies: Policies
+    cluster: Cluster
+    memory: MemoryStore
+    brain: Brain
+    clock: Clock
+    publishers: tuple[Publisher, ...] = ()
+    prune: tuple[str, ...] = ()  # titles of objects that a person agreed to lose
+    most_at_once: int | None = None  # actions of one pass; the rest is planned anew at once. None: all of them
+
+
+class Cycle:
+    """One pass after another, each with a fence: another fence is another term, and starts from what is stored."""
+
+    def __init__(self, parts: Parts) -> None:
+        self._parts = parts
+        self._hints = Hints()
+        self._fence: Fence | None = None
+        self._stored: Stored | None = None
+        self._attempts = Attempts()
+        self._troubles = 0  # passes in a row that came to nothing
+
+    def once(self, fence: Fence) -> Cycled:
+        """One pass, told to all who publish."""
+        if fence is not self._fence:
+            self._fence, self._stored, self._attempts = fence, None, Attempts()
+        cycled = self._woken(self._pass(fence))
+        for each in self._parts.publishers:
+            each.publish(cycled)
+        return cycled
+
+    def _pass(self, fence: Fence) -> Cycled:
+        now = self._parts.clock.now()
+        observed = self._parts.cluster.observe()
+        wished = self._parts.policies.wish(observed.cluster_uid)
+        if wished.desired is None:
+            return Cycled(now, trouble=wished.why or NO_POLICIES, problems=wished.problems)
+        try:
+            inputs = self._inputs(now, observed, wished)
+        except Unavailable as fault:
+            return Cycled(now, trouble=str(fault), problems=wished.problems)
+        cycled = Cycled(now, inputs, problems=wished.problems)
+        try:
+            plan = self._parts.brain.plan(inputs)
+        except (Unavailable, BrokenInvariant) as fault:
+            return msgspec.structs.replace(cycled, trouble=_why_no_plan(fault))
+        self._hints = plan.hints
+        cycled = msgspec.structs.replace(cycled, plan=plan, wake_at=plan.wake_at)
+        if why := _why_unfit(observed, fence) or self._remember(plan, fence):
+            return msgspec.structs.replace(cycled, trouble=why)
+        due = self._due(plan)
+        sent = _first(due, self._parts.most_at_once)
+        wake_at = cycled.wake_at if len(sent) == len(due) else now
+        return msgspec.structs.replace(cycled, outcomes=self._carry_out(sent, fence), wake_at=wake_at)
+
+    def _inputs(self, now: Instant, observed: Observed, wished: Wished) -> Inputs:
+        if wished.desired is None:
+            raise TypeError("without a wish there are no inputs")
+        if self._stored is None:
+            self._stored = self._parts.memory.load()
+        return Inputs(wished.desired, observed, now, self._stored.memory, self._hints, prune=self._parts.prune)
+
+    def _remember(self, plan: Plan, fence: Fence) -> str:
+        """Before anything is done. Says why it could not be, and then nothing may be done."""
+        stored = self._stored
+        if stored is None or plan.memory == stored.memory:
+            return ""
+        self._stored = None  # until it is known what stands
+        try:
+            self._stored = self._parts.memory.save(plan.memory, stored)
+        except Stale:
+            return "someone else wrote the memory: it is read again, and nothing is done before"
+        except Unavailable as fault:
+            return f"the memory could not be written, and nothing is done without it: {fault}"
+        return "" if fence.holds() else FELL
+
+    def _due(self, plan: Plan) -> tuple[Decision, ...]:
+        acting = [each for each in plan.decisions if not isinstance(each.act, Hold) and not each.would]
+        return self._attempts.due(acting, self._parts.clock.now())
+
+    def _carry_out(self, due: Sequence[Decision], fence: Fence) -> tuple[Outcome, ...]:
+        asked = {each.subject: each for each in due}  # one action a subject is an invariant
+        outcomes = []
+        for outcome in self._parts.cluster.apply(due, fence) if due else ():
+            outcomes.append(outcome)
+            self._attempts.learn(asked[outcome.subject], outcome, self._parts.clock.now())
+        return tuple(outcomes)
+
+    def _woken(self, cycled: Cycled) -> Cycled:
+        """When to look again: as the plan says, or sooner where something is to be tried again."""
+        wakes = [each for each in (cycled.wake_at, self._attempts.wake_at(cycled.at)) if each is not None]
+        self._troubles = self._troubles + 1 if cycled.trouble else 0
+        if self._troubles:
+            wait_ms = min(LONGEST_RETRY_MS, FIRST_RETRY_MS * 2 ** min(self._troubles - 1, 10))
+            wakes.append(Instant(cycled.at + wait_ms))
+        return msgspec.structs.replace(cycled, wake_at=min(wakes, default=None))
+
+
+def _first(due: Sequence[Decision], most: int | None) -> tuple[Decision, ...]:
+    """As many as may go together, in their order; none without what it comes after."""
+    if most is None or len(due) <= most:
+        return tuple(due)
+    coming = {each.subject for each in due}
+    found: list[Decision] = []
+    for each in due:
+        if len(found) == most:
+            break
+        if coming.isdisjoint(each.after):
+            found.append(each)
+            coming.discard(each.subject)
+    return tuple(found)
+
+
+def _why_unfit(observed: Observed, fence: Fence) -> str:
+    """Why nothing may be done, whatever the plan says."""
+    if not fence.holds():
+        return FELL
+    if not observed.cluster_uid:
+        return "which cluster this is could not be read: nothing is done"
+    if unread := unread_of_use(observed):
+        told = "; ".join(f"{each.kind}: {each.why}" for each in unread)
+        return f"what plans go by could not all be read, and nothing is done: {told}"
+    return ""
+
+
+def _why_no_plan(fault: Exception) -> str:
+    if isinstance(fault, BrokenInvariant):
+        return f"the plan breaks an invariant, by a fault of reconciler, and is not carried out: {fault}"
+    return str(fault)

@@ -1,0 +1,31 @@
+"""What stands over a node or a pool, whoever acts on it: freezes, and what guards still allow in the hour."""
+
+from collections.abc import Iterator
+
+from reconciler.model.planned.guarded import Guarded
+from reconciler.plan.explanation.about import placed
+from reconciler.plan.guards.frozen import Freeze
+from reconciler.plan.guards.told import WORDS
+from reconciler.plan.scene import Scene
+
+
+def freeze_rows(freeze: Freeze | None) -> Iterator[tuple[str, str]]:
+    """The widest, if there is any."""
+    if freeze is not None:
+        yield "frozen", f"{freeze.what}, {freeze.told}: only untainting and releasing go on"
+
+
+def guard_rows(scene: Scene, pool: str) -> Iterator[tuple[str, str]]:
+    """Each guard of the pool, what it has counted in the hour, and allows."""
+    said = {each.guard: each for each in scene.plan.guarded if not each.would}
+    for guard in scene.inputs.desired.guards:
+        if {"*", pool} & set(guard.spec.pool_names):
+            without = "suspended" if guard.spec.suspend else "for another cluster"
+            told = _hour(said[guard.name]) if guard.name in said else without
+            yield "guard", f"ChangeGuard/{guard.name}: {told}, {placed(guard.origin())}"
+
+
+def _hour(guarded: Guarded) -> str:
+    hour = [each for each in guarded.counts if each.period == "hour"]
+    told = ", ".join(f"{each.before} of {each.allowed} {WORDS[each.measure]}" for each in hour)
+    return f"in the hour so far {told}" if told else "no limit of the hour"

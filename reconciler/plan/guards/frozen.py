@@ -1,0 +1,197 @@
+"""What is frozen or suspended: there, only untainting and releasing go on.
+
+A freeze is an annotation with the time until which it lasts, and perhaps one with the reason: on a node; on the
+NodePool of a pool, or its GpuPool where policies are custom resources; on a ChangeGuard, for all that it guards; and on
+our own namespace, for everything. A time that can't be read freezes until it is corrected: whoever wrote it meant to.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from functools import cached_property
+
+import msgspec
+
+from reconciler.fleet.fleet import Fleet
+from reconciler.model import names
+from reconciler.model.cluster.whole import Whole
+from reconciler.model.instant import Instant, instant, timestamp
+from reconciler.model.planned.action import Act, Delete, Hold, Status, Taint
+from reconciler.model.planned.decision import Decision
+from reconciler.model.planned.inputs import Inputs
+from reconciler.model.planned.reason import Reason
+from reconciler.plan.reasons import Because
+
+FROZEN = Because("Frozen", "{what} is frozen until {until}{because}: {object} is left as it is.")
+FROZEN_UNREADABLY = Because(
+    "FrozenUnreadably",
+    "{what} is frozen until {until}{because}, which is no time such as 2026-11-02T08:00:00Z: {object} is left as it is "
+    "until that is corrected.",
+)
+SUSPENDED = Because(
+    "PoolSuspended", "GpuPool/{pool} is suspended: {object} is left as it is until suspend is taken back."
+)
+
+REASONS = (FROZEN, FROZEN_UNREADABLY, SUSPENDED)
+
+RELEASE = "release"  # the planner that takes everything of ours off: what is frozen may be left by us, too
+
+
+class Freeze(msgspec.Struct, frozen=True):
+    """One annotation that holds now."""
+
+    what: str  # everything, Node/n1, pool a100
+    written: str  # until when, as it stands there
+    reason: str = ""
+    until: Instant | None = None  # None: it can't be read
+
+    @property
+    def told(self) -> str:
+        """until 2026-11-02T08:00:00Z (maintenance)."""
+        return f"until {timestamp(self.until) if self.until is not None else self.written}{self.because}"
+
+    @property
+    def because(self) -> str:
+        return f" ({self.reason})" if self.reason else ""
+
+
+def freeze_of(what: str, written: str, reason: str, now: Instant) -> Freeze | None:
+    """What two annotations say; nothing where there is none, or its time is over."""
+    if not written:
+        return None
+    try:
+        until = instant(written)
+    except ValueError:
+        return Freeze(what, written, reason)
+    return Freeze(what, written, reason, until) if until > now else None
+
+
+class Freezes:
+    """Owner of what was looked up of them for one plan."""
+
+    def __init__(self, inputs: Inputs, fleet: Fleet) -> None:
+        self._inputs = inputs
+        self._fleet = fleet
+
+    def why_still(self, decision: Decision, nodes: frozenset[str]) -> tuple[Reason, Hold] | None:
+        """Why it must wait, and until when; `nodes` are those that it would take away besides its subject."""
+        act = decision.act
+        if isinstance(act, Hold) or decision.planner == RELEASE or any(goes_on(act, decision) for goes_on in GOES_ON):
+            return None
+        title = decision.subject.title
+        declared = self._inputs.desired.pool(decision.pool) if decision.pool else None
+        if declared is not None and declared.spec.suspend:
+            return SUSPENDED.reason(declared.origin("spec.suspend"), object=title, pool=decision.pool), Hold()
+        found = next(self._over(decision, nodes), None)
+        if found is None:
+            return None
+        because = FROZEN if found.until is not None else FROZEN_UNREADABLY
+        facts = {"what": found.what, "until": found.written, "because": found.because, "object": title}
+        return because.reason(decision.reason.origin, **facts), Hold(found.until)
+
+    def all(self) -> tuple[Freeze, ...]:
+        """Everything that is frozen now, the widest first."""
+        pools = [each for _, each in sorted(self._pools.items())]
+        nodes = [each for _, each in sorted(self._nodes.items())]
+        found = [*self._everything, *pools, *nodes]
+        return tuple(dict.fromkeys(found))
+
+    def of_node(self, name: str) -> Freeze | None:
+        """The widest that a node is under."""
+        node = self._fleet.node(name)
+        return next(iter((*self._wide(node.pool if node else ""), *self._of_nodes(frozenset({name})))), None)
+
+    def of_pool(self, pool: str) -> Freeze | None:
+        """The widest that a pool is under."""
+        return next(iter(self._wide(pool)), None)
+
+    def _over(self, decision: Decision, nodes: frozenset[str]) -> Iterator[Freeze]:
+        subject = decision.subject
+        yield from self._wide(decision.pool or (subject.name if subject.kind == "NodePool" else ""))
+        if not self._nodes:
+            return
+        own = {subject.name} if subject.kind == "Node" else set()
+        if subject.kind == "Pod":
+            own = {self._node_of_pod.get((subject.namespace, subject.name), "")}
+        yield from self._of_nodes(nodes | own)
+
+    def _wide(self, pool: str) -> Iterator[Freeze]:
+        yield from self._everything
+        if pool in self._pools:
+            yield self._pools[pool]
+
+    def _of_nodes(self, nodes: frozenset[str]) -> Iterator[Freeze]:
+        for name in sorted(nodes & self._nodes.keys()):
+            yield self._nodes[name]
+
+    def _freeze(self, what: str, annotations: Mapping[str, str]) -> Freeze | None:
+        until, reason = annotations.get(names.FROZEN_UNTIL, ""), annotations.get(names.FROZEN_REASON, "")
+        return freeze_of(what, until, reason, self._inputs.now)
+
+    @cached_property
+    def _everything(self) -> tuple[Freeze, ...]:
+        own = [each for each in self._inputs.observed.namespaces if each.name == names.OWN_NAMESPACE]
+        told = (each.metadata.annotations for each in own)
+        found = (freeze_of("everything", each.frozen_until, each.frozen_reason, self._inputs.now) for each in told)
+        return tuple(each for each in found if each is not None)
+
+    @cached_property
+    def _pools(self) -> dict[str, Freeze]:
+        """By pool: that of a guard, else that of the GpuPool, else that of a NodePool."""
+        found: dict[str, Freeze] = {}
+        named = [(each.name, each) for each in (*self._of("GpuPool"), *self._inputs.observed.node_pools)]
+        named += [(each.metadata.labels.get(names.POOL, ""), each) for each in self._inputs.observed.node_pools]
+        for guard in self._of("ChangeGuard"):
+            if freeze := self._freeze(f"what {_title(guard)} guards", guard.metadata.annotations):
+                found |= {pool: freeze for pool in self._guarded(guard.name) if pool not in found}
+        for name, whole in named:
+            freeze = self._freeze(f"pool {name}", whole.metadata.annotations)
+            if freeze and name:
+                found.setdefault(name, freeze)
+        return found
+
+    @cached_property
+    def _nodes(self) -> dict[str, Freeze]:
+        annotated = (each for each in self._inputs.observed.nodes if each.metadata.annotations.frozen_until)
+        found = {}
+        for node in annotated:
+            told = node.metadata.annotations
+            freeze = freeze_of(f"Node/{node.name}", told.frozen_until, told.frozen_reason, self._inputs.now)
+            if freeze is not None:
+                found[node.name] = freeze
+        return found
+
+    @cached_property
+    def _node_of_pod(self) -> dict[tuple[str, str], str]:
+        return {(each.metadata.namespace, each.name): each.node for each in self._inputs.observed.pods}
+
+    def _of(self, kind: str) -> list[Whole]:
+        return sorted(
+            (each for each in self._inputs.observed.policies if each.kind == kind), key=lambda each: each.name
+        )
+
+    def _guarded(self, guard: str) -> list[str]:
+        """The pools of a guard, those that no policy declares any more among them if it guards all."""
+        guards = [each for each in self._inputs.desired.guards if each.name == guard]
+        named = {pool for each in guards for pool in each.spec.pool_names}
+        if "*" not in named:
+            return sorted(named)
+        declared = {each.name for each in self._inputs.desired.pools}
+        return sorted(declared | {each.name for each in self._inputs.observed.node_pools})
+
+
+def _untaints(act: Act, _: Decision) -> bool:
+    return isinstance(act, Taint) and act.value is None
+
+
+def _releases(act: Act, decision: Decision) -> bool:
+    return isinstance(act, Delete) and decision.subject.kind == "Lease"
+
+
+def _reports(act: Act, _: Decision) -> bool:
+    return isinstance(act, Status)
+
+
+GOES_ON: tuple[Callable[[Act, Decision], bool], ...] = (_untaints, _releases, _reports)
+
+
+def _title(whole: Whole) -> str:
+    return f"{whole.kind}/{whole.name}"

@@ -1,0 +1,120 @@
+"""All guards look at all that a plan takes: what one of them holds becomes a Hold, and the rest goes on."""
+
+from collections.abc import Sequence
+
+import msgspec
+
+from reconciler.fleet.fleet import Fleet
+from reconciler.model.planned.action import Hold, Ref
+from reconciler.model.planned.consequence import Consequence
+from reconciler.model.planned.decision import Decision
+from reconciler.model.planned.guarded import Guarded
+from reconciler.model.planned.inputs import Inputs
+from reconciler.model.planned.mark import Mark
+from reconciler.plan.explain import sentence
+from reconciler.plan.guards.approvals import approvals_for
+from reconciler.plan.guards.elsewhere import is_elsewhere
+from reconciler.plan.guards.ledger import Ledger
+from reconciler.plan.guards.panel import Held, Panel
+from reconciler.plan.guards.reasons import FOLLOWS_HELD
+from reconciler.plan.guards.stage import Stage
+from reconciler.plan.guards.sums import Roll
+from reconciler.plan.guards.taken import taken
+from reconciler.plan.guards.tally import Books, Take, Tally
+from reconciler.plan.guards.told import guarded_of, sums_told
+
+
+class Proposed(msgspec.Struct, frozen=True):
+    """What planners came to, mode and others' hands minded already."""
+
+    decisions: tuple[Decision, ...]
+    consequences: tuple[Consequence, ...] = ()
+
+
+class Judged(msgspec.Struct, frozen=True):
+    """The decisions, held where a guard holds them; what each guard says; and all marks that are to be remembered."""
+
+    decisions: tuple[Decision, ...]
+    guarded: tuple[Guarded, ...] = ()
+    marks: tuple[Mark, ...] = ()
+
+
+def judge(inputs: Inputs, fleet: Fleet, proposed: Proposed) -> Judged:
+    """Without a guard there is no limit, and nothing to remember."""
+    if not inputs.desired.guards:
+        return Judged(following(proposed.decisions))
+    stage = Stage(fleet, inputs.now, proposed.consequences)
+    ledger = Ledger(stage, inputs.memory.marks, frozenset(each.name for each in inputs.desired.pools))
+    books = Books(ledger, Roll(fleet), inputs.now)
+    real, seen = (
+        Panel(_tallies(inputs, books), _takes(stage, ledger, proposed.decisions, would=would))
+        for would in (False, True)
+    )
+    decisions = tuple(_held(each, real.held.get(at)) for at, each in enumerate(proposed.decisions))
+    told = [guarded_of(real, tally) for tally in real.tallies]
+    imagined = (guarded_of(seen, tally, would=True) for tally in seen.tallies if seen.takes)
+    told += [each for each in imagined if each.exceeded]
+    return Judged(following(decisions), tuple(told), ledger.with_taken(real.marks))
+
+
+def _tallies(inputs: Inputs, books: Books) -> list[Tally]:
+    guards = [each for each in inputs.desired.guards if not each.spec.suspend and not is_elsewhere(inputs, each)]
+    return [Tally(books, each, approvals_for(inputs, each.name)) for each in guards]
+
+
+def _takes(stage: Stage, ledger: Ledger, decisions: Sequence[Decision], *, would: bool) -> tuple[Take, ...]:
+    """What does not count already. A pod whose node is taken in the same plan goes with it."""
+    found = [
+        (at, each, [one for one in taken(stage, each) if one.weighs and not ledger.counts_already(one.mark)])
+        for at, each in enumerate(decisions)
+        if each.would == would
+    ]
+    nodes = {one.mark.name: one for _, _, several in found for one in several if one.mark.kind == "Node"}
+    counted = _counted_nodes(stage, ledger) if any(one.node for _, _, several in found for one in several) else ()
+    takes = []
+    for at, decision, several in found:
+        own = tuple(nodes.get(one.node, one) for one in several if one.node not in counted)
+        if own:
+            takes.append(Take(at, _title(decision), own))
+    return tuple(takes)
+
+
+def _counted_nodes(stage: Stage, ledger: Ledger) -> frozenset[str]:
+    """Nodes whose GPUs in use count already."""
+    return frozenset(each.name for each in ledger.marks if each.kind == "Node" and each.gpus and stage.is_going(each))
+
+
+def _title(decision: Decision) -> str:
+    """What a person would call the change: an edit by its object, and all that a planner does to a pool together."""
+    if decision.subject.kind == "NodePool":
+        return decision.subject.title
+    return f"{decision.planner} of {decision.pool}" if decision.pool else decision.planner
+
+
+def _held(decision: Decision, held: Held | None) -> Decision:
+    if held is None:
+        return decision
+    room, guard = held.room, held.tally.guard
+    origin = room.over[0].origin if room.over else guard.origin("spec.perHour")
+    asked = sentence(decision.reason)
+    facts = {"guard": f"ChangeGuard/{guard.name}", "asked": asked, "sums": sums_told(room.over)}
+    return msgspec.structs.replace(decision, act=Hold(room.until), reason=held.because.reason(origin, **facts))
+
+
+def following(decisions: Sequence[Decision]) -> tuple[Decision, ...]:
+    """What is to follow something that is held is held too; and so on."""
+    held = {each.subject for each in decisions if isinstance(each.act, Hold)}
+    if not held or not any(each.after for each in decisions):
+        return tuple(decisions)
+    while True:
+        followers = [each for each in decisions if not isinstance(each.act, Hold) and not held.isdisjoint(each.after)]
+        if not followers:
+            return tuple(decisions)
+        decisions = [_behind(each, held) if each in followers else each for each in decisions]
+        held |= {each.subject for each in followers}
+
+
+def _behind(decision: Decision, held: set[Ref]) -> Decision:
+    other = next(each for each in decision.after if each in held)
+    reason = FOLLOWS_HELD.reason(decision.reason.origin, object=decision.subject.title, other=other.title)
+    return msgspec.structs.replace(decision, act=Hold(), reason=reason)

@@ -1,0 +1,70 @@
+"""Owner of what all guards together hold of one plan, and of what they let go."""
+
+from collections.abc import Sequence
+
+import msgspec
+
+from reconciler.model.planned.mark import Mark
+from reconciler.plan.guards.reasons import BEHIND, OVER_HOUR, OVER_HOUR_ALONE, OVER_PLAN
+from reconciler.plan.guards.tally import Room, Take, Tally
+from reconciler.plan.reasons import Because
+
+
+class Held(msgspec.Struct, frozen=True):
+    """By which guard, and why."""
+
+    tally: Tally
+    room: Room
+    because: Because
+
+
+class Panel:
+    """Each guard looks at the plan as a whole, then at each take that no guard holds yet."""
+
+    def __init__(self, tallies: Sequence[Tally], takes: Sequence[Take]) -> None:
+        self.tallies = tuple(tallies)
+        self.takes = tuple(takes)
+        self.held: dict[int, Held] = {}  # by the place of the decision
+        self.marks: list[Mark] = []  # of what goes
+        self.approvals: dict[str, str] = {}  # by guard, what let something pass
+        for tally in self.tallies:
+            self._look_at_the_plan(tally)
+        for take in self.takes:
+            if take.at not in self.held:
+                self._look_at_the_hour(take)
+
+    def held_by(self, tally: Tally) -> list[Held]:
+        return [each for each in self.held.values() if each.tally is tally]
+
+    def _look_at_the_plan(self, tally: Tally) -> None:
+        tally.count(self.takes)
+        room = tally.judge_plan()
+        if room.approval:
+            self.approvals[tally.guard.name] = room.approval
+        if room.is_free:
+            return
+        for take in self.takes:
+            if tally.own(take):
+                self.held.setdefault(take.at, Held(tally, room, OVER_PLAN))
+
+    def _look_at_the_hour(self, take: Take) -> None:
+        guarding = [tally for tally in self.tallies if tally.own(take)]
+        passed: dict[str, str] = {}
+        for tally in guarding:
+            room = tally.room(take)
+            if not room.is_free:
+                self.held[take.at] = Held(tally, room, _why(room))
+                return
+            passed[tally.guard.name] = room.approval or self.approvals.get(tally.guard.name, "")
+        for tally in guarding:
+            tally.admit(take, passed[tally.guard.name])
+        self.approvals |= {guard: name for guard, name in passed.items() if name}
+        names = tuple(sorted({name for name in passed.values() if name}))
+        if guarding:
+            self.marks += [msgspec.structs.replace(each.mark, approvals=names) for each in take.taken]
+
+
+def _why(room: Room) -> Because:
+    if room.until is None:
+        return OVER_HOUR_ALONE
+    return OVER_HOUR if room.over else BEHIND

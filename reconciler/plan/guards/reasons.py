@@ -1,0 +1,29 @@
+"""Why a guard holds something back."""
+
+from reconciler.plan.reasons import Because
+
+WRONG_CLUSTER = Because(
+    "WrongCluster", "{guard} is for cluster {wanted}, and this is {found}: nothing is done here to what it guards."
+)
+OVER_PLAN = Because(
+    "OverPlanLimit",
+    "{guard} allows less in one plan ({sums}). Held until the plan takes less, or is approved: {asked}",
+)
+OVER_HOUR = Because(
+    "HourIsFull", "{guard} allows less in any hour ({sums}). Held until there is room, or it is approved: {asked}"
+)
+OVER_HOUR_ALONE = Because(
+    "OverHourLimit",
+    "{guard} allows less in any hour ({sums}), and this alone is more than that. "
+    "Held until it takes less, or is approved: {asked}",
+)
+BEHIND = Because(
+    "BehindOthers",
+    "what comes first waits already for room in the hour that {guard} looks at. Held until that has gone on: {asked}",
+)
+FOLLOWS_HELD = Because("FollowsHeld", "{object} is to follow {other}, which is held.")
+
+# What an approval lets pass.
+BY_LIMITS = frozenset({OVER_PLAN.code, OVER_HOUR.code, OVER_HOUR_ALONE.code, BEHIND.code})
+
+REASONS = (WRONG_CLUSTER, OVER_PLAN, OVER_HOUR, OVER_HOUR_ALONE, BEHIND, FOLLOWS_HELD)

@@ -1,0 +1,195 @@
+"""Owner of what one guard counts while one plan is judged.
+
+First the plan as a whole: where it is over a limit of `perPlan`, all that it takes is held, unless an approval covers
+it. Then what is left, in the order of the plan, against the hour: what has no room waits until there is, and what comes
+later and needs room of the same sort waits behind it, so that a large edit is not passed by small ones for ever. What
+is too large for any hour waits for nothing, and keeps nothing from going on.
+
+An approval covers one plan up to its ceilings, whatever the hour holds already; what it has let pass in the hour counts
+against its ceilings there, so that a revision does not pass a full hour again and again, in slices.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+import msgspec
+
+from reconciler.model.desired import Declared
+from reconciler.model.instant import Instant
+from reconciler.model.kinds.change_guard import ChangeGuard
+from reconciler.model.planned.guarded import GuardCount, Measure, Period
+from reconciler.model.planned.mark import Mark
+from reconciler.plan.guards.approvals import Approval
+from reconciler.plan.guards.ledger import HOUR_MS, Ledger
+from reconciler.plan.guards.sums import FIELDS, MEASURES, Roll, Sums, limit_of
+from reconciler.plan.guards.taken import Taken
+
+
+class Take(msgspec.Struct, frozen=True):
+    """What one decision takes that does not count already."""
+
+    at: int  # the place of the decision in the plan
+    title: str  # of what it comes from
+    taken: tuple[Taken, ...]
+
+
+class Room(msgspec.Struct, frozen=True):
+    """Whether there is room for a take: by an approval or without; else when there is, if ever."""
+
+    is_free: bool = True
+    approval: str = ""
+    until: Instant | None = None
+    over: tuple[GuardCount, ...] = ()  # what is exceeded
+
+
+class Books(msgspec.Struct, frozen=True):
+    """What all guards look at."""
+
+    ledger: Ledger
+    roll: Roll
+    now: Instant
+
+
+class Tally:
+    """One guard's."""
+
+    def __init__(self, books: Books, guard: Declared[ChangeGuard], approvals: Sequence[Approval]) -> None:
+        self.guard = guard
+        self._books = books
+        self._approvals = approvals
+        self.window = [each for each in books.ledger.in_the_hour() if self._guards(each)]
+        self._hour = Sums(books.roll, self.window)
+        self._in_hour = {books.ledger.key(each): each for each in self.window}
+        self._plan = Sums(books.roll)
+        self.counted: dict[str, Taken] = {}
+        self._admitted: list[Mark] = []
+        self._by_approval = {
+            each.name: Sums(books.roll, (mark for mark in self.window if each.name in mark.approvals))
+            for each in approvals
+        }
+        self._waiting: dict[Measure, Instant] = {}
+
+    def count(self, takes: Iterable[Take]) -> None:
+        """All that the plan takes, each once."""
+        for each in (each for take in takes for each in self.own(take)):
+            key = self._books.ledger.key(each.mark)
+            if key not in self.counted:
+                self.counted[key] = each
+                self._plan.add(each.mark)
+
+    def own(self, take: Take) -> list[Taken]:
+        """What of a take is guarded."""
+        return [each for each in take.taken if self._guards(each.mark)]
+
+    @property
+    def plan(self) -> Sums:
+        """What the whole plan takes."""
+        return self._plan
+
+    @property
+    def hour_with_plan(self) -> Sums:
+        """What the hour holds, once the whole plan is carried out."""
+        return self._hour_plus(self.counted.values())[1] if self.counted else self._hour
+
+    def judge_plan(self) -> Room:
+        """The whole of it against `perPlan`. To be asked before `room`."""
+        over = self._plan.over(self.guard.spec.per_plan)
+        if not over:
+            return Room()
+        covering = next((each.name for each in self._approvals if each.covers(self._plan, over)), "")
+        return Room(bool(covering), covering, over=self.counts("plan", self._plan, over))
+
+    def room(self, take: Take) -> Room:
+        """A take of the plan against `perHour`."""
+        limits = self.guard.spec.per_hour
+        new, hour = self._hour_plus(self.own(take))
+        alone = Sums(self._books.roll, new)
+        added = [measure for measure in MEASURES if alone.amount(measure)]
+        over = tuple(measure for measure in hour.over(limits) if measure in added)
+        behind = tuple(measure for measure in added if measure in self._waiting)
+        wanting = tuple(measure for measure in added if measure in {*over, *behind})
+        if not wanting:
+            return Room()
+        for approval in self._approvals:
+            if approval.covers(self._by_approval[approval.name].plus(new), wanting):
+                return Room(approval=approval.name)
+        if not set(over).isdisjoint(alone.over(limits)):
+            return Room(is_free=False, over=self.counts("hour", hour, over))
+        # Once something waits, nobody knows better what comes after it until that has gone on.
+        untold = [each for each in over if each not in behind]
+        until = max([*(self._waiting[each] for each in behind), *([self._when_free(new, over)] if untold else [])])
+        self._waiting |= dict.fromkeys(wanting, until)
+        return Room(is_free=False, until=until, over=self.counts("hour", hour, over))
+
+    def admit(self, take: Take, approval: str) -> None:
+        """It goes: what comes after it finds less room."""
+        new, self._hour = self._hour_plus(self.own(take))
+        self._admitted += new
+        self._in_hour |= {self._books.ledger.key(each): each for each in new}
+        if approval in self._by_approval:
+            self._by_approval[approval] = self._by_approval[approval].plus(new)
+
+    def counts(self, period: Period, sums: Sums, measures: Sequence[Measure] = MEASURES) -> tuple[GuardCount, ...]:
+        """What is limited of it, and by how much."""
+        ceiling = self.guard.spec.per_plan if period == "plan" else self.guard.spec.per_hour
+        found = ((measure, limit_of(ceiling, measure)) for measure in measures)
+        return tuple(
+            GuardCount(
+                measure,
+                period,
+                sums.amount(measure),
+                limit,
+                self.guard.origin(f"spec.per{period.capitalize()}.{FIELDS[measure]}"),
+                sums.hardest_hit if measure == "removed_percent" else "",
+            )
+            for measure, limit in found
+            if limit is not None
+        )
+
+    def sum_of(self, marks: Iterable[Mark]) -> Sums:
+        """Over these alone."""
+        return Sums(self._books.roll, marks)
+
+    def used_by_approval(self, measure: Measure) -> int:
+        """The most that any approval has let pass in the hour."""
+        return max((each.amount(measure) for each in self._by_approval.values()), default=0)
+
+    def parts(self, measure: Measure) -> tuple[tuple[str, int], ...]:
+        """What the plan's amount is made of; of percentages, nothing."""
+        found: Counter[str] = Counter()
+        for each in self.counted.values():
+            amount = Sums(self._books.roll, [each.mark]).amount(measure)
+            found[each.part] += amount if measure != "removed_percent" else 0
+        return tuple((part, count) for part, count in found.items() if count)
+
+    def _guards(self, mark: Mark) -> bool:
+        return bool({"*", mark.pool} & set(self.guard.spec.pool_names))
+
+    def _hour_plus(self, taken: Iterable[Taken]) -> tuple[list[Mark], Sums]:
+        """What is not in the hour yet, or not as much, each once; and the hour with it."""
+        new: dict[str, Mark] = {}
+        hour = self._hour.copy()
+        for each in taken:
+            key, mark = self._books.ledger.key(each.mark), self._books.ledger.merged(each.mark)
+            standing = new.get(key) or self._in_hour.get(key)
+            if standing is None or mark.goes > standing.goes or mark.gpus > standing.gpus:
+                if standing is not None:
+                    hour.add(standing, -1)
+                hour.add(mark)
+                new[key] = mark
+        return list(new.values()), hour
+
+    def _when_free(self, new: Sequence[Mark], over: Sequence[Measure]) -> Instant:
+        """When enough of the window has gone by; halved until it is found, since windows can be long."""
+        low, high = 0, len(self.window)  # how many of the oldest must go; all of it, and then what goes now
+        while low < high:
+            middle = (low + high) // 2
+            left = Sums(self._books.roll, [*self.window[middle:], *self._admitted, *new])
+            if set(over).isdisjoint(left.over(self.guard.spec.per_hour)):
+                high = middle
+            else:
+                low = middle + 1
+        left = Sums(self._books.roll, [*self.window[low:], *self._admitted, *new])
+        fits = set(over).isdisjoint(left.over(self.guard.spec.per_hour))
+        last = self.window[low - 1].at if fits and low else self._books.now
+        return Instant(last + HOUR_MS)

@@ -1,0 +1,77 @@
+"""What a guard says to a plan: its limits and what there is of each, and what would let pass what it holds."""
+
+from collections.abc import Iterator, Sequence
+
+import msgspec
+
+from reconciler.model.planned.guarded import GuardCount, Guarded, Measure, Needed
+from reconciler.plan.guards.panel import Held, Panel
+from reconciler.plan.guards.reasons import OVER_PLAN
+from reconciler.plan.guards.tally import Tally
+
+WORDS: dict[Measure, str] = {
+    "removed_nodes": "removed nodes",
+    "removed_percent": "removed percent",
+    "disrupted_gpus": "disrupted GPUs",
+    "deleted_node_pools": "deleted NodePools",
+}
+
+
+def guarded_of(panel: Panel, tally: Tally, *, would: bool = False) -> Guarded:
+    """What one guard of a panel says; of pools that only observe, nothing is held."""
+    held = panel.held_by(tally)
+    plan = tuple(
+        msgspec.structs.replace(each, parts=tally.parts(each.measure)) for each in tally.counts("plan", tally.plan)
+    )
+    waits = [each.room.until for each in held]
+    return Guarded(
+        guard=tally.guard.name,
+        origin=tally.guard.origin(),
+        counts=(*plan, *_hour(tally)),
+        held=0 if would else len(held),
+        would=would,
+        until=None if None in waits else max((each for each in waits if each is not None), default=None),
+        approval=panel.approvals.get(tally.guard.name, ""),
+        needed=_needed(tally, held),
+        alone=tuple(_alone(panel, tally)) if any(each.because is OVER_PLAN for each in held) else (),
+    )
+
+
+def sums_told(over: Sequence[GuardCount]) -> str:
+    """40 of 24 removed nodes, 640 of 64 disrupted GPUs."""
+    return ", ".join(
+        f"{each.counted} of {each.allowed} {WORDS[each.measure]}" + (f" of {each.pool}" if each.pool else "")
+        for each in over
+    )
+
+
+def _hour(tally: Tally) -> Iterator[GuardCount]:
+    """What others took is told apart: nobody here can do anything about it."""
+    others = [each for each in tally.window if not each.own]
+    ours = [each for each in tally.window if each.own]
+    for each in tally.counts("hour", tally.hour_with_plan):
+        parts = (
+            ("before this plan", tally.sum_of(ours).amount(each.measure)),
+            ("by Karpenter or a person", tally.sum_of(others).amount(each.measure)),
+        )
+        told = tuple((part, count) for part, count in parts if count and each.measure != "removed_percent")
+        before = tally.sum_of(tally.window).amount(each.measure)
+        yield msgspec.structs.replace(each, before=before, parts=told)
+
+
+def _needed(tally: Tally, held: Sequence[Held]) -> Needed:
+    """Ceilings that cover the whole plan, and what an approval has let pass in the hour besides."""
+    found: dict[str, int] = {}
+    for each in (each for one in held for each in one.room.over):
+        used = tally.used_by_approval(each.measure) if each.period == "hour" else 0
+        found[each.measure] = max(found.get(each.measure, 0), tally.plan.amount(each.measure) + used)
+    return Needed(**found)
+
+
+def _alone(panel: Panel, tally: Tally) -> Iterator[str]:
+    """What would pass if it were all of the plan, where the plan is more than that."""
+    titles = dict.fromkeys(take.title for take in panel.takes if tally.own(take))
+    for title in titles if len(titles) > 1 else ():
+        marks = {each.mark for take in panel.takes if take.title == title for each in tally.own(take)}
+        if not tally.sum_of(marks).over(tally.guard.spec.per_plan):
+            yield title

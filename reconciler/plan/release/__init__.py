@@ -1,0 +1,1 @@
+"""Everything of ours taken off a cluster."""

@@ -1,0 +1,213 @@
+"""A saved plan: what is to be done, exactly, and enough to tell whether what it presumes has moved since.
+
+It holds the policies that it follows from, so that it is applied without them at hand; what it does, and what that
+takes away; but of the cluster nothing else. What a guard holds is not in it. It is canonical: the same plan gives the
+same bytes, and a digest tells whether they are whole. It is not signed: who may apply is for the cluster to say.
+
+Whether it still holds is judged against a plan made anew from the same policies: each of its actions must be decided
+again, alike, and take no node and no GPU in use that it did not take before. That an object was written meanwhile
+without consequence, as Karpenter does with each NodePool's status, moves nothing.
+"""
+
+from collections.abc import Iterator
+from hashlib import sha256
+
+import msgspec
+
+from reconciler.model.cluster.observed import Observed
+from reconciler.model.desired import Desired
+from reconciler.model.instant import Instant, timestamp
+from reconciler.model.planned.action import Action, Hold, Presumes
+from reconciler.model.planned.decision import Decision
+from reconciler.model.planned.inputs import Inputs
+from reconciler.model.planned.mark import Mark
+from reconciler.model.planned.memory import Memory
+from reconciler.model.planned.plan import Plan
+from reconciler.plan.dump import canonical
+from reconciler.plan.explain import sentence
+from reconciler.plan.guards.judging import Proposed, judge
+from reconciler.plan.guards.stage import Stage
+from reconciler.plan.guards.taken import taken
+from reconciler.plan.planner import digest_of, unread_of_use
+from reconciler.plan.scene import Scene
+
+_NAME = "reconciler-plan"
+FORMAT = f"{_NAME}/1"
+_ENCODER = msgspec.json.Encoder(order="sorted")
+
+
+class BadPlan(ValueError):
+    """Not a saved plan that can be read; the sentence says why, the remedy what to do."""
+
+    def __init__(self, sentence: str, remedy: str) -> None:
+        super().__init__(sentence)
+        self.remedy = remedy
+
+
+class Step(msgspec.Struct, frozen=True):
+    """One action, and what it takes away."""
+
+    decision: Decision
+    takes: tuple[Mark, ...] = ()
+
+
+class SavedPlan(msgspec.Struct, frozen=True):
+    """What stands in the file."""
+
+    desired: Desired
+    cluster_uid: str
+    made_at: Instant
+    expires_at: Instant
+    digest: str  # of the plan that was saved
+    steps: tuple[Step, ...]
+    prune: tuple[str, ...] = ()
+
+
+class _File(msgspec.Struct):
+    format: str
+    digest: str = ""
+    plan: msgspec.Raw = msgspec.Raw(b"null")
+
+
+def saved_of(scene: Scene, expires_at: Instant) -> SavedPlan:
+    """What is worth saving of a plan."""
+    inputs = canonical(scene.inputs)
+    return SavedPlan(
+        desired=inputs.desired,
+        cluster_uid=inputs.observed.cluster_uid,
+        made_at=inputs.now,
+        expires_at=expires_at,
+        digest=scene.plan.digest,
+        steps=tuple(_steps(scene)),
+        prune=inputs.prune,
+    )
+
+
+def write(scene: Scene, expires_at: Instant) -> bytes:
+    """The file."""
+    content = _ENCODER.encode(saved_of(scene, expires_at))
+    digest = _digest(content).encode()
+    return b'{"digest":"%s","format":"%s","plan":%s}\n' % (digest, FORMAT.encode(), content)
+
+
+def read(content: bytes) -> SavedPlan:
+    """Raises BadPlan."""
+    try:
+        file = msgspec.json.decode(content, type=_File)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as fault:
+        raise BadPlan(f"it is no saved plan: {fault}", "write one with reconciler plan --out") from fault
+    name, _, version = file.format.partition("/")
+    if name != _NAME:
+        raise BadPlan(f'it is no saved plan: its format is "{file.format}"', "write one with reconciler plan --out")
+    if file.format != FORMAT:
+        told = (
+            f"it is a saved plan of format {version}, and this version of reconciler reads {FORMAT.partition('/')[2]}"
+        )
+        raise BadPlan(told, "plan again, and apply that")
+    if file.digest not in {_digest(bytes(file.plan)), _digest(_ENCODER.encode(msgspec.json.decode(file.plan)))}:
+        told = "what it holds does not match its digest: it was changed after it was written, or is damaged"
+        raise BadPlan(told, "plan again, and apply that")
+    try:
+        return msgspec.json.decode(file.plan, type=SavedPlan)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as fault:
+        raise BadPlan(f"this version of reconciler cannot read it: {fault}", "plan again, and apply that") from fault
+
+
+def inputs_for(saved: SavedPlan, observed: Observed, memory: Memory, now: Instant) -> Inputs:
+    """What the plan that is made anew follows from."""
+    return Inputs(saved.desired, observed, now, memory, prune=saved.prune)
+
+
+def moved(saved: SavedPlan, scene: Scene) -> tuple[str, ...]:
+    """Why it may not be applied any more, a sentence each; nothing where it may. `scene` is of `inputs_for`."""
+    inputs = scene.inputs
+    if inputs.observed.cluster_uid != saved.cluster_uid:
+        found, wanted = inputs.observed.cluster_uid or "unknown", saved.cluster_uid or "unknown"
+        return (f"it is for cluster {wanted}, and this is {found}",)
+    return (*_outdated(saved, inputs), *(told for step in saved.steps for told in _step_moved(step, scene)))
+
+
+def exactly(saved: SavedPlan, scene: Scene) -> Plan:
+    """What was saved and nothing else, with what is to be remembered of it. Only where nothing has moved."""
+    wanted = {step.decision.subject for step in saved.steps}
+    kept = tuple(each for each in scene.plan.decisions if each.subject in wanted and not isinstance(each.act, Hold))
+    judged = judge(scene.inputs, scene.fleet, Proposed(kept, scene.plan.consequences))
+    memory = msgspec.structs.replace(scene.plan.memory, marks=judged.marks)
+    digest = digest_of(judged.decisions, memory, None)
+    return msgspec.structs.replace(
+        scene.plan, digest=digest, decisions=judged.decisions, memory=memory, wake_at=None, guarded=judged.guarded
+    )
+
+
+def _steps(scene: Scene) -> Iterator[Step]:
+    for each in scene.plan.decisions:
+        if not isinstance(each.act, Hold) and not each.would:
+            yield Step(each, _takes(scene, each))
+
+
+def _takes(scene: Scene, decision: Decision) -> tuple[Mark, ...]:
+    stage = Stage(scene.fleet, scene.inputs.now, scene.plan.consequences)
+    return tuple(sorted(each.mark for each in taken(stage, decision)))
+
+
+def _outdated(saved: SavedPlan, inputs: Inputs) -> Iterator[str]:
+    if inputs.now >= saved.expires_at:
+        yield f"it expired at {timestamp(saved.expires_at)}"
+    for each in unread_of_use(inputs.observed):
+        yield f"{each.kind} could not be read: {each.why}"
+
+
+def _step_moved(step: Step, scene: Scene) -> Iterator[str]:
+    before = step.decision
+    title = before.subject.title
+    now = _decided_now(scene, before)
+    if now is None:
+        yield f"{title}: nothing is to be done about it any more"
+        return
+    if now.subject.uid != before.subject.uid:
+        yield f"{title}: it is another object of that name"
+    elif isinstance(now.act, Hold):
+        yield f"{title}: it is held now: {sentence(now.reason)}"
+    elif isinstance(before.act, Hold) or _asked(now.act) != _asked(before.act) or now.would:
+        yield f"{title}: something else would be done about it now: {sentence(now.reason)}"
+    elif now.reason.fact("fields") != before.reason.fact("fields"):
+        yield f"{title}: it differs in {now.reason.fact('fields')} now, and then in {before.reason.fact('fields')}"
+    else:
+        yield from _takes_more(title, step.takes, _takes(scene, now))
+
+
+def _decided_now(scene: Scene, before: Decision) -> Decision | None:
+    """On the same subject, whatever uid it has; the one that acts before one that does not."""
+    place = (before.subject.kind, before.subject.namespace, before.subject.name)
+    found = [
+        each for each in scene.plan.decisions if (each.subject.kind, each.subject.namespace, each.subject.name) == place
+    ]
+    return min(found, key=lambda each: isinstance(each.act, Hold), default=None)
+
+
+def _asked(act: Action) -> Action:
+    """What is asked for, whatever it presumes of the object's version."""
+    return msgspec.structs.replace(act, presumes=Presumes(absent=act.presumes.absent))
+
+
+def _takes_more(title: str, before: tuple[Mark, ...], now: tuple[Mark, ...]) -> Iterator[str]:
+    known = {(each.kind, each.name, each.uid): each for each in before}
+    new = [each.name for each in now if (each.kind, each.name, each.uid) not in known]
+    busier = [
+        each.name
+        for each in now
+        if (old := known.get((each.kind, each.name, each.uid))) and (each.gpus, each.goes) > (old.gpus, old.goes)
+    ]
+    if new:
+        yield f"{title}: it would take {_listed(new)} too"
+    if busier:
+        yield f"{title}: more is in use on {_listed(busier)}"
+
+
+def _listed(names: list[str], most: int = 5) -> str:
+    told = ", ".join(names[:most])
+    return told if len(names) <= most else f"{told} and {len(names) - most} more"
+
+
+def _digest(content: bytes) -> str:
+    return f"sha256:{sha256(content).hexdigest()}"

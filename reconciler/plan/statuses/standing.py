@@ -1,0 +1,174 @@
+"""How a policy stands: the first rule that applies says it in one word and one sentence.
+
+Ready is what it is when there is nothing left to do for it, Reconciling while that is on its way, and Stalled when it
+waits for a person. A pool is on its way while what its template yields is not in the cluster as it is wished; that it
+grows and shrinks all day is its rest.
+"""
+
+from collections.abc import Callable, Iterator
+from functools import cached_property
+from typing import Any
+
+import msgspec
+
+from reconciler.model.desired import Declared
+from reconciler.model.kinds.gpu_pool import GpuPool
+from reconciler.model.planned.action import Hold
+from reconciler.model.planned.decision import Decision
+from reconciler.model.planned.inputs import Inputs
+from reconciler.model.planned.plan import Plan
+from reconciler.model.problem import Problem
+from reconciler.plan.explain import sentence
+from reconciler.plan.statuses.told import Told
+
+NOT_WHOLE = "RC521"  # a bundle that is still being applied
+
+Key = tuple[str, str]  # kind and name
+
+
+class Standing(msgspec.Struct, frozen=True):
+    """In one word for programs and one sentence for people."""
+
+    reason: str
+    message: str
+    is_ready: bool = False
+    is_reconciling: bool = False
+    is_stalled: bool = False
+    problems: tuple[str, ...] = ()
+
+
+class Scenery(msgspec.Struct, frozen=True, dict=True):
+    """What the rules look at, sorted out once for all policies."""
+
+    inputs: Inputs
+    plan: Plan | None  # None: there was nothing to plan from
+    told: Told
+
+    @cached_property
+    def declared(self) -> dict[Key, Declared[Any]]:
+        """The policies that are followed."""
+        return {(each.kind, each.name): each for each in self.inputs.desired.declared}
+
+    @cached_property
+    def decisions(self) -> dict[str, list[Decision]]:
+        """By pool, those about what its template yields."""
+        wished = {(each.kind, each.namespace, each.name) for each in self.inputs.desired.manifests}
+        found: dict[str, list[Decision]] = {}
+        for each in self.plan.decisions if self.plan else ():
+            subject = each.subject
+            if (subject.kind, subject.namespace, subject.name) in wished:
+                found.setdefault(each.pool, []).append(each)
+        return found
+
+    def problems_of(self, title: str) -> tuple[str, ...]:
+        """Its own, and those that its template has with it."""
+        return tuple(
+            _line(each) for each in self.told.problems if each.file == title or f"(for {title}," in each.sentence
+        )
+
+
+class About(msgspec.Struct, frozen=True):
+    """One policy."""
+
+    scenery: Scenery
+    kind: str
+    name: str
+
+    @property
+    def declared(self) -> Declared[Any] | None:
+        return self.scenery.declared.get((self.kind, self.name))
+
+    @property
+    def decisions(self) -> list[Decision]:
+        """About what it yields; of a pool alone."""
+        return self.scenery.decisions.get(self.name, []) if self.kind == "GpuPool" else []
+
+
+def standing_of(about: About) -> Standing:
+    return next((found for rule in RULES if (found := rule(about)) is not None), FOLLOWED)
+
+
+def _invalid(about: About) -> Standing | None:
+    problems = about.scenery.problems_of(f"{about.kind}/{about.name}")
+    if not problems:
+        return None
+    return Standing("Invalid", _first_of(problems), is_stalled=True, problems=problems)
+
+
+def _refused(about: About) -> Standing | None:
+    problems = about.scenery.told.problems
+    if not problems:
+        return None
+    is_coming = all(each.code == NOT_WHOLE for each in problems)
+    first = problems[0]
+    told = f"{first.file}: {_line(first)}; what was good before stays in force"
+    return Standing("PoliciesRefused", told, is_reconciling=is_coming, is_stalled=not is_coming)
+
+
+def _left_over(about: About) -> Standing | None:
+    if about.declared is not None:
+        return None
+    told = "it is no part of the bundle that is followed: delete it, or apply the bundle that it is part of"
+    return Standing("NotInBundle", told, is_stalled=True)
+
+
+def _suspended(about: About) -> Standing | None:
+    declared = about.declared
+    if declared is None or not declared.spec.suspend:
+        return None
+    return Standing("Suspended", "it is set aside, as it asks", is_ready=True)
+
+
+def _held(about: About) -> Standing | None:
+    for each in about.decisions:
+        if isinstance(each.act, Hold):
+            waits = each.act.until is not None
+            return Standing(each.reason.code, sentence(each.reason), is_reconciling=waits, is_stalled=not waits)
+    return None
+
+
+def _on_its_way(about: About) -> Standing | None:
+    acts = [each for each in about.decisions if not isinstance(each.act, Hold) and not each.would]
+    if not acts:
+        return None
+    return Standing(acts[0].reason.code, sentence(acts[0].reason), is_reconciling=True)
+
+
+def _observed(about: About) -> Standing | None:
+    declared = about.declared
+    if declared is None or not isinstance(declared.spec, GpuPool) or declared.spec.mode != "Observe":
+        return None
+    would = len([each for each in about.decisions if each.would])
+    told = f"mode Observe: nothing is written, and {would or 'nothing'} would be done for what its template yields"
+    return Standing("Observed", told, is_ready=True)
+
+
+# Where no rule applies.
+FOLLOWED = Standing("Followed", "it is followed", is_ready=True)
+
+RULES: tuple[Callable[[About], Standing | None], ...] = (
+    _invalid,
+    _refused,
+    _left_over,
+    _suspended,
+    _held,
+    _on_its_way,
+    _observed,
+)
+
+
+def _line(problem: Problem) -> str:
+    """A problem with its remedy; where it is, the object says."""
+    return f"{problem.code}: {problem.sentence}" + (f"; {problem.remedy}" if problem.remedy else "")
+
+
+def _first_of(problems: tuple[str, ...]) -> str:
+    more = len(problems) - 1
+    return problems[0] + (f" (and {more} more)" if more else "")
+
+
+def problem_lines(problems: tuple[Problem, ...]) -> Iterator[str]:
+    """Each with its place, for where all of them stand together."""
+    for each in problems:
+        place = ":".join([each.file, *(str(number) for number in (each.line, each.column) if number > 0)])
+        yield f"{place}: {_line(each)}"

@@ -1,0 +1,74 @@
+"""Decisions that tell each policy how it stands; none where it is told so already."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+
+from reconciler.model.planned.action import Apply, Ref, Status
+from reconciler.model.planned.decision import Decision
+from reconciler.model.planned.inputs import Inputs
+from reconciler.model.planned.plan import Plan
+from reconciler.plan.statuses.body import LONGEST, MOST_PROBLEMS, body_of, is_same
+from reconciler.plan.statuses.reasons import PLANNER, TOLD
+from reconciler.plan.statuses.standing import About, Scenery, problem_lines, standing_of
+from reconciler.plan.statuses.told import Told
+
+NAME = "reconciler-status"
+# Written by people; claims and what agents report are told elsewhere.
+POLICIES = frozenset({"GpuPool", "NodeProvisioner", "DrainPolicy", "PressurePolicy", "ChangeGuard"})
+
+
+def statuses(inputs: Inputs, plan: Plan | None, told: Told) -> tuple[Decision, ...]:
+    """One a custom resource that is to be told something new; or one for all policies, where they are not in the
+    cluster."""
+    scenery = Scenery(inputs, plan, told)
+    return tuple(_of_objects(scenery)) if told.are_resources else tuple(_of_all(scenery))
+
+
+def _of_objects(scenery: Scenery) -> Iterator[Decision]:
+    there = [each for each in scenery.inputs.observed.policies if each.kind in POLICIES]
+    for each in sorted(there, key=lambda one: (one.kind, one.name)):
+        if each.metadata.deletion_timestamp:
+            continue
+        standing = standing_of(About(scenery, each.kind, each.name))
+        live = each.rest.get("status")
+        before: dict[str, Any] = live if isinstance(live, dict) else {}
+        body = body_of(standing, each.metadata.generation, before, scenery.inputs.now)
+        if not is_same(body, before):
+            subject = Ref(each.kind, "", each.name, each.metadata.uid)
+            reason = TOLD.reason(object=subject.title, standing=standing.message)
+            yield Decision(PLANNER, subject, Status(body=_json(body)), reason)
+
+
+def _of_all(scenery: Scenery) -> Iterator[Decision]:
+    """The ConfigMap, each policy a line of it."""
+    told, desired = scenery.told, scenery.inputs.desired
+    before = _told_before(told)
+    lines: dict[str, str] = {"revision": desired.revision, "environment": desired.environment}
+    for each in desired.declared:
+        key = f"{each.kind}.{each.name}"
+        standing = standing_of(About(scenery, each.kind, each.name))
+        lines[key] = _json(body_of(standing, 0, before.get(key, {}), scenery.inputs.now))
+    problems = [line[:LONGEST] for line in problem_lines(told.problems)][:MOST_PROBLEMS]
+    if problems:
+        lines["problems"] = "\n".join(problems)
+    subject = Ref("ConfigMap", told.namespace, NAME)
+    metadata = {"name": NAME, "namespace": told.namespace}
+    manifest = _json({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": lines})
+    if manifest != told.before:
+        standing_told = f"{len(problems)} problems" if problems else "no problem"
+        reason = TOLD.reason(object=subject.title, standing=standing_told)
+        yield Decision(PLANNER, subject, Apply(manifest=manifest), reason)
+
+
+def _told_before(told: Told) -> dict[str, dict[str, Any]]:
+    """The statuses in the ConfigMap as it was written last, which is by us."""
+    if not told.before:
+        return {}
+    lines: dict[str, str] = msgspec.json.decode(told.before)["data"]
+    return {key: msgspec.json.decode(line) for key, line in lines.items() if "." in key and line.startswith("{")}
+
+
+def _json(value: Any) -> str:
+    return msgspec.json.encode(value, order="sorted").decode()

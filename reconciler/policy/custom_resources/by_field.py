@@ -1,0 +1,53 @@
+"""Problems of custom resources, told by object and field: the lines of the text that was read are nobody's."""
+
+import re
+from collections.abc import Sequence
+
+import msgspec
+
+from reconciler.model.bundle import Bundle, Text
+from reconciler.model.problem import Problem
+from reconciler.policy.texts.yaml_text import read
+from reconciler.policy.tree import Mapping, Node, Path, written
+from reconciler.policy.tree import Sequence as Items
+
+Places = dict[tuple[int, int], str]
+
+
+def by_field(bundle: Bundle, problems: Sequence[Problem]) -> list[Problem]:
+    """The same problems; those of an object begin with the field, where their sentence does not name it anyway."""
+    wanted = {each.file for each in problems}
+    fields = {text.path: _fields(text) for text in bundle.policies if text.path in wanted}
+    # Sentences point from one object to another, too.
+    names = "|".join(re.escape(text.path) for text in bundle.policies)
+    pointed = re.compile(rf"({names}):[0-9]+") if names else None
+    return [_told(each, fields[each.file], pointed) if each.file in fields else each for each in problems]
+
+
+def _told(problem: Problem, fields: Places, pointed: re.Pattern[str] | None) -> Problem:
+    sentence, remedy = (pointed.sub(r"\1", text) if pointed else text for text in (problem.sentence, problem.remedy))
+    field = fields.get((problem.line, problem.column), "")
+    if field and field not in sentence:
+        sentence = f"{field}: {sentence}"
+    return msgspec.structs.replace(problem, line=0, column=0, width=1, excerpt="", sentence=sentence, remedy=remedy)
+
+
+def _fields(text: Text) -> Places:
+    """Which field stands where."""
+    documents, _ = read(text.path, text.content)
+    found: Places = {}
+    for document in documents:
+        _note(found, document, ())
+    return found
+
+
+def _note(found: Places, node: Node, path: Path) -> None:
+    found.setdefault((node.at.line, node.at.column), written(path))
+    match node:
+        case Items(items=items):
+            for number, item in enumerate(items):
+                _note(found, item, (*path, number))
+        case Mapping(entries=entries):
+            for name, entry in entries.items():
+                found.setdefault((entry.key.at.line, entry.key.at.column), written((*path, name)))
+                _note(found, entry.value, (*path, name))

@@ -1,0 +1,125 @@
+"""Which of the custom resources in a cluster count, and as what Bundle.
+
+Whoever applies a bundle applies it one by one, and takes away what is no longer in it last of all. So what was rendered
+together says so: each object bears the digest of the whole and how many there are. A bundle of which all are there is
+whole; of one that is not, nothing is taken, and nothing of what others left behind while a whole one is there. Objects
+without a digest were written by hand: they count as they are. Two whole bundles could mean
+anything, and so mean nothing.
+
+That there are no policies at all is an answer too: nothing is decided then. It takes nothing away either.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from hashlib import sha256
+
+import msgspec
+
+from reconciler.model import names
+from reconciler.model.bundle import Bundle, Text
+from reconciler.model.cluster.kinds import SEEN
+from reconciler.model.cluster.observed import Observed
+from reconciler.model.cluster.whole import Whole
+from reconciler.model.problem import Problem
+from reconciler.policy.kind import GROUP
+from reconciler.policy.kinds import KINDS
+from reconciler.policy.overlay import BASE
+
+WHERE = "custom resources"  # what problems of all of them together are said to be in
+NOT_WHOLE, SEVERAL, UNREAD = "RC521", "RC522", "RC523"
+
+POLICY_KINDS = frozenset(kind.name for kind in KINDS if kind.is_policy)
+_TITLES = tuple(seen.title for seen in SEEN if seen.group == GROUP and seen.kind in POLICY_KINDS)
+
+
+class _Set(msgspec.Struct, frozen=True):
+    """Objects that were rendered together."""
+
+    digest: str
+    objects: tuple[Whole, ...]
+
+    @property
+    def counts(self) -> set[str]:
+        return {each.metadata.annotations.get(names.BUNDLE_COUNT, "") for each in self.objects}
+
+    @property
+    def is_whole(self) -> bool:
+        return self.counts == {str(len(self.objects))}
+
+    def noted(self, annotation: str) -> str:
+        """What all of them say alike, or else the first in order."""
+        return min(each.metadata.annotations.get(annotation, "") for each in self.objects)
+
+
+def bundle_of(observed: Observed) -> Bundle:
+    """All that counts now; with a problem where that can't be said."""
+    if why := observed.why_unread(*_TITLES):
+        told = f"policies that are custom resources can't be read: {why}"
+        return _refused(Problem(WHERE, 0, 0, UNREAD, told, "grant what `reconciler rbac` prints, and look again"))
+    there = [each for each in observed.policies if each.kind in POLICY_KINDS and not each.metadata.deletion_timestamp]
+    free, sets = _parted(there)
+    whole = [each for each in sets if each.is_whole]
+    if problem := _several(whole) or (None if whole else _lacking(sets)):
+        return _refused(problem)
+    taken = whole[0] if whole else None
+    objects = sorted((*free, *(taken.objects if taken else ())), key=lambda each: (each.kind, each.name))
+    texts = tuple(_text(each) for each in objects)
+    revision = taken.noted(names.BUNDLE_REVISION) if taken and not free else _digest(texts)
+    environment = taken.noted(names.ENVIRONMENT) if taken else ""
+    return Bundle(revision, texts, by_field=True, environment=environment or BASE)
+
+
+def _parted(objects: Iterable[Whole]) -> tuple[list[Whole], list[_Set]]:
+    """Those that were written by hand, and the others by what they were rendered with."""
+    free: list[Whole] = []
+    together: defaultdict[str, list[Whole]] = defaultdict(list)
+    for each in objects:
+        digest = each.metadata.annotations.get(names.BUNDLE_DIGEST)
+        if digest is None:
+            free.append(each)
+        else:
+            together[digest].append(each)
+    return free, [_Set(digest, tuple(found)) for digest, found in sorted(together.items())]
+
+
+def _several(whole: Sequence[_Set]) -> Problem | None:
+    if len(whole) < 2:
+        return None
+    told = " and ".join(f"{len(each.objects)} of {_short(each)}" for each in whole)
+    remedy = "delete the objects of the older one, or have whatever applies them prune"
+    return Problem(WHERE, 0, 0, SEVERAL, f"several bundles are there whole: {told}", remedy)
+
+
+def _lacking(sets: Sequence[_Set]) -> Problem | None:
+    if not sets:
+        return None
+    told = ", ".join(f"{len(each.objects)} of {' or '.join(sorted(each.counts))} of {_short(each)}" for each in sets)
+    remedy = "wait until all are applied; what was whole before stays in force"
+    return Problem(WHERE, 0, 0, NOT_WHOLE, f"of no bundle are all objects there: {told}", remedy)
+
+
+def _short(each: _Set) -> str:
+    revision = each.noted(names.BUNDLE_REVISION)
+    return f"bundle {each.digest.removeprefix('sha256:')[:8]}" + (f" (revision {revision[:12]})" if revision else "")
+
+
+def _refused(problem: Problem) -> Bundle:
+    return Bundle("", (), problems=(problem,), by_field=True, environment=BASE)
+
+
+def _text(each: Whole) -> Text:
+    """What a person would have written into a file; whatever else the API server keeps is not policy."""
+    named = {"name": each.name} | ({"namespace": each.metadata.namespace} if each.metadata.namespace else {})
+    document = {"apiVersion": each.api_version, "kind": each.kind, "metadata": named}
+    if "spec" in each.rest:
+        document["spec"] = each.rest["spec"]
+    encoded = msgspec.json.format(msgspec.json.encode(document, order="sorted"), indent=1)
+    return Text(f"{each.kind}/{each.name}", encoded)
+
+
+def _digest(texts: Sequence[Text]) -> str:
+    """Two bundles with the same policies bear the same revision, as with folders."""
+    told = sha256()
+    for text in texts:
+        told.update(f"{text.path} {len(text.content)}\n".encode() + text.content)
+    return f"resources:{told.hexdigest()[:12]}"

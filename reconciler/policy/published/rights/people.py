@@ -1,0 +1,64 @@
+"""What people need who do with their own rights what the controller may not: let a revision pass, freeze, release."""
+
+from collections.abc import Callable, Mapping
+
+import msgspec
+
+from reconciler.policy.kind import GROUP
+from reconciler.policy.published.rights.reading import reading_rights
+from reconciler.policy.published.rights.right import Right
+
+
+class Person(msgspec.Struct, frozen=True):
+    """A part that people play."""
+
+    sentence: str
+    rights: Callable[[str], tuple[Right, ...]]  # in a cluster with the reconciler in this namespace
+
+
+def _approver(_: str) -> tuple[Right, ...]:
+    """The controller itself has none of this: it must not let itself pass."""
+    return (
+        Right(
+            GROUP,
+            ("changeapprovals",),
+            ("create", "delete", "get", "list"),
+            "To let a revision pass a guard, and to take that back.",
+        ),
+    )
+
+
+def _freezer(namespace: str) -> tuple[Right, ...]:
+    why = "Kubernetes can't grant less than all of its metadata and spec."
+    return (
+        Right("", ("nodes",), ("patch",), f"The annotation on a node. {why}"),
+        Right("karpenter.sh", ("nodepools",), ("patch",), f"The annotation on a pool's NodePool. {why}"),
+        Right(GROUP, ("changeguards", "gpupools"), ("patch",), f"The same where policies are custom resources. {why}"),
+        Right("", ("namespaces",), ("patch",), "The annotation that freezes everything.", names=(namespace,)),
+    )
+
+
+def _releaser(namespace: str) -> tuple[Right, ...]:
+    return (
+        *reading_rights((), namespace),
+        Right("", ("nodes",), ("patch",), "Our taints, labels and freezes come off."),
+        Right("", ("pods",), ("delete", "patch"), "Our pods go, and those of others pass our gates."),
+        Right("policy", ("poddisruptionbudgets",), ("delete",), "Those that templates yielded go."),
+        Right("scheduling.k8s.io", ("priorityclasses",), ("delete",), "Those that templates yielded go."),
+        Right("", ("namespaces",), ("patch",), "What froze everything comes off.", names=(namespace,)),
+        Right("events.k8s.io", ("events",), ("create",), "What was taken off is told on whatever it was on."),
+        Right(
+            "coordination.k8s.io",
+            ("leases",),
+            ("create", "update"),
+            "Leadership: no controller may put it all back meanwhile.",
+            namespace=namespace,
+        ),
+    )
+
+
+PEOPLE: Mapping[str, Person] = {
+    "approver": Person("What `reconciler approve` needs.", _approver),
+    "freezer": Person("What `reconciler freeze` needs, for whatever may be frozen.", _freezer),
+    "releaser": Person("What `reconciler release --yes` needs.", _releaser),
+}

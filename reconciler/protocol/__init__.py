@@ -1,0 +1,1 @@
+"""Conversations without sockets, pure: who leads."""

@@ -1,0 +1,131 @@
+"""What one cycle did, as a document: each write and what came of it, what was not written and why, and what is held."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import msgspec
+
+from reconciler.model.cluster.observed import Observed
+from reconciler.model.planned.action import Hold, Ref
+from reconciler.model.planned.cycled import Cycled
+from reconciler.model.planned.decision import Decision
+from reconciler.model.planned.outcome import Outcome
+from reconciler.report.blocks import Blank, Block, Detail, Item, Items, Line, Note, Notes, Section, line
+from reconciler.report.document import Document, Judged
+from reconciler.report.plans.plan_json import decision_told
+from reconciler.report.plans.planned_of import told_of
+from reconciler.report.setting import Setting
+from reconciler.report.told import Told, decision_items
+
+FORMAT_VERSION = 1
+AGAIN = "run it again to finish"
+NOTHING = "Nothing to do: the cluster is as the policies want it."
+
+
+class Applied(msgspec.Struct, frozen=True):
+    """A cycle, and what a reader must know beside it."""
+
+    setting: Setting
+    cycled: Cycled
+    notices: tuple[str, ...] = ()
+
+    @property
+    def outcomes(self) -> dict[Ref, Outcome]:
+        return {each.subject: each for each in self.cycled.outcomes}
+
+    @property
+    def told(self) -> tuple[Told, ...]:
+        inputs, plan = self.cycled.inputs, self.cycled.plan
+        return told_of(plan.decisions if plan else (), inputs.observed if inputs else Observed())
+
+    @property
+    def acting(self) -> tuple[Decision, ...]:
+        plan = self.cycled.plan
+        decisions = plan.decisions if plan else ()
+        return tuple(each for each in decisions if not isinstance(each.act, Hold) and not each.would)
+
+    @property
+    def done(self) -> int:
+        return sum(each.result == "done" for each in self.cycled.outcomes)
+
+    @property
+    def not_done(self) -> int:
+        return len(self.acting) - self.done
+
+
+def applied_document(applied: Applied) -> Document:
+    """One line where there was nothing to do."""
+    return Document(
+        command="apply",
+        title=f"Apply of {applied.setting.policies}",
+        tool_version=applied.setting.tool_version,
+        blocks=tuple(_blocks(applied)),
+        payload=_payload(applied),
+        otherwise=NOTHING,
+        judged=Judged(len(applied.acting), "object", "write that was not done"),
+    )
+
+
+def _blocks(applied: Applied) -> Iterator[Block]:
+    notes = [Note("error", applied.cycled.trouble)] if applied.cycled.trouble else []
+    notes += [Note("note", each) for each in applied.notices]
+    if notes:
+        yield Notes(tuple(notes))
+    acted = [each for each in applied.told if not each.held and not each.decision.would]
+    rest = [each for each in applied.told if each.held or each.decision.would]
+    if not acted and not rest:
+        if not applied.cycled.trouble:
+            yield line(NOTHING, "good")
+        return
+    yield line(applied.setting.headline)
+    if acted:
+        yield Blank()
+        yield Items(tuple(_items(applied, acted)))
+    if rest:
+        yield Blank()
+        yield Section("Not done", (Items(tuple(decision_items(rest, applied.setting.now))),))
+    yield Blank()
+    yield _totals(applied, len(rest))
+
+
+def _items(applied: Applied, acted: list[Told]) -> Iterator[Item]:
+    """Every write, however many are alike: what was done must be found here."""
+    outcomes: Mapping[Ref, Outcome] = applied.outcomes
+    for told in acted:
+        outcome = outcomes.get(told.decision.subject)
+        details = [Detail(told.sentence), *(Detail(each.words) for each in told.edited)]
+        if outcome is None or outcome.result != "done":
+            details.append(Detail(_why_not(outcome), tone="bad"))
+        is_done = outcome is not None and outcome.result == "done"
+        verb = type(told.decision.act).__name__.lower()
+        title = f"{verb} {told.decision.subject.title}"
+        yield Item("+" if is_done else "!", title, told.place, tuple(details), "good" if is_done else "bad")
+
+
+def _why_not(outcome: Outcome | None) -> str:
+    if outcome is None:
+        return "not done: nothing was sent"
+    return f"{outcome.result}: {outcome.detail}" if outcome.detail else outcome.result
+
+
+def _totals(applied: Applied, held: int) -> Line:
+    told = [f"{applied.done} done"]
+    if applied.not_done:
+        told.append(f"{applied.not_done} not done: {AGAIN}")
+    if held:
+        told.append(f"{held} held")
+    return line(", ".join(told), "warn" if applied.not_done else "plain")
+
+
+def _payload(applied: Applied) -> dict[str, Any]:
+    cycled = applied.cycled
+    told: dict[str, Any] = msgspec.to_builtins(
+        {
+            "format_version": FORMAT_VERSION,
+            "digest": cycled.plan.digest if cycled.plan else None,
+            "trouble": cycled.trouble,
+            "outcomes": cycled.outcomes,
+            "decisions": [decision_told(each) for each in applied.told],
+        }
+    )
+    return told

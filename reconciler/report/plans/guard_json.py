@@ -1,0 +1,47 @@
+"""Guards and freezes for programs."""
+
+from collections.abc import Sequence
+
+from reconciler.model.instant import timestamp
+from reconciler.model.planned.guarded import GuardCount, Guarded
+from reconciler.plan.guards.frozen import Freeze
+from reconciler.report.plans.plan_shape import FreezeTold, GuardTold, LimitTold
+
+
+def guards_told(guarded: Sequence[Guarded]) -> list[GuardTold]:
+    """Each that is in force here."""
+    return [_guard(each) for each in guarded]
+
+
+def freezes_told(freezes: Sequence[Freeze]) -> list[FreezeTold]:
+    """Each that holds now."""
+    return [FreezeTold(each.what, each.written, each.reason) for each in freezes]
+
+
+def _guard(guarded: Guarded) -> GuardTold:
+    return GuardTold(
+        guard=guarded.guard,
+        blocks=guarded.blocks,
+        would=guarded.would,
+        held=guarded.held,
+        until=None if guarded.until is None else timestamp(guarded.until),
+        approval=guarded.approval,
+        needed=guarded.needed,
+        alone=list(guarded.alone),
+        limits=[_limit(each) for each in guarded.counts],
+    )
+
+
+def _limit(count: GuardCount) -> LimitTold:
+    return LimitTold(
+        measure=count.measure,
+        period=count.period,
+        counted=count.counted,
+        before=count.before,
+        allowed=count.allowed,
+        exceeded=count.exceeded,
+        pool=count.pool,
+        parts=dict(count.parts),
+        file=count.origin.file,
+        line=count.origin.line,
+    )

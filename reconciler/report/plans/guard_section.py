@@ -1,0 +1,123 @@
+"""What guards say to a plan: that it is blocked, before all else; what each counted; and the ways on."""
+
+from collections.abc import Iterator
+
+import msgspec
+
+from reconciler.model.instant import Instant
+from reconciler.model.planned.guarded import GuardCount, Guarded, Measure, Needed
+from reconciler.plan.guards.told import WORDS
+from reconciler.report.blocks import Block, Column, Group, Line, Row, Section, Table, line
+from reconciler.report.plans.planned import Planned
+from reconciler.report.told import place_of
+from reconciler.report.wording import clock
+
+# For a sentence, the gravest first.
+_DONE: dict[Measure, str] = {
+    "deleted_node_pools": "{counted} NodePools deleted",
+    "disrupted_gpus": "{counted} GPUs in use would be disrupted",
+    "removed_nodes": "{counted} nodes removed",
+    "removed_percent": "{counted} % of the nodes of {pool} removed",
+}
+# As `reconciler approve` calls the ceilings.
+OPTIONS: dict[Measure, str] = {
+    "removed_nodes": "--removed-nodes",
+    "removed_percent": "--removed-percent",
+    "disrupted_gpus": "--disrupted-gpus",
+    "deleted_node_pools": "--deleted-node-pools",
+}
+_COLUMNS = (Column(""), Column("", right=True), Column(""), Column(""))
+
+
+def blocked_lines(planned: Planned) -> Iterator[Line]:
+    """One a guard that holds something."""
+    for each in planned.plan.guarded:
+        if each.blocks:
+            yield line(blocked_words(each, planned.setting.now), "bad")
+
+
+def guard_blocks(planned: Planned) -> tuple[Block, ...]:
+    """Of each guard that has something to count here."""
+    shown = [each for each in planned.plan.guarded if each.held or each.exceeded or _counts_anything(each)]
+    blocks: list[Block] = [_section(each) for each in shown]
+    for each in shown:
+        blocks += ways_on(planned, each)
+    return tuple(blocks)
+
+
+def ways_on(planned: Planned, guarded: Guarded) -> Iterator[Line]:
+    """What a person can do about what is held."""
+    if not guarded.blocks:
+        return
+    ways = [f"{title} alone passes" for title in guarded.alone]
+    if guarded.until is not None:
+        ways.append(f"there is room at {clock(guarded.until, planned.setting.now)}")
+    approve = approve_words(planned.setting.revision, guarded)
+    if approve:
+        yield line(f"Ways on: {'; '.join([*ways, 'or'])}" if ways else "Way on:")
+        yield line(f"  {approve}")
+        if planned.setting.revision.startswith("dir:"):
+            yield line(
+                "  (that is this folder as it stands; where Git is followed, plan --repo . --revision REV names it)"
+            )
+    elif ways:
+        yield line(f"Ways on: {'; '.join(ways)}")
+
+
+def approve_words(revision: str, guarded: Guarded) -> str:
+    """The command that lets it pass; nothing where the policies have no revision to approve."""
+    options = [f"{OPTIONS[measure]} {ceiling}" for measure, ceiling in _ceilings(guarded.needed)]
+    if not revision or not options:
+        return ""
+    return f"reconciler approve {revision} --guard {guarded.guard} {' '.join(options)} --expires 24h"
+
+
+def _ceilings(needed: Needed) -> Iterator[tuple[Measure, int]]:
+    found: dict[str, int | None] = msgspec.structs.asdict(needed)
+    for measure in OPTIONS:
+        ceiling = found[measure]
+        if ceiling is not None:
+            yield measure, ceiling
+
+
+def blocked_words(guarded: Guarded, now: Instant) -> str:
+    """In one line: which guard, and what there is too much of."""
+    told = "; ".join(_exceeded(guarded))
+    if guarded.until is not None:
+        return f"WAITS for room in guard {guarded.guard} until {clock(guarded.until, now)}: {told}"
+    return f"BLOCKED by guard {guarded.guard}: {told}"
+
+
+def _exceeded(guarded: Guarded) -> Iterator[str]:
+    """Those of the plan where there are any; percent only where it says more than the number of nodes."""
+    of_plan = [each for each in guarded.exceeded if each.period == "plan"]
+    found = {each.measure: each for each in of_plan or guarded.exceeded}
+    if "removed_nodes" in found:
+        found.pop("removed_percent", None)
+    for measure, words in _DONE.items():
+        if each := found.get(measure):
+            done = words.format(counted=each.counted, pool=each.pool)
+            yield f"{done}{'' if each.period == 'plan' else ' in the hour'}, {each.allowed} allowed"
+
+
+def _counts_anything(guarded: Guarded) -> bool:
+    return any(each.counted for each in guarded.counts if each.period == "plan")
+
+
+def _section(guarded: Guarded) -> Section:
+    place = place_of(guarded.origin)
+    would = " (would: its pools only observe)" if guarded.would else ""
+    heading = f"Guard {guarded.guard}{would}" + (f", {place}" if place else "")
+    rows = tuple(_row(each, guarded) for each in guarded.counts)
+    approved = (line(f"Approved by ChangeApproval/{guarded.approval}."),) if guarded.approval else ()
+    return Section(heading, (Table(_COLUMNS, (Group(rows),)), *approved))
+
+
+def _row(count: GuardCount, guarded: Guarded) -> Row:
+    verdict = ""
+    if count.exceeded:
+        verdict = "approved" if guarded.approval and not guarded.blocks else "EXCEEDED"
+    name = WORDS[count.measure] + (" in the hour" if count.period == "hour" else "")
+    parts = ", ".join(f"{number} {part}" for part, number in count.parts)
+    told = f"of {count.pool}" if count.pool and count.counted else parts
+    return Row((name, f"{count.counted} of {count.allowed}", verdict, told))

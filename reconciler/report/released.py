@@ -1,0 +1,146 @@
+"""What of ours comes off a cluster, or came off it, as a document; and what stays, so that nobody takes it for lost."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+
+from reconciler.model import names
+from reconciler.model.cluster.observed import Observed
+from reconciler.model.instant import Instant
+from reconciler.model.planned.action import Hold
+from reconciler.model.planned.decision import Decision
+from reconciler.model.planned.outcome import Outcome
+from reconciler.plan.release.release import why_unsure
+from reconciler.report.blocks import Blank, Block, Detail, Item, Items, Note, Notes, Section, line
+from reconciler.report.document import Document, Judged
+from reconciler.report.plans.plan_json import decision_told
+from reconciler.report.plans.planned_of import told_of
+from reconciler.report.told import Told, decision_items
+from reconciler.report.wording import counted
+
+FORMAT_VERSION = 1
+NOTHING = "Nothing of ours is left that comes off."
+
+
+class About(msgspec.Struct, frozen=True):
+    """What was looked at."""
+
+    cluster: str
+    observed: Observed
+    now: Instant
+    tool_version: str
+    pool: str = ""  # else all of it
+
+
+class Released(msgspec.Struct, frozen=True):
+    """`left` is what there still is; nothing is carried out before somebody has said yes."""
+
+    about: About
+    carried_out: tuple[tuple[Decision, Outcome], ...] = ()
+    left: tuple[Decision, ...] = ()
+    is_asked: bool = True
+
+    @property
+    def why_unsure(self) -> str:
+        """Something of ours may be there that could not be seen."""
+        return why_unsure(self.about.observed)
+
+    @property
+    def failed(self) -> tuple[tuple[Decision, Outcome], ...]:
+        """What did not come off, and was not taken off by a later try either."""
+        still = {each.subject for each in self.left if not isinstance(each.act, Hold)}
+        last = {decision.subject: (decision, outcome) for decision, outcome in self.carried_out}
+        return tuple(each for subject, each in sorted(last.items()) if subject in still and each[1].result != "done")
+
+    @property
+    def done(self) -> int:
+        """Of how many objects something came off."""
+        return len({decision.subject for decision, outcome in self.carried_out if outcome.result == "done"})
+
+
+def released_document(released: Released) -> Document:
+    """What was done, or would be; then what stays."""
+    return Document(
+        command="release",
+        title=f"Release of {released.about.pool or 'everything'} in {released.about.cluster}",
+        tool_version=released.about.tool_version,
+        blocks=tuple(_blocks(released)),
+        payload=_payload(released),
+        otherwise=NOTHING,
+        judged=Judged(len(released.carried_out) + len(released.left), "object", "object that stays"),
+    )
+
+
+def _blocks(released: Released) -> Iterator[Block]:
+    if released.why_unsure:
+        told = f"something of ours may be left that could not be seen: {released.why_unsure}"
+        yield Notes((Note("warning", told),))
+    done = [decision for decision, outcome in released.carried_out if outcome.result == "done"]
+    if done:
+        yield Section("Released", (Items(tuple(_items(released, done))),))
+    if released.failed:
+        yield Section("Not released", (Items(tuple(_failed(released))),))
+    held = [each for each in released.left if isinstance(each.act, Hold)]
+    due = [each for each in released.left if not isinstance(each.act, Hold)]
+    if due and not released.is_asked:
+        yield Section("To be released", (Items(tuple(_items(released, due))),))
+    stays = tuple(_stays(released.about.observed))
+    if held or stays:
+        items = tuple(decision_items(_told(released, held), released.about.now))
+        blocks: list[Block] = [Items(items)] if items else []
+        yield Section("Stays", (*blocks, *(line(each) for each in stays)))
+    yield Blank()
+    yield line(_total(released, len(due)))
+
+
+def _total(released: Released, due: int) -> str:
+    if not released.is_asked:
+        return f"{counted(due, 'object')} to be released: say --yes to do it." if due else NOTHING
+    told = f"{counted(released.done, 'object')} released" if released.done else ""
+    if released.failed:
+        return f"{told or 'nothing released'}, {len(released.failed)} not: run it again to finish"
+    return f"{told}; nothing of ours is left that comes off." if told else NOTHING
+
+
+def _stays(observed: Observed) -> Iterator[str]:
+    node_pools = sorted(each.name for each in observed.node_pools if each.is_ours)
+    if node_pools:
+        yield (
+            f"{counted(len(node_pools), 'NodePool')} with their nodes, labels and budgets, as they are: "
+            f"{', '.join(node_pools)}; Karpenter goes on with them"
+        )
+    if observed.policies:
+        told = counted(len(observed.policies), "custom resource")
+        yield f"{told} of ours: whoever applied them takes them away; no NodePool goes with them"
+    yield f"the namespace {names.OWN_NAMESPACE}, roles and definitions: what installed them takes them away"
+
+
+def _items(released: Released, decisions: list[Decision]) -> Iterator[Item]:
+    for told in _told(released, decisions):
+        yield Item("-", told.decision.subject.title, "", (Detail(told.sentence),), "warn")
+
+
+def _failed(released: Released) -> Iterator[Item]:
+    for decision, outcome in released.failed:
+        (told,) = _told(released, [decision])
+        why = f"{outcome.result}: {outcome.detail}" if outcome.detail else outcome.result
+        yield Item("!", decision.subject.title, "", (Detail(told.sentence), Detail(why, tone="bad")), "bad")
+
+
+def _told(released: Released, decisions: list[Decision]) -> tuple[Told, ...]:
+    return told_of(tuple(decisions), released.about.observed)
+
+
+def _payload(released: Released) -> dict[str, Any]:
+    told: dict[str, Any] = msgspec.to_builtins(
+        {
+            "format_version": FORMAT_VERSION,
+            "pool": released.about.pool,
+            "is_asked": released.is_asked,
+            "why_unsure": released.why_unsure,
+            "outcomes": [outcome for _, outcome in released.carried_out],
+            "decisions": [decision_told(each) for each in _told(released, list(released.left))],
+        }
+    )
+    return told

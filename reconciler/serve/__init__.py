@@ -1,0 +1,1 @@
+"""HTTP: what a running reconciler answers."""

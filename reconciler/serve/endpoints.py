@@ -1,0 +1,40 @@
+"""What a running reconciler answers to those who run it: whether it lives, whether it is ready, and its metrics."""
+
+from collections.abc import Callable
+
+import msgspec
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, Response
+from starlette.routing import Route
+
+METRICS_TYPE = "text/plain; version=1.0.0; charset=utf-8"
+
+Why = Callable[[], str]
+
+
+class Answers(msgspec.Struct, frozen=True):
+    """Asked on the main thread: each only looks, and never waits."""
+
+    why_unhealthy: Why  # nothing when it lives
+    why_unready: Why  # nothing when it is ready
+    metrics: Callable[[], bytes]
+
+
+def application(answers: Answers) -> Starlette:
+    """The routes."""
+
+    async def healthz(_: Request) -> Response:
+        return _said(answers.why_unhealthy())
+
+    async def readyz(_: Request) -> Response:
+        return _said(answers.why_unready())
+
+    async def metrics(_: Request) -> Response:
+        return Response(answers.metrics(), media_type=METRICS_TYPE)
+
+    return Starlette(routes=[Route("/healthz", healthz), Route("/readyz", readyz), Route("/metrics", metrics)])
+
+
+def _said(why_not: str) -> Response:
+    return PlainTextResponse(why_not or "ok", status_code=503 if why_not else 200)

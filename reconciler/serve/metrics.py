@@ -1,0 +1,68 @@
+"""What is measured of the cycles; owner of the counters, which one thread moves and another reads."""
+
+from collections import Counter as Counts
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, GCCollector, PlatformCollector, ProcessCollector
+from prometheus_client.exposition import generate_latest
+
+from reconciler.model.planned.action import Hold
+from reconciler.model.planned.cycled import Cycled
+from reconciler.model.planned.decision import Decision
+
+
+class Metrics:
+    """A Publisher."""
+
+    def __init__(self) -> None:
+        self.registry = CollectorRegistry()
+        for collector in (ProcessCollector, PlatformCollector, GCCollector):
+            collector(registry=self.registry)
+        self._cycles = Counter(
+            "reconciler_cycles", "Cycles, by whether a plan was carried out.", ["result"], registry=self.registry
+        )
+        self._writes = Counter(
+            "reconciler_writes", "Writes that were sent, by what came of them.", ["verb", "result"],
+            registry=self.registry,
+        )  # fmt: skip
+        self._decisions = Gauge(
+            "reconciler_decisions", "Decisions of the last plan.", ["planner", "action"], registry=self.registry
+        )
+        self._counted: set[tuple[str, str]] = set()
+        self._cycle_at = Gauge(
+            "reconciler_last_cycle_timestamp_seconds", "When the last cycle began.", registry=self.registry
+        )
+        self._seen_at = Gauge(
+            "reconciler_seen_timestamp_seconds", "When the cluster was last seen whole.", registry=self.registry
+        )
+        self._problems = Gauge(
+            "reconciler_policy_problems", "Problems of policies that were refused.", registry=self.registry
+        )
+        self._leads = Gauge("reconciler_leads", "1 while this replica leads.", registry=self.registry)
+
+    def publish(self, cycled: Cycled) -> None:
+        self._cycles.labels("trouble" if cycled.trouble else "fine").inc()
+        self._cycle_at.set(cycled.at / 1000)
+        self._problems.set(len(cycled.problems))
+        if cycled.inputs is not None:
+            self._seen_at.set(cycled.inputs.observed.seen_at / 1000)
+        for outcome in cycled.outcomes:
+            self._writes.labels(outcome.verb, outcome.result).inc()
+        if cycled.plan is not None:
+            counts = Counts(map(_labels, cycled.plan.decisions))
+            self._counted |= set(counts)
+            for labels in self._counted:  # one that is not decided any more is told as none
+                self._decisions.labels(*labels).set(counts[labels])
+
+    def lead(self, leads: bool) -> None:
+        """Whether this replica leads now."""
+        self._leads.set(leads)
+
+    def text(self) -> bytes:
+        """As Prometheus reads it."""
+        return generate_latest(self.registry)
+
+
+def _labels(decision: Decision) -> tuple[str, str]:
+    if isinstance(decision.act, Hold):
+        return decision.planner, "hold"
+    return decision.planner, "would" if decision.would else type(decision.act).__name__.lower()

@@ -1,0 +1,1 @@
+"""An imagined cluster, on which the real loop runs."""

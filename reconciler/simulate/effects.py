@@ -1,0 +1,152 @@
+"""What each verb does to an imagined cluster: the writes that it comes to, or how it ends without.
+
+The same questions are asked of the object first as on a real cluster (protocol/); what follows them here is what the
+API server would do.
+"""
+
+from typing import Any
+
+import msgspec
+
+from reconciler.model import names
+from reconciler.model.instant import Instant
+from reconciler.model.planned.action import Act, Apply, Bind, Delete, Evict, Hold, Ref, Resize, Status
+from reconciler.model.planned.decision import Decision
+from reconciler.plan.manifests.compare import compare
+from reconciler.plan.manifests.kind_traits import fixed_fields
+from reconciler.protocol.conflicts import conflict
+from reconciler.protocol.edits import Editing, edit_of, merged
+from reconciler.protocol.lending import HELD, lease, lent_to_another, unbindable
+from reconciler.protocol.own_status import is_told, said_before
+from reconciler.protocol.presumed import DONE, Object, Settled, identified, presumed, text_at
+from reconciler.simulate import ownership
+from reconciler.simulate.eviction import evicted
+from reconciler.simulate.objects import Objects, Write, going
+from reconciler.simulate.sight import whole
+
+Effect = Settled | tuple[Write, ...]
+
+_APART = frozenset({"apiVersion", "kind", "metadata"})
+_GRACE_SECONDS = 30
+
+
+class Place(msgspec.Struct, frozen=True):
+    """Where and when something is done."""
+
+    objects: Objects
+    now: Instant
+
+
+def effect_of(decision: Decision, place: Place) -> Effect:
+    """In the order in which it is written."""
+    act, subject = decision.act, decision.subject
+    found = place.objects.get(subject)
+    if isinstance(act, Apply) and found is None and not subject.uid and not act.presumes.resource_version:
+        return (Write(_owned_by_us(msgspec.json.decode(act.manifest))),)
+    if (settled := identified(decision, found)) or found is None:
+        return settled or DONE
+    effect = _effect(act, found, place)
+    return effect if isinstance(effect, Settled) else presumed(decision, found) or effect
+
+
+def _effect(act: Act | Hold, found: Object, place: Place) -> Effect:
+    match act:
+        case Apply():
+            return _applied(act, found)
+        case Delete():
+            asked = (found.get("spec") or {}).get("terminationGracePeriodSeconds", _GRACE_SECONDS)
+            return (going(found, place.now, asked if found["kind"] == "Pod" else 0),)
+        case Evict():
+            return evicted(act, found, place.objects, place.now)
+        case Status():
+            return _told(act, found)
+        case Bind():
+            return _bound(act, found, place)
+        case Hold():
+            return DONE
+    return _edited(act, found)  # type: ignore[arg-type]  # all that is left
+
+
+def _applied(act: Apply, found: Object) -> Effect:
+    manifest = msgspec.json.decode(act.manifest)
+    comparison = compare(whole(found), manifest)
+    if not comparison.changes:
+        return DONE
+    if comparison.foreign and not act.force:
+        return Settled("refused", conflict((each.manager, each.path) for each in comparison.foreign))
+    if fixed := fixed_fields(found["kind"], comparison.paths):
+        return Settled("refused", f"the API server says 422: {fixed} can't be changed")
+    wished = comparison.merged
+    texts = {key: wished["metadata"][key] for key in ("labels", "annotations")}
+    after: Object = {**found, "metadata": {**found["metadata"], **texts}}
+    if found["kind"] != "Pod":  # of a Pod's spec nothing may change, and what was compared is not all of it
+        after = {key: after[key] for key in _APART} | {key: wished[key] for key in wished if key not in _APART}
+    entries = found["metadata"].get("managedFields") or []
+    ours = ownership.entry(names.FIELD_MANAGER, "Apply", ownership.fields_of(manifest))
+    fields = ownership.applied(entries, ours, ownership.changed_fields(found, after))
+    return (Write({**after, "metadata": {**after["metadata"], "managedFields": fields}}),)
+
+
+def _owned_by_us(manifest: Object) -> Object:
+    entry = ownership.entry(names.FIELD_MANAGER, "Apply", ownership.fields_of(manifest))
+    return {**manifest, "metadata": {**manifest["metadata"], "managedFields": [entry]}}
+
+
+def _edited(act: Editing, found: Object) -> Effect:
+    edit = edit_of(act, found)
+    if edit is None:
+        return DONE
+    if isinstance(act, Resize) and (why := _why_no_resize(found)):
+        return Settled("refused", f"the API server says 422: {why}")
+    return (Write(edited_by(found, edit.patch, names.FIELD_MANAGER)),)
+
+
+def edited_by(found: Object, patch: Object, manager: str) -> Object:
+    """What comes of a merge patch, and whose the fields are then, where that is kept at all."""
+    after: Object = merged(found, patch)
+    entries = found["metadata"].get("managedFields")
+    if not manager or entries is None:
+        return after
+    fields = ownership.updated(entries, manager, ownership.changed_fields(found, after))
+    return {**after, "metadata": {**after["metadata"], "managedFields": fields}}
+
+
+def _why_no_resize(pod: Object) -> str:
+    """A running container whose status tells no resources can't be resized."""
+    told = (pod.get("status") or {}).get("containerStatuses") or ()
+    running = [each["name"] for each in told if "running" in (each.get("state") or {}) and not each.get("resources")]
+    return f"the resources of container {running[0]}, which runs, are not known" if running else ""
+
+
+def _told(act: Status, found: Object) -> Effect:
+    status: dict[str, Any] = msgspec.json.decode(act.body)
+    if is_told(found, status):
+        return DONE
+    before, set_before = found.get("status") or {}, said_before(found)
+    entries = found["metadata"].get("managedFields") or []
+    after = {key: value for key, value in before.items() if key not in set_before} | status
+    fields: ownership.Tree = {"f:status": {f"f:{key}": {} for key in sorted(status)}}
+    mine = ownership.entry(names.FIELD_MANAGER, "Apply", fields, "status")
+    metadata = {**found["metadata"], "managedFields": ownership.applied(entries, mine, {})}
+    return (Write({**found, "metadata": metadata, "status": after}),)
+
+
+def _bound(act: Bind, pod: Object, place: Place) -> Effect:
+    metadata = pod["metadata"]
+    title = Ref("Pod", metadata.get("namespace", ""), metadata["name"]).title
+    if settled := unbindable(act, title, pod):
+        return settled
+    node = place.objects.get(Ref("Node", "", act.node))
+    if node is None:
+        return Settled("stale", f"Node/{act.node} is not there any more")
+    leases: list[Write] = []
+    for name in sorted(act.leases):
+        ref = Ref("Lease", names.OWN_NAMESPACE, name)
+        held = place.objects.get(ref)
+        if held is None:
+            leases.append(Write(lease(name, names.OWN_NAMESPACE, pod, node)))
+        elif (holder := text_at(held, HELD)) != pod["metadata"]["uid"]:
+            return Settled("stale", lent_to_another(ref.title, holder))
+    annotations = (metadata.get("annotations") or {}) | dict(act.annotations)
+    spec = {**(pod.get("spec") or {}), "nodeName": act.node}
+    return (*leases, Write({**pod, "metadata": {**metadata, "annotations": annotations}, "spec": spec}))

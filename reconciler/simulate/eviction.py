@@ -1,0 +1,62 @@
+"""What the eviction API does: it weighs PodDisruptionBudgets, as the API server's own code does, rule by rule."""
+
+from typing import Any
+
+import msgspec
+
+from reconciler.model.cluster.metadata import LabelSelector
+from reconciler.model.instant import Instant, timestamp
+from reconciler.model.planned.action import Evict
+from reconciler.protocol.presumed import Object, Settled
+from reconciler.simulate.objects import Objects, Write, going
+
+SEVERAL = "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support."
+
+# Of these nothing is lost when they go.
+_WEIGHTLESS = frozenset({"Succeeded", "Failed", "Pending"})
+
+
+def evicted(act: Evict, pod: Object, objects: Objects, now: Instant) -> Settled | tuple[Write, ...]:
+    """Why not, or what is written: the budget that it costs, and the pod that goes."""
+    gone = going(pod, now, act.grace_seconds)
+    if (pod.get("status") or {}).get("phase", "Pending") in _WEIGHTLESS:
+        return (gone,)
+    budgets = [each for each in objects.of("PodDisruptionBudget") if _selects(each, pod)]
+    if len(budgets) > 1:
+        return Settled("refused", f"the API server says 500: {SEVERAL}")
+    if not budgets or _may_go_unhealthy(budgets[0], pod):
+        return (gone,)
+    budget = budgets[0]
+    status: dict[str, Any] = budget.get("status") or {}
+    name = budget["metadata"]["name"]
+    if status.get("observedGeneration", 0) < budget["metadata"]["generation"]:
+        return Settled("retry", f"The disruption budget {name} is still being processed by the server.")
+    if status.get("disruptionsAllowed", 0) <= 0:
+        healthy, wanted = status.get("currentHealthy", 0), status.get("desiredHealthy", 0)
+        needs = f"The disruption budget {name} needs {wanted} healthy pods and has {healthy} currently"
+        return Settled("retry", needs)
+    spent = {
+        **status,
+        "disruptionsAllowed": status["disruptionsAllowed"] - 1,
+        "disruptedPods": {**(status.get("disruptedPods") or {}), pod["metadata"]["name"]: timestamp(now)},
+    }
+    return Write({**budget, "status": spent}), gone
+
+
+def _selects(budget: Object, pod: Object) -> bool:
+    if budget["metadata"].get("namespace") != pod["metadata"].get("namespace"):
+        return False
+    selector = (budget.get("spec") or {}).get("selector")
+    if selector is None:
+        return False
+    return msgspec.convert(selector, LabelSelector).matches(pod["metadata"].get("labels") or {})
+
+
+def _may_go_unhealthy(budget: Object, pod: Object) -> bool:
+    conditions = (pod.get("status") or {}).get("conditions") or ()
+    if any(each["type"] == "Ready" and each["status"] == "True" for each in conditions):
+        return False
+    status = budget.get("status") or {}
+    wanted = status.get("desiredHealthy", 0)
+    always = (budget.get("spec") or {}).get("unhealthyPodEvictionPolicy") == "AlwaysAllow"
+    return always or (wanted > 0 and status.get("currentHealthy", 0) >= wanted)

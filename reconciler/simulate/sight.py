@@ -1,0 +1,77 @@
+"""Owner of an imagined cluster as it was last seen: what changed since is read anew, the rest stays the same object."""
+
+from collections import defaultdict
+from collections.abc import Iterable
+from itertools import chain
+from typing import Any
+
+import msgspec
+
+from reconciler.model import names
+from reconciler.model.cluster.karpenter import NodeClass
+from reconciler.model.cluster.kinds import SEEN, Seen
+from reconciler.model.cluster.metadata import Metadata
+from reconciler.model.cluster.observed import Observed
+from reconciler.model.cluster.whole import Whole, WholeMetadata
+from reconciler.model.cluster.workload import Workload
+from reconciler.model.instant import Instant
+from reconciler.protocol.presumed import Object
+from reconciler.simulate.objects import Key
+
+SEEN_STEP_MS = 30_000  # how old an unchanged view may become before it is confirmed; as on a real cluster
+
+_BY_KIND: defaultdict[str, list[Seen]] = defaultdict(list)
+for _each in SEEN:
+    _BY_KIND[_each.kind].append(_each)
+
+
+class Sight:
+    """Told of each change; shows an Observed, the same one while nothing changes."""
+
+    def __init__(self, cluster_uid: str) -> None:
+        self._found: dict[Seen, dict[tuple[str, str], Any]] = {each: {} for each in SEEN}
+        self._observed = Observed(cluster_uid=cluster_uid)
+
+    def observed(self, changed: Iterable[tuple[Key, Object | None]], now: Instant) -> Observed:
+        """`changed`: each object as it stands now, or that it is gone."""
+        fields: set[str] = set()
+        for key, body in changed:
+            fields |= {each.field for each in _BY_KIND[key[0]] if self._take(each, key, body)}
+        if fields or now >= self._observed.seen_at + SEEN_STEP_MS:
+            shown: dict[str, Any] = {field: self._shown(field) for field in sorted(fields)}
+            self._observed = msgspec.structs.replace(self._observed, seen_at=now, **shown)
+        return self._observed
+
+    def _take(self, seen: Seen, key: Key, body: Object | None) -> bool:
+        found = self._found[seen]
+        if body is not None and _is_looked_at(seen, body):
+            found[key[1:]] = _read(seen, body)
+            return True
+        return found.pop(key[1:], None) is not None
+
+    def _shown(self, field: str) -> tuple[Any, ...]:
+        found = [self._found[each].values() for each in SEEN if each.field == field]
+        return tuple(found[0]) if len(found) == 1 else tuple(chain.from_iterable(found))
+
+
+def whole(body: Object) -> Whole:
+    """An object kept whole."""
+    rest = {key: value for key, value in body.items() if key not in {"apiVersion", "kind", "metadata"}}
+    return Whole(body["apiVersion"], body["kind"], msgspec.convert(body["metadata"], WholeMetadata), rest)
+
+
+def _is_looked_at(seen: Seen, body: Object) -> bool:
+    metadata = body["metadata"]
+    if seen.own_namespace and metadata.get("namespace") != names.OWN_NAMESPACE:
+        return False
+    key, _, value = seen.selector.partition("=")
+    return not seen.selector or (metadata.get("labels") or {}).get(key) == value
+
+
+def _read(seen: Seen, body: Object) -> Any:
+    if seen.type is Whole:
+        return whole(body)
+    if seen.type is NodeClass:
+        return NodeClass(msgspec.convert(body["metadata"], Metadata), seen.kind, body.get("spec") or {})
+    found = msgspec.convert(body, seen.type)
+    return msgspec.structs.replace(found, kind=seen.kind) if seen.type is Workload else found

@@ -1,0 +1,107 @@
+"""Owner of an imagined cluster: its objects, and the hour. The verbs and refusals are those of a real API server.
+
+Nothing happens by itself: no kubelet, no Karpenter, no scheduler; whoever imagines those writes with put, edit and
+remove. To look again costs what has changed, and a tuple of each kind that did.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+
+import msgspec
+
+from reconciler.model import names
+from reconciler.model.cluster.observed import Observed
+from reconciler.model.instant import Instant
+from reconciler.model.planned.action import Ref
+from reconciler.model.planned.decision import Decision
+from reconciler.model.planned.outcome import Outcome
+from reconciler.ports import Fence
+from reconciler.protocol.presumed import NO_LONGER_OURS, Object, Settled
+from reconciler.protocol.turns import Turns, verb_of
+from reconciler.simulate import ownership
+from reconciler.simulate.effects import Place, edited_by, effect_of
+from reconciler.simulate.objects import Objects, Write, key_of
+from reconciler.simulate.sight import Sight
+
+_BEGINNING = Instant(0)
+
+
+class World:
+    """Deterministic, without threads. `now` is told, and never moves by itself; `on_write` is called with each object
+    that a decision wrote, once it stands: what it raises ends the apply right there, as a crash would."""
+
+    def __init__(self, now: Instant = _BEGINNING, cluster_uid: str = "world") -> None:
+        self.now = now
+        self.on_write: Callable[[Ref], None] = _nothing
+        self._objects = Objects()
+        self._sight = Sight(cluster_uid)
+        for name in ("default", "kube-system", names.OWN_NAMESPACE):
+            labels = {"kubernetes.io/metadata.name": name}
+            self.put({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": labels}})
+
+    def put(self, manifest: Object, manager: str = "") -> Ref:
+        """Makes an object, or puts another in its place, as somebody else would; the Ref has its uid. With a manager
+        it is kept who set which field."""
+        body: Object = msgspec.json.decode(msgspec.json.encode(manifest))
+        kind, namespace, name = key_of(body)
+        before = self._objects.get(Ref(kind, namespace, name))
+        metadata = body["metadata"]
+        if before is not None:
+            kept = {key: before["metadata"][key] for key in ("uid", "creationTimestamp", "generation")}
+            metadata = metadata | kept
+        if manager:
+            fields = ownership.entry(manager, "Update", ownership.fields_of(body))
+            metadata = {**metadata, "managedFields": [fields]}
+        stored = self._objects.write(Write({**body, "metadata": metadata}), self.now)
+        return Ref(kind, namespace, name, stored["metadata"]["uid"])
+
+    def edit(self, ref: Ref, patch: Object, manager: str = "") -> None:
+        """A JSON merge patch by somebody else; without its last finalizer, what is being deleted goes."""
+        found = self._objects.get(ref)
+        if found is None:
+            raise KeyError(f"there is no {ref.title} to edit")
+        after = edited_by(found, patch, manager)
+        if after == found:
+            return
+        metadata = after["metadata"]
+        waits = after["kind"] == "Pod" or metadata.get("finalizers")
+        self._objects.write(Write(after, is_gone=bool(metadata.get("deletionTimestamp")) and not waits), self.now)
+
+    def get(self, ref: Ref) -> Object | None:
+        """The object as it stands, never to be changed; the uid of the ref is not minded."""
+        return self._objects.get(ref)
+
+    def remove(self, ref: Ref) -> None:
+        """Gone at once, finalizers or not."""
+        if (found := self._objects.get(ref)) is not None:
+            self._objects.write(Write(found, is_gone=True), self.now)
+
+    def observe(self) -> Observed:
+        """The same object while nothing changes."""
+        changed = self._objects.take_changed()
+        return self._sight.observed(((key, self._objects.get(Ref(*key))) for key in changed), self.now)
+
+    def apply(self, decisions: Sequence[Decision], fence: Fence) -> Iterator[Outcome]:
+        """One by one, in their order. Nothing is done before it is walked."""
+        turns = Turns(decisions)
+        while ready := turns.ready():
+            for decision in ready:
+                settled = self._carried_out(decision, fence)
+                outcome = Outcome(decision.subject, verb_of(decision), settled.result, settled.detail)
+                turns.ended(outcome)
+                yield outcome
+        yield from turns.left()
+
+    def _carried_out(self, decision: Decision, fence: Fence) -> Settled:
+        effect = effect_of(decision, Place(self._objects, self.now))
+        if isinstance(effect, Settled):
+            return effect
+        for write in effect:
+            if not fence.holds():
+                return NO_LONGER_OURS
+            self._objects.write(write, self.now)
+            self.on_write(Ref(*key_of(write.body)))
+        return Settled("done")
+
+
+def _nothing(written: Ref) -> None:
+    """Nobody wants to know."""

@@ -1,0 +1,57 @@
+"""What stands in a file of the history: records one after another, the first whole, the others as differences.
+
+A record is its length and its checksum, four bytes each, and then JSON, compressed. A file whose writer was killed ends
+in the middle of a record: what stands before that is good.
+"""
+
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+
+from reconciler.model.instant import Instant
+from reconciler.model.planned.succession import Successor
+
+SUFFIX = ".history"
+_HEAD_BYTES = 8
+
+
+class Record(msgspec.Struct, frozen=True):
+    """The inputs of one plan, and what came of them."""
+
+    digest: str  # of the plan
+    version: str  # of the reconciler that made it
+    told: Successor
+
+    @property
+    def at(self) -> Instant:
+        return self.told.inputs.now
+
+
+def framed(record: Record) -> bytes:
+    """As it is written."""
+    content = zlib.compress(msgspec.json.encode(record))
+    return len(content).to_bytes(4, "big") + zlib.crc32(content).to_bytes(4, "big") + content
+
+
+def records(file: Path) -> Iterator[Record]:
+    """All that are whole. Raises msgspec.MsgspecError where another version wrote what this one can't read."""
+    with file.open("rb") as content:
+        while len(head := content.read(_HEAD_BYTES)) == _HEAD_BYTES:
+            length, checksum = int.from_bytes(head[:4], "big"), int.from_bytes(head[4:], "big")
+            text = content.read(length)
+            if len(text) < length or zlib.crc32(text) != checksum:
+                return
+            yield msgspec.json.decode(zlib.decompress(text), type=Record)
+
+
+def began_at(file: Path) -> Instant:
+    """When its first plan was made; its name says so."""
+    return Instant(int(file.name.partition("-")[0]))
+
+
+def files(folder: Path) -> list[Path]:
+    """Oldest first."""
+    found = [each for each in folder.glob(f"*{SUFFIX}") if each.name.partition("-")[0].isdecimal()]
+    return sorted(found, key=lambda each: (began_at(each), each.name))

@@ -1,0 +1,50 @@
+"""Tells policies how they stand; a StatusPublisher is the owner of what it told last and of what it could not tell."""
+
+from collections.abc import Callable
+
+import msgspec
+
+from reconciler.loop import Attempts
+from reconciler.model import names
+from reconciler.model.desired import Desired
+from reconciler.model.planned.action import Apply
+from reconciler.model.planned.cycled import Cycled
+from reconciler.model.planned.inputs import Inputs
+from reconciler.plan.statuses.statuses import statuses
+from reconciler.plan.statuses.told import Told
+from reconciler.ports import Clock, Cluster, Fence
+
+
+class Telling(msgspec.Struct, frozen=True):
+    """Where it is told."""
+
+    cluster: Cluster
+    clock: Clock
+    fence: Callable[[], Fence | None]  # None: nothing is told now
+    are_resources: bool = False
+    namespace: str = names.OWN_NAMESPACE
+
+
+class StatusPublisher:
+    """A Publisher."""
+
+    def __init__(self, telling: Telling) -> None:
+        self._telling = telling
+        self._before = ""  # the ConfigMap as it was written last
+        self._attempts = Attempts()
+
+    def publish(self, cycled: Cycled) -> None:
+        """Where there are no good policies yet, why that is so is told all the more."""
+        telling = self._telling
+        fence = telling.fence()
+        if fence is None:
+            return
+        inputs = cycled.inputs or Inputs(Desired("", ""), telling.cluster.observe(), cycled.at)
+        told = Told(cycled.problems, telling.are_resources, telling.namespace, self._before)
+        due = self._attempts.due(statuses(inputs, cycled.plan, told), cycled.at)
+        asked = {each.subject: each for each in due}
+        for outcome in telling.cluster.apply(due, fence) if due else ():
+            decision = asked[outcome.subject]
+            self._attempts.learn(decision, outcome, telling.clock.now())
+            if outcome.result == "done" and isinstance(decision.act, Apply):
+                self._before = decision.act.manifest

@@ -1,0 +1,134 @@
+"""Writing to a real cluster: through broken connections and beside rivals, and what it tells of itself."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from reconciler.kube.api_server import Request
+from reconciler.kube.apply.applying import Applying
+from reconciler.kube.cluster import LiveCluster
+from reconciler.kube.seeing.watching import Pace
+from reconciler.model import names
+from reconciler.model.planned.action import Act, Delete, Label, Ref, Taint
+from reconciler.model.planned.decision import Decision
+from reconciler.plan.removal import CORDONED
+from reconciler.ports import Cluster
+from tests.contract import objects
+from tests.contract.ground import STANDING, WRITER, Real, client_of, decision
+from tests.lab.lab import Lab
+from tests.lab.proxy.door import Proxy
+from tests.lab.proxy.faults import Act as Disturbance
+from tests.lab.proxy.faults import Answer, Cut, Fault, LoseAnswer, Match
+from tests.stages.observing import Watched
+
+QUICK = Pace(absent_seconds=0.2)
+TAINT = Taint(key=names.DRAINING, value="1795013520", effect="NoSchedule")
+
+
+@pytest.fixture
+def proxy(cluster: Lab) -> Iterator[Proxy]:
+    with cluster.proxy() as proxy:
+        yield proxy
+
+
+@pytest.fixture
+def disturbed(cluster: Lab, proxy: Proxy) -> Iterator[Real]:
+    ground = Real(cluster, proxy.url)
+    yield ground
+    ground.close()
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [LoseAnswer(), Cut(before_upstream=True), Answer(429, retry_after=1), Answer(503), Answer(504, "Timeout")],
+    ids=["answer lost", "cut before", "too many", "unavailable", "timeout"],
+)
+def test_whatever_breaks_on_its_way_it_takes_effect_once(
+    cluster: Lab, proxy: Proxy, disturbed: Real, fault: Disturbance
+) -> None:
+    ref = disturbed.put(objects.node("a"))
+    audit = cluster.audit()
+    injected = proxy.inject(Fault(fault, Match(verb="patch")))
+    outcomes = disturbed.apply([decision(ref, TAINT)])
+    proxy.wait_for(injected)
+    assert [each.result for each in outcomes] == ["done"]
+    patches = [each for each in audit.writes(WRITER) if (each.verb, each.object) == ("patch", "nodes/a")]
+    assert [each.code for each in patches if each.code < 300] == [200]
+
+
+def test_a_deletion_whose_answer_is_lost_is_done(proxy: Proxy, disturbed: Real) -> None:
+    ref = disturbed.put(objects.priority("a"))
+    injected = proxy.inject(Fault(LoseAnswer(), Match(verb="delete")))
+    assert [each.result for each in disturbed.apply([decision(ref, Delete())])] == ["done"]
+    proxy.wait_for(injected)
+    assert disturbed.writes == 1
+
+
+@pytest.fixture
+def ground(cluster: Lab) -> Iterator[Real]:
+    found = Real(cluster)
+    yield found
+    found.close()
+
+
+def test_a_rival_between_the_look_and_the_write_keeps_its_taint(ground: Real) -> None:
+    ref = ground.put(objects.node("a"))
+    theirs = {"key": "example.com/rival", "effect": "NoSchedule"}
+
+    def rival(request: Request) -> None:
+        ground.server.before = None
+        found = ground.get(ref)
+        assert found
+        ground.edit(ref, {"spec": {"taints": [*found["spec"]["taints"], theirs]}})
+
+    ground.server.before = rival
+    assert [each.result for each in ground.apply([decision(ref, TAINT)])] == ["done"]
+    found = ground.get(ref)
+    assert found
+    keys = {each["key"] for each in found["spec"]["taints"]}
+    assert {names.DRAINING, "example.com/rival", objects.THEIR_TAINT["key"]} <= keys
+    assert ground.writes == 2, "the first was refused"
+
+
+def test_another_of_its_name_that_comes_between_is_not_deleted(ground: Real) -> None:
+    ref = ground.put(objects.priority("a"))
+
+    def rival(request: Request) -> None:
+        ground.server.before = None
+        ground.admin.delete("priorityclasses", "a")
+        ground.put(objects.priority("a"))
+
+    ground.server.before = rival
+    assert [each.result for each in ground.apply([decision(ref, Delete())])] == ["done"]
+    assert ground.get(ref), "the one that was meant is gone, and its namesake stays"
+
+
+def explained(ref: Ref, act: Act) -> Decision:
+    return Decision("tests", ref, act, CORDONED.reason(node="a"))  # type: ignore[arg-type]
+
+
+def test_what_was_done_is_told_on_its_subject(ground: Real) -> None:
+    node, pod = ground.put(objects.node("a")), ground.put(objects.waiting("b"))
+    act = Label(labels=(("gpu.scheduling/pool", "x"),))
+    for _ in range(2):
+        assert {each.result for each in ground.apply([explained(each, act) for each in (node, pod)])} == {"done"}
+    for ref in (node, pod):
+        told = [
+            each for each in ground.admin.list("events", "default") if each.get("regarding", {}).get("uid") == ref.uid
+        ]
+        assert [(each["reason"], each["action"]) for each in told] == [("CordonedByOthers", "Label")]
+        assert told[0]["note"] == "a was cordoned by someone else: it is left alone until that is undone."
+        assert told[0]["reportingController"] == "gpu.scheduling/reconciler"
+
+
+def test_the_live_cluster_shows_what_it_wrote(cluster: Lab, ground: Real) -> None:
+    ref = ground.put(objects.waiting("a"))
+    client = client_of(cluster.admin)
+    with Watched(client, pace=QUICK) as watched:
+        live: Cluster = LiveCluster(watched.synced().observer, Applying(client))
+        before = live.observe()
+        assert live.observe() is before
+        outcomes = list(live.apply([decision(ref, Label(labels=(("gpu.scheduling/pool", "x"),)))], STANDING))
+        assert [each.result for each in outcomes] == ["done"]
+        watched.until(lambda seen: any("gpu.scheduling/pool" in each.metadata.labels for each in seen.pods))
+    client.close()

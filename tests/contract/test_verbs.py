@@ -1,0 +1,130 @@
+"""Verb by verb, the same on an imagined cluster and on a real one: what it does, and what it leaves alone."""
+
+import msgspec
+import pytest
+
+from reconciler.model.planned.action import Act, Presumes, Ref
+from reconciler.model.planned.outcome import Result
+from tests.contract import objects
+from tests.contract.cases import CASES, NODE, Case
+from tests.contract.ground import Fallen, Ground, decision
+
+replace = msgspec.structs.replace
+each_verb = pytest.mark.parametrize("case", CASES, ids=lambda case: case.verb)
+
+
+@pytest.fixture(autouse=True)
+def node(ground: Ground) -> None:
+    """Something to bind to."""
+    if ground.get(Ref("Node", "", NODE)) is None:
+        ground.put(objects.node(NODE))
+
+
+def presuming(act: Act, **presumes: object) -> Act:
+    return replace(act, presumes=Presumes(**presumes))  # type: ignore[arg-type]
+
+
+def result(ground: Ground, ref: Ref, act: Act) -> tuple[Result, str]:
+    (outcome,) = ground.apply([decision(ref, act)])
+    assert outcome.subject == ref
+    return outcome.result, outcome.detail
+
+
+@each_verb
+def test_it_takes_effect_and_what_is_theirs_survives(ground: Ground, name: str, case: Case) -> None:
+    ref = ground.put(case.subject(name))
+    assert result(ground, ref, case.act(ref)) == ("done", "")
+    found = ground.get(ref)
+    assert case.shows(found)
+    if found:
+        assert objects.THEIRS.items() <= found["metadata"]["labels"].items()
+    if found and ref.kind == "Node":
+        assert objects.THEIR_TAINT in found["spec"]["taints"]
+    if found and ref.kind == "NodePool":
+        assert found["spec"]["limits"] == {"cpu": "1000"}
+
+
+@each_verb
+def test_what_is_so_already_is_done_and_nothing_is_written(ground: Ground, name: str, case: Case) -> None:
+    ref = ground.put(case.subject(name))
+    act = case.act(ref)
+    before = ground.get(ref)
+    assert before
+    seen = presuming(act, resource_version=before["metadata"]["resourceVersion"])
+    result(ground, ref, act)
+    written = ground.writes
+    assert written
+    # Also when it presumes what stood before: it was this very action that changed it.
+    assert [result(ground, ref, each) for each in (act, seen)] == [("done", "")] * 2
+    assert ground.writes == written
+    assert case.shows(ground.get(ref))
+
+
+@each_verb
+def test_another_of_that_name_is_left_alone(ground: Ground, name: str, case: Case) -> None:
+    ref = ground.put(case.subject(name))
+    written = ground.writes
+    other = replace(ref, uid="5f0c1c1e-0000-4000-8000-000000000000")
+    found, detail = result(ground, other, case.act(ref))
+    # What was to go is gone: that another has its name does not change it.
+    assert found == ("done" if case.goes else "stale")
+    assert case.goes or "another" in detail
+    assert ground.writes == written
+    assert not case.shows(ground.get(ref))
+
+
+@each_verb
+def test_what_changed_since_it_was_seen_is_left_alone(ground: Ground, name: str, case: Case) -> None:
+    ref = ground.put(case.subject(name))
+    before = ground.get(ref)
+    assert before
+    ground.edit(ref, {"metadata": {"labels": {"example.com/later": "yes"}}})
+    written = ground.writes
+    act = presuming(case.act(ref), resource_version=before["metadata"]["resourceVersion"])
+    found, detail = result(ground, ref, act)
+    assert (found, "has changed" in detail) == ("stale", True)
+    assert ground.writes == written
+    assert not case.shows(ground.get(ref))
+
+
+@each_verb
+def test_a_field_that_is_not_as_presumed_is_told(ground: Ground, name: str, case: Case) -> None:
+    ref = ground.put(case.subject(name))
+    written = ground.writes
+    path = "metadata.labels[example.com/team]"
+    found, detail = result(ground, ref, presuming(case.act(ref), fields=((path, "ads"),)))
+    assert found == "stale"
+    assert detail == f'{ref.title} was to have "ads" in {path}, and has "search"'
+    assert ground.writes == written
+    assert result(ground, ref, presuming(case.act(ref), fields=((path, "search"),))) == ("done", "")
+    assert case.shows(ground.get(ref))
+
+
+@each_verb
+def test_what_is_not_there_is_not_made_up(ground: Ground, name: str, case: Case) -> None:
+    manifest = case.subject(name)
+    ref = Ref(manifest["kind"], manifest["metadata"].get("namespace", ""), name, uid="5f0c1c1e")
+    written = ground.writes
+    found, detail = result(ground, ref, case.act(ref))
+    assert found == ("done" if case.goes else "stale")
+    assert case.goes or detail == f"{ref.title} is not there any more"
+    assert ground.writes == written
+    assert ground.get(ref) is None
+
+
+@each_verb
+def test_behind_a_fence_that_fell_nothing_is_written(ground: Ground, name: str, case: Case) -> None:
+    ref = ground.put(case.subject(name))
+    written = ground.writes
+    (outcome,) = ground.apply([decision(ref, case.act(ref))], Fallen())
+    assert (outcome.result, "right to write" in outcome.detail) == ("stale", True)
+    assert ground.writes == written
+    assert not case.shows(ground.get(ref))
+
+
+@each_verb
+def test_what_would_be_done_is_not(ground: Ground, name: str, case: Case) -> None:
+    ref = ground.put(case.subject(name))
+    written = ground.writes
+    assert ground.apply([decision(ref, case.act(ref), would=True)]) == []
+    assert ground.writes == written

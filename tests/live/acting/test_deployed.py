@@ -1,0 +1,20 @@
+"""What deploy/core says is understood by a real API server, each field of it."""
+
+import json
+from urllib.parse import urlencode
+
+from tests.lab.lab import Lab
+from tests.unit.test_deploy import CORE, objects
+
+STRICT = urlencode({"fieldManager": "deployer", "dryRun": "All", "fieldValidation": "Strict", "force": "true"})
+
+
+def test_every_object_is_taken_as_it_is(cluster: Lab) -> None:
+    found = objects(CORE)
+    assert {each["kind"] for each in found} >= {"Namespace", "ServiceAccount", "ClusterRole", "StatefulSet", "Service"}
+    for each in found:
+        metadata = each["metadata"]
+        plural = f"{each['kind'].lower()}s"
+        path = cluster.admin.path(plural, metadata["name"], metadata.get("namespace", ""))
+        answer = cluster.admin.request("PATCH", f"{path}?{STRICT}", each, "application/apply-patch+yaml")
+        assert answer.code in {200, 201}, json.dumps(answer.body)

@@ -1,0 +1,71 @@
+"""A lab with policies on a disk, and replicas of the controller that follow them."""
+
+from pathlib import Path
+
+import yaml
+
+from tests.lab import capacity, identities
+from tests.lab.api import Manifest
+from tests.lab.identities import NAMESPACE
+from tests.lab.lab import Lab
+from tests.lab.places import REPOSITORY
+from tests.lab.proxy.door import Proxy
+from tests.stages.replica import Replica
+
+POOL = {
+    "mode": "Enforce",
+    "devices": {"model": "a100", "count": 8, "memory": "40Gi"},
+    "instanceTypes": [{"name": "p4d.24xlarge", "pricePerHour": {"on-demand": "21.96"}}],
+    "nodeClassRef": {"group": "karpenter.kwok.sh", "kind": "KWOKNodeClass", "name": capacity.NODE_CLASS},
+    "requirements": [{"key": "topology.kubernetes.io/zone", "operator": "In", "values": list(capacity.ZONES)}],
+}
+LEASE = "reconciler"
+RIGHTS = REPOSITORY / "deploy" / "core" / "rbac.yaml"
+
+
+class Site:
+    """Policies, who writes them, and who acts."""
+
+    def __init__(self, lab: Lab, folder: Path) -> None:
+        self.lab = lab
+        self.clean()
+        lab.admin.apply(capacity.node_class())
+        for manifest in _rights():
+            lab.admin.apply(manifest)
+        self.policies = folder / "policies"
+        self.policies.mkdir()
+        self.controller = identities.reconciler(lab.admin)
+        self.kubeconfig = lab.site.kubeconfig("controller", self.controller)
+
+    def write(self, name: str = "a100", **fields: object) -> None:
+        policy: dict[str, object] = {"apiVersion": "gpu.scheduling/v1", "kind": "GpuPool", "metadata": {"name": name}}
+        policy["spec"] = {**POOL, **fields}
+        (self.policies / f"{name}.yaml").write_text(yaml.safe_dump(policy))
+
+    def replica(self, *arguments: str) -> Replica:
+        return Replica(self.kubeconfig, self.policies, *arguments)
+
+    def lease_holder(self) -> str:
+        lease = self.lab.admin.get("leases", LEASE, NAMESPACE)
+        return str((lease or {}).get("spec", {}).get("holderIdentity", ""))
+
+    def behind(self, proxy: Proxy, *arguments: str) -> Replica:
+        """A replica whose way to the API server leads through the proxy."""
+        name = f"proxied-{proxy.url.rpartition(':')[2]}"
+        return Replica(self.lab.site.kubeconfig(name, self.controller.at(proxy.url)), self.policies, *arguments)
+
+    def clean(self) -> None:
+        """Takes away the right to write, and what a controller keeps beside what it makes."""
+        admin = self.lab.admin
+        for manifest in reversed(_rights()):
+            metadata = manifest["metadata"]
+            admin.delete(f"{manifest['kind'].lower()}s", metadata["name"], metadata.get("namespace", ""))
+        admin.delete("leases", LEASE, NAMESPACE)
+        for kept in admin.list("configmaps", NAMESPACE):
+            if kept["metadata"]["name"].startswith("reconciler-"):
+                admin.delete("configmaps", kept["metadata"]["name"], NAMESPACE)
+
+
+def _rights() -> list[Manifest]:
+    """What deploy/core grants, beside what the lab's reconciler has anyway: it can look."""
+    return [each for each in yaml.safe_load_all(RIGHTS.read_text()) if each]

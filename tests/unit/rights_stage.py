@@ -1,0 +1,108 @@
+"""Policies that ask for rights, and what a page of rights grants."""
+
+import msgspec
+import yaml
+
+from reconciler.model.bundle import Bundle, Text
+from reconciler.model.cluster.kinds import SEEN
+from reconciler.model.desired import Desired, Manifest
+from reconciler.model.origin import Origin
+from reconciler.policy.kinds import KINDS as ALL_KINDS
+from reconciler.policy.resolve import resolve
+
+POOL = """\
+apiVersion: gpu.scheduling/v1
+kind: GpuPool
+metadata: {{name: {name}}}
+spec:
+  mode: {mode}
+  adopt: {adopt}
+  suspend: {suspend}
+  devices: {{model: a100, count: 8, memory: 40Gi}}
+  instanceTypes: [{{name: p4d.24xlarge}}]
+  nodeClassRef: {{group: {group}, kind: {kind}, name: gpu}}
+"""
+WISHED = {
+    "name": "a100",
+    "mode": "Enforce",
+    "adopt": "false",
+    "suspend": "false",
+    "group": "karpenter.k8s.aws",
+    "kind": "EC2NodeClass",
+}
+Rules = set[tuple[str, str, str, str]]  # namespace, group, resource, verb
+YIELDS = (("NodePool", ""), ("Pod", "default"), ("PodDisruptionBudget", "team-a"), ("PriorityClass", ""))
+LOOKS = ("get", "list", "watch")
+POLICY_KINDS = [kind for kind in ALL_KINDS if kind.is_policy]
+
+
+def wish(yields: tuple[tuple[str, str], ...] = (("NodePool", ""),), **changed: str) -> Desired:
+    """A pool, and the kinds and namespaces of what its template yields."""
+    text = POOL.format_map(WISHED | changed)
+    (found,) = resolve(Bundle("r", (Text("a.yaml", text.encode()),))).wishes
+    assert found.pools
+    here = Origin("t", 1)
+    manifests = (Manifest(kind, namespace, "x", "{}", found.pools[0].name, here, here) for kind, namespace in yields)
+    return msgspec.structs.replace(found, manifests=tuple(manifests))
+
+
+def granted(page: str) -> Rules:
+    """What a page's roles grant; each is bound to the reconciler in the same place."""
+    documents = [each for each in yaml.safe_load_all(page) if each]
+    roles = [each for each in documents if each["kind"] in {"Role", "ClusterRole"}]
+    bound = [(each["kind"], each["metadata"]) for each in documents if each["kind"].endswith("Binding")]
+    assert [(f"{each['kind']}Binding", each["metadata"]) for each in roles] == bound
+    return {
+        (role["metadata"].get("namespace", ""), group, resource, verb)
+        for role in roles
+        for rule in role["rules"]
+        for group in rule["apiGroups"]
+        for resource in rule["resources"]
+        for verb in rule["verbs"]
+    }
+
+
+def looked_at(*node_classes: str, namespace: str = "gpu-system") -> Rules:
+    """What an Observed takes; of node classes only these kinds."""
+    kinds = [seen for seen in SEEN if seen.field != "node_classes" or seen.kind in node_classes]
+    return {
+        (namespace if seen.own_namespace else "", seen.group, seen.plural, verb) for seen in kinds for verb in LOOKS
+    }
+
+
+def written(*resources: tuple[str, str, str]) -> Rules:
+    return {
+        (namespace, group, resource, verb)
+        for namespace, group, resource in resources
+        for verb in ("create", "delete", "patch")
+    }
+
+
+def told_in(*namespaces: str) -> Rules:
+    """Events there."""
+    return {(namespace, "events.k8s.io", "events", "create") for namespace in namespaces}
+
+
+def kept(namespace: str = "gpu-system") -> Rules:
+    """What anybody needs who acts at all: the Lease and the memory."""
+    leases = {(namespace, "coordination.k8s.io", "leases", verb) for verb in ("create", "update")}
+    memory = {(namespace, "", "configmaps", verb) for verb in ("create", "delete", "get", "list", "update")}
+    return leases | memory
+
+
+def told_where(namespace: str = "gpu-system") -> Rules:
+    return {(namespace, "", "configmaps", "patch")}
+
+
+STATUSES = {("", "gpu.scheduling", f"{kind.plural}/status", "patch") for kind in POLICY_KINDS}
+
+
+# What one pool in mode Enforce asks for, with the template that it has by default.
+NODE_POOLS = written(("", "karpenter.sh", "nodepools")) | told_in("default")
+
+
+def acted(page: str) -> Rules:
+    """What a page grants beside what is kept."""
+    found = granted(page)
+    assert kept() | told_where() <= found
+    return found - kept() - told_where()

@@ -1,0 +1,97 @@
+"""What was tried lately: nothing is written twice before it can be seen, and nothing that fails is knocked at."""
+
+import msgspec
+
+from reconciler.loop import Attempts
+from reconciler.model.instant import Instant
+from reconciler.model.planned.action import Annotate, Presumes, Ref
+from reconciler.model.planned.decision import Decision
+from reconciler.model.planned.outcome import Outcome, Result
+from reconciler.model.planned.reason import Reason
+
+
+def decision(name: str = "n1", version: str = "7", value: str = "1", after: tuple[str, ...] = ()) -> Decision:
+    act = Annotate(annotations=(("a", value),), presumes=Presumes(resource_version=version))
+    firsts = tuple(Ref("Node", "", each) for each in after)
+    return Decision("test", Ref("Node", "", name), act, Reason("Missing"), after=firsts)
+
+
+def outcome(of: Decision, result: Result) -> Outcome:
+    return Outcome(of.subject, "annotate", result)
+
+
+def sent(attempts: Attempts, now: int, *decisions: Decision) -> list[str]:
+    return [each.subject.name for each in attempts.due(decisions, Instant(now))]
+
+
+def learn(attempts: Attempts, of: Decision, result: Result, now: int = 0) -> None:
+    attempts.learn(of, outcome(of, result), Instant(now))
+
+
+def test_what_is_done_waits_to_be_seen_unless_something_else_is_asked_for() -> None:
+    attempts = Attempts()
+    learn(attempts, decision(), "done")
+    assert sent(attempts, 9_999, decision()) == []
+    assert sent(attempts, 9_999, decision(value="2")) == ["n1"]
+    learn(attempts, decision(), "done")
+    assert sent(attempts, 1, decision(version="8")) == ["n1"]
+    learn(attempts, decision(), "done")
+    assert sent(attempts, 10_000, decision()) == ["n1"]
+
+
+def test_what_was_refused_is_asked_for_less_and_less_often_though_its_presumptions_move_on() -> None:
+    attempts, tries = Attempts(), []
+    for second in range(200):
+        version = str(second)
+        if sent(attempts, second * 1_000, decision(version=version)):
+            tries.append(second)
+            learn(attempts, decision(version=version), "refused", second * 1_000)
+    assert tries[:8] == [0, 1, 3, 7, 15, 31, 63, 123]
+
+
+def test_what_was_stale_is_sent_at_once_when_more_has_been_seen() -> None:
+    attempts = Attempts()
+    learn(attempts, decision(), "stale")
+    assert sent(attempts, 999, decision()) == []
+    assert sent(attempts, 999, decision(version="8")) == ["n1"]
+
+
+def test_success_ends_the_waiting_and_what_nobody_asks_for_is_forgotten() -> None:
+    attempts = Attempts()
+    for _ in range(5):
+        learn(attempts, decision(), "retry")
+    assert attempts.wake_at(Instant(0)) == 16_000
+    learn(attempts, decision(), "done")
+    learn(attempts, decision(version="9"), "retry", 20_000)
+    assert attempts.wake_at(Instant(0)) == 10_000
+    assert sent(attempts, 20_999, decision(version="9")) == []
+    assert attempts.wake_at(Instant(0)) == 21_000
+    assert sent(attempts, 20_999, decision("n2")) == ["n2"]
+    assert attempts.wake_at(Instant(0)) is None
+    assert sent(attempts, 20_999, decision(version="9")) == ["n1"]
+
+
+def test_what_comes_after_something_waits_with_it_and_goes_when_that_is_done() -> None:
+    attempts = Attempts()
+    second = decision("n2", after=("n1",))
+    learn(attempts, decision(), "retry")
+    assert sent(attempts, 500, decision(), second) == []
+    learn(attempts, decision(), "done")
+    (left,) = attempts.due((decision(), second), Instant(500))
+    assert left == msgspec.structs.replace(second, after=())
+
+
+def test_what_was_due_already_wakes_nobody_though_it_was_not_sent() -> None:
+    attempts = Attempts()
+    learn(attempts, decision(), "retry", 0)
+    learn(attempts, decision("n2"), "retry", 30_000)
+    assert attempts.wake_at(Instant(500)) == 1_000
+    assert attempts.wake_at(Instant(1_000)) == 31_000
+    assert attempts.wake_at(Instant(31_000)) is None
+
+
+def test_an_hour_that_is_set_back_puts_nothing_off() -> None:
+    attempts, year_ms = Attempts(), 365 * 24 * 3_600_000
+    learn(attempts, decision(), "done", year_ms)
+    learn(attempts, decision("n2"), "refused", year_ms)
+    assert sent(attempts, 0, decision(), decision("n2")) == ["n1", "n2"]

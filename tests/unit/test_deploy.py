@@ -1,0 +1,76 @@
+"""What deploy/core says fits the program: its arguments, its endpoints, and the account that its rights are for."""
+
+from pathlib import Path
+from typing import Any
+
+import yaml
+from starlette.routing import Route
+
+from reconciler import __version__
+from reconciler.cli.main import reconciler
+from reconciler.model import names
+from reconciler.serve.endpoints import Answers, application
+from reconciler.serve.server import Address
+from tests.lab.places import REPOSITORY
+
+CORE = REPOSITORY / "deploy" / "core"
+
+
+def objects(folder: Path) -> list[Any]:
+    """What kustomize would build, images and all."""
+    built = yaml.safe_load((folder / "kustomization.yaml").read_text())
+    found: list[Any] = []
+    for each in built["resources"]:
+        place = folder / each
+        found += objects(place) if place.is_dir() else list(yaml.safe_load_all(place.read_text()))
+    return found
+
+
+def controller() -> Any:
+    (found,) = [each for each in objects(CORE) if each["kind"] == "StatefulSet"]
+    return found
+
+
+def container() -> Any:
+    (found,) = controller()["spec"]["template"]["spec"]["containers"]
+    return found
+
+
+def test_its_arguments_are_understood() -> None:
+    name, *arguments = container()["args"]
+    run = reconciler.get_command(reconciler.make_context("reconciler", [], resilient_parsing=True), name)
+    assert run
+    given = run.make_context(name, arguments).params
+    assert given["resources"] is True
+    assert given["address"] == Address("0.0.0.0", 8080)  # noqa: S104
+    assert given["log_format"] == "json"
+    mounted = {each["mountPath"] for each in container()["volumeMounts"]}
+    assert str(given["history"].parent) in mounted
+    assert {"name": "RECONCILER_HISTORY", "value": str(given["history"])} in container()["env"]
+
+
+def test_its_probes_and_ports_are_answered() -> None:
+    app = application(Answers(str, str, bytes))
+    paths = {each.path for each in app.routes if isinstance(each, Route)}
+    probes = [each["httpGet"] for key, each in container().items() if key.endswith("Probe")]
+    assert len(probes) == 3
+    assert {each["path"] for each in probes} <= paths
+    assert {each["port"] for each in probes} == {"http"}
+    assert container()["ports"] == [{"name": "http", "containerPort": 8080}]
+
+
+def test_it_runs_as_the_account_that_the_rights_are_for_in_our_namespace() -> None:
+    found = objects(CORE)
+    accounts = [each["metadata"] for each in found if each["kind"] == "ServiceAccount"]
+    (account,) = accounts
+    assert controller()["spec"]["template"]["spec"]["serviceAccountName"] == account["name"]
+    subjects = {(each["name"], each["namespace"]) for one in found for each in one.get("subjects", ())}
+    assert subjects == {(account["name"], names.OWN_NAMESPACE)}
+    assert controller()["metadata"]["namespace"] == names.OWN_NAMESPACE
+    assert names.OWN_NAMESPACE in {each["metadata"]["name"] for each in found if each["kind"] == "Namespace"}
+
+
+def test_it_is_this_version_and_runs_twice() -> None:
+    (image,) = yaml.safe_load((CORE / "kustomization.yaml").read_text())["images"]
+    assert (image["name"], image["newTag"]) == (container()["image"], __version__)
+    assert controller()["spec"]["replicas"] == 2

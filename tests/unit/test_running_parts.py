@@ -1,0 +1,148 @@
+"""Small parts of a running replica: its clock, its term, what it wishes for, and what it measures."""
+
+import threading
+from pathlib import Path
+
+import pytest
+
+from reconciler.kube.term import Term
+from reconciler.model.bundle import Bundle
+from reconciler.model.instant import Instant
+from reconciler.model.planned.action import Ref
+from reconciler.model.planned.cycled import Cycled
+from reconciler.model.planned.outcome import Outcome
+from reconciler.protocol.leadership import Monotonic
+from reconciler.serve.metrics import Metrics
+from reconciler.wiring.policies import Origins, read, watch
+from reconciler.wiring.waking import WakingClock
+from reconciler.wiring.wishing import Wishes
+from tests.lab.places import REPOSITORY
+
+GUARD = (REPOSITORY / "tests/policies/good/shared/base/guard.yaml").read_text()
+CLUSTER = "9b3c6f0e-52d1-4c0a-9f5e-0d6f6a1c7e21"
+
+
+class Hand:
+    """A clock that is set by hand."""
+
+    def __init__(self) -> None:
+        self.now = 0
+
+    def __call__(self) -> Monotonic:
+        return Monotonic(self.now)
+
+
+def test_a_term_that_has_ended_stays_ended_whatever_is_heard_later() -> None:
+    clock = Hand()
+    term = Term(Monotonic(10), clock)
+    assert term.holds()
+    clock.now = 9
+    assert term.extend(Monotonic(20))
+    clock.now = 19
+    assert term.holds()
+    clock.now = 20
+    assert not term.extend(Monotonic(1_000))
+    assert not term.holds()
+    another = Term(Monotonic(10**9), clock)
+    another.end()
+    assert not another.holds()
+    assert not another.extend(Monotonic(10**9))
+
+
+def test_who_waits_is_woken_by_a_change_or_by_the_hour_and_not_kept_when_it_ends() -> None:
+    clock = WakingClock()
+    clock.wait(Instant(clock.now() - 1))  # it is past already
+    clock.wait(Instant(clock.now() + 20))
+    clock.wake()
+    clock.wait(None)  # it has happened already
+    woken = threading.Event()
+
+    def wait() -> None:
+        clock.wait(None)
+        woken.set()
+
+    waiting = threading.Thread(target=wait)
+    waiting.start()
+    assert not woken.is_set()
+    clock.wake()
+    waiting.join(5)
+    assert woken.is_set()
+    clock.hurry()
+    clock.wait(None)
+
+
+class Once:
+    """A source of one bundle."""
+
+    def __init__(self, bundle: Bundle) -> None:
+        self.bundle = bundle
+        self.last_refused: Bundle | None = None
+
+    def latest(self) -> Bundle:
+        return self.bundle
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    policies = tmp_path / "policies"
+    (policies / "base").mkdir(parents=True)
+    (policies / "base" / "guard.yaml").write_text(GUARD)
+    return policies
+
+
+def test_the_last_good_wish_stays_while_what_comes_after_it_is_refused(folder: Path) -> None:
+    changed, wishes = threading.Semaphore(0), Wishes()
+    source = watch(Origins((folder,)), changed.release, wishes.judge)
+    assert wishes.wish(CLUSTER).desired is None
+    wishes.follow(source)
+    assert wishes.wish(CLUSTER).problems, "nothing has been read yet, and that is said"
+    source.start()
+    try:
+        assert changed.acquire(timeout=20)
+        good = wishes.wish(CLUSTER)
+        assert good.desired
+        assert [guard.name for guard in good.desired.guards] == ["fleet"]
+        assert wishes.wish(CLUSTER).desired is good.desired
+        (folder / "base" / "guard.yaml").write_text(GUARD.replace("ChangeGuard", "ChangGuard"))
+        assert changed.acquire(timeout=20)
+        bad = wishes.wish(CLUSTER)
+        assert bad.desired is good.desired
+        assert {each.code for each in bad.problems} == {"RC102"}
+        (folder / "base" / "guard.yaml").write_text(GUARD)
+        assert changed.acquire(timeout=20)
+        assert wishes.wish(CLUSTER).problems == ()
+    finally:
+        source.stop()
+
+
+def test_where_several_environments_could_be_meant_nothing_is_wished_and_why_is_said(folder: Path) -> None:
+    for name in ("stage", "test"):
+        overlay = folder / "overlays" / name
+        overlay.mkdir(parents=True)
+        (overlay / "guard.yaml").write_text(GUARD)
+
+    bundle = read(Origins((folder,)))
+    for environment, expected in ((None, None), ("stage", "stage"), ("prod", None)):
+        wishes = Wishes(environment)
+        assert wishes.judge(bundle)
+        wishes.follow(Once(bundle))
+        found = wishes.wish("unknown")
+        assert (found.desired.environment if found.desired else None) == expected
+        assert bool(found.why) == (expected is None)
+
+
+def test_what_is_measured_is_counted_and_what_is_no_more_is_told_as_none() -> None:
+    metrics = Metrics()
+    done = Outcome(Ref("Node", "", "n1"), "taint", "done")
+    metrics.publish(Cycled(Instant(2_000), outcomes=(done, done)))
+    metrics.publish(Cycled(Instant(3_000), trouble="nobody answers"))
+    metrics.lead(True)
+    told = metrics.text().decode()
+    for line in (
+        'reconciler_cycles_total{result="fine"} 1.0',
+        'reconciler_cycles_total{result="trouble"} 1.0',
+        'reconciler_writes_total{result="done",verb="taint"} 2.0',
+        "reconciler_last_cycle_timestamp_seconds 3.0",
+        "reconciler_leads 1.0",
+    ):
+        assert line in told.splitlines()

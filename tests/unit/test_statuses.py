@@ -1,0 +1,245 @@
+"""Each policy is told how it stands, once, and only when that has changed."""
+
+import json
+from typing import Any
+
+import msgspec
+import pytest
+
+from reconciler.model.cluster.observed import Observed
+from reconciler.model.cluster.whole import Whole
+from reconciler.model.desired import Desired, Manifest
+from reconciler.model.instant import Instant, instant
+from reconciler.model.origin import Origin
+from reconciler.model.planned.action import Apply, Hold, Label, Ref, Status
+from reconciler.model.planned.decision import Decision
+from reconciler.model.planned.inputs import Inputs
+from reconciler.model.planned.memory import Hints, Memory
+from reconciler.model.planned.plan import Plan
+from reconciler.model.problem import Problem
+from reconciler.plan.manifests import reasons
+from reconciler.plan.statuses.statuses import POLICIES, statuses
+from reconciler.plan.statuses.told import Told
+from reconciler.policy.custom_resources.standing import POLICY_KINDS
+from tests.unit.resource_stage import POLICIES as TEXT
+from tests.unit.resource_stage import rendered, wish_of
+
+NOW = instant("2026-11-02T08:00:00Z")
+LATER = instant("2026-11-02T09:00:00Z")
+SUBJECT = Ref("NodePool", "", "a100", "u")
+HERE = Origin("GpuPool/a100", 0)
+MADE = reasons.MISSING.reason(HERE, object="NodePool/a100")
+WAITS = reasons.ABSENT.reason(HERE, object="NodePool/a100", kind="NodePool")
+
+
+def wish(text: str = TEXT) -> Desired:
+    made = Manifest("NodePool", "", "a100", "{}", "a100", HERE, HERE)
+    return msgspec.structs.replace(wish_of(text), manifests=(made,))
+
+
+def plan(*decisions: Decision) -> Plan:
+    return Plan("d", decisions, (), Memory(), Hints(), None)
+
+
+def decision(act: Any, reason: Any = MADE, **more: Any) -> Decision:
+    return Decision(reasons.PLANNER, more.pop("subject", SUBJECT), act, reason, "a100", **more)
+
+
+def inputs(desired: Desired, now: Instant = NOW, objects: list[Whole] | None = None) -> Inputs:
+    return Inputs(desired, Observed(policies=tuple(rendered(desired) if objects is None else objects)), now)
+
+
+RESOURCES = Told(are_resources=True)
+
+
+def told(decisions: tuple[Decision, ...]) -> dict[str, dict[str, Any]]:
+    """The new statuses by object."""
+    return {each.subject.title: json.loads(each.act.body) for each in decisions if isinstance(each.act, Status)}
+
+
+def conditions(status: dict[str, Any]) -> dict[str, str]:
+    return {each["type"]: each["status"] for each in status["conditions"]}
+
+
+def reason(status: dict[str, Any]) -> str:
+    (found,) = {each["reason"] for each in status["conditions"]}
+    return str(found)
+
+
+def after(objects: list[Whole], decisions: tuple[Decision, ...]) -> list[Whole]:
+    """The objects with the statuses that were decided."""
+    new = told(decisions)
+    return [
+        msgspec.structs.replace(each, rest={**each.rest, "status": new[f"{each.kind}/{each.name}"]})
+        if f"{each.kind}/{each.name}" in new
+        else each
+        for each in objects
+    ]
+
+
+READY = {"Ready": "True", "Reconciling": "False", "Stalled": "False"}
+COMING = {"Ready": "False", "Reconciling": "True", "Stalled": "False"}
+STUCK = {"Ready": "False", "Reconciling": "False", "Stalled": "True"}
+
+
+def test_what_is_followed_is_ready_at_the_generation_that_was_read() -> None:
+    found = told(statuses(inputs(wish()), plan(), RESOURCES))
+    assert sorted(found) == ["ChangeGuard/fleet", "GpuPool/a100", "GpuPool/l4", "NodeProvisioner/a100"]
+    for status in found.values():
+        assert conditions(status) == READY
+        assert status["observedGeneration"] == 3
+        assert {each["observedGeneration"] for each in status["conditions"]} == {3}
+        assert {each["lastTransitionTime"] for each in status["conditions"]} == {"2026-11-02T08:00:00Z"}
+
+
+def test_the_decision_names_the_object_by_its_uid() -> None:
+    subjects = {each.subject.uid for each in statuses(inputs(wish()), plan(), RESOURCES)}
+    assert subjects == {each.metadata.uid for each in rendered(wish())}
+
+
+def test_what_is_told_already_is_not_told_again() -> None:
+    objects = rendered(wish())
+    first = statuses(inputs(wish(), objects=objects), plan(), RESOURCES)
+    assert statuses(inputs(wish(), LATER, after(objects, first)), plan(), RESOURCES) == ()
+
+
+def test_a_condition_keeps_its_time_until_it_turns() -> None:
+    objects = rendered(wish())
+    first = after(objects, statuses(inputs(wish(), objects=objects), plan(), RESOURCES))
+    again = statuses(inputs(wish(), LATER, first), plan(decision(Apply(manifest="{}"))), RESOURCES)
+    (status,) = told(again).values()
+    assert {each["type"]: each["lastTransitionTime"] for each in status["conditions"]} == {
+        "Ready": "2026-11-02T09:00:00Z",
+        "Reconciling": "2026-11-02T09:00:00Z",
+        "Stalled": "2026-11-02T08:00:00Z",
+    }
+
+
+def test_conditions_of_others_are_left_to_them() -> None:
+    objects = rendered(wish())
+    first = after(objects, statuses(inputs(wish(), objects=objects), plan(), RESOURCES))
+    theirs = {"type": "Synced", "status": "True", "reason": "x", "message": "", "lastTransitionTime": "t"}
+    with_theirs = [
+        msgspec.structs.replace(
+            each,
+            rest={**each.rest, "status": {**status, "conditions": [theirs, *status["conditions"]]}},
+        )
+        for each in first
+        for status in [each.rest["status"]]
+    ]
+    assert statuses(inputs(wish(), LATER, with_theirs), plan(), RESOURCES) == ()
+
+
+@pytest.mark.parametrize(
+    ("decided", "stands", "why"),
+    [
+        (decision(Apply(manifest="{}")), COMING, "Missing"),
+        (decision(Hold(), WAITS), STUCK, WAITS.code),
+        (decision(Hold(LATER), WAITS), COMING, WAITS.code),
+        # What else is done for a pool, and what of it is not yielded any more, says nothing about it.
+        (decision(Hold(), WAITS, subject=Ref("Pod", "x", "y", "u")), READY, "Followed"),
+        (decision(Label(labels=(("a", "b"),)), subject=Ref("Node", "", "n", "u")), READY, "Followed"),
+        (Decision("scaling", Ref("Node", "", "n"), Hold(), MADE, "a100"), READY, "Followed"),
+    ],
+)
+def test_a_pool_stands_as_what_its_template_yields_does(decided: Decision, stands: dict[str, str], why: str) -> None:
+    found = told(statuses(inputs(wish()), plan(decided), RESOURCES))
+    assert (conditions(found["GpuPool/a100"]), reason(found["GpuPool/a100"])) == (stands, why)
+    assert conditions(found["NodeProvisioner/a100"]) == READY
+
+
+def test_a_pool_that_only_observes_says_what_would_be_done() -> None:
+    observing = wish(TEXT.replace("  mode: Enforce\n", ""))
+    found = told(statuses(inputs(observing), plan(decision(Apply(manifest="{}"), would=True)), RESOURCES))
+    assert conditions(found["GpuPool/a100"]) == READY
+    assert "1 would be done" in found["GpuPool/a100"]["conditions"][0]["message"]
+
+
+def test_what_is_set_aside_is_ready_and_says_so() -> None:
+    found = told(statuses(inputs(wish(TEXT.replace("minSize: 1", "minSize: 1, suspend: true"))), plan(), RESOURCES))
+    assert (conditions(found["NodeProvisioner/a100"]), reason(found["NodeProvisioner/a100"])) == (READY, "Suspended")
+
+
+BROKEN = Problem("GpuPool/a100", 0, 0, "RC103", "spec.devices.count: expected an integer", "write 2")
+
+
+def test_an_object_with_problems_has_them_and_the_others_say_whose_they_are() -> None:
+    found = told(statuses(inputs(wish()), plan(), Told((BROKEN,), are_resources=True)))
+    broken, other = found["GpuPool/a100"], found["GpuPool/l4"]
+    assert (conditions(broken), reason(broken)) == (STUCK, "Invalid")
+    assert broken["problems"] == ["RC103: spec.devices.count: expected an integer; write 2"]
+    assert (conditions(other), reason(other), other["problems"]) == (STUCK, "PoliciesRefused", [])
+    assert "GpuPool/a100" in other["conditions"][0]["message"]
+
+
+def test_a_problem_of_a_template_is_told_to_the_pool_that_it_showed_for() -> None:
+    problem = Problem("node_pool.yaml.j2", 3, 1, "RC406", "fails (for GpuPool/l4, GpuPool/l4)")
+    found = told(statuses(inputs(wish()), plan(), Told((problem,), are_resources=True)))
+    assert [name for name, status in found.items() if status["problems"]] == ["GpuPool/l4"]
+
+
+def test_while_a_bundle_is_being_applied_its_objects_are_on_their_way() -> None:
+    half = Problem("custom resources", 0, 0, "RC521", "of no bundle are all objects there", "wait")
+    found = told(statuses(inputs(wish()), plan(), Told((half,), are_resources=True)))
+    assert {str(conditions(each)) for each in found.values()} == {str(COMING)}
+
+
+def test_an_object_that_no_bundle_has_is_told_that_it_does_not_count() -> None:
+    fewer = wish(TEXT.split("---\n")[0])
+    found = told(statuses(inputs(fewer, objects=rendered(wish())), plan(), RESOURCES))
+    assert (conditions(found["GpuPool/a100"]), reason(found["GpuPool/a100"])) == (READY, "Followed")
+    assert (conditions(found["GpuPool/l4"]), reason(found["GpuPool/l4"])) == (STUCK, "NotInBundle")
+
+
+def test_before_anything_good_was_read_problems_are_told_all_the_same() -> None:
+    nothing = Inputs(Desired("", ""), Observed(policies=tuple(rendered(wish()))), NOW)
+    found = told(statuses(nothing, None, Told((BROKEN,), are_resources=True)))
+    assert reason(found["GpuPool/a100"]) == "Invalid"
+
+
+def test_a_status_stays_within_what_its_definition_allows() -> None:
+    long = tuple(Problem("GpuPool/a100", 0, 0, "RC103", f"{number} " + "x" * 5_000) for number in range(300))
+    found = told(statuses(inputs(wish()), plan(), Told(long, are_resources=True)))["GpuPool/a100"]
+    assert (len(found["problems"]), max(map(len, found["problems"]))) == (100, 1_024)
+    assert max(len(each["message"]) for each in found["conditions"]) <= 32_768
+
+
+def config_map(decisions: tuple[Decision, ...]) -> dict[str, Any]:
+    (found,) = decisions
+    assert isinstance(found.act, Apply)
+    manifest: dict[str, Any] = json.loads(found.act.manifest)
+    return manifest
+
+
+def test_where_policies_are_not_in_the_cluster_a_config_map_tells_of_all_of_them() -> None:
+    elsewhere = Inputs(wish(), Observed(), NOW)
+    made = statuses(elsewhere, plan(decision(Apply(manifest="{}"))), Told(namespace="here"))
+    manifest = config_map(made)
+    assert manifest["metadata"] == {"name": "reconciler-status", "namespace": "here"}
+    lines = manifest["data"]
+    assert (lines["revision"], lines["environment"]) == ("4c1f9e2", "prod")
+    assert conditions(json.loads(lines["GpuPool.a100"])) == COMING
+    assert conditions(json.loads(lines["NodeProvisioner.a100"])) == READY
+    policies = {"GpuPool.a100", "GpuPool.l4", "NodeProvisioner.a100", "ChangeGuard.fleet"}
+    assert set(lines) == {"revision", "environment", *policies}
+
+
+def test_the_config_map_is_written_only_when_it_says_something_new() -> None:
+    first = statuses(Inputs(wish(), Observed(), NOW), plan(), Told())
+    assert isinstance(first[0].act, Apply)
+    before = Told(before=first[0].act.manifest)
+    assert statuses(Inputs(wish(), Observed(), LATER), plan(), before) == ()
+    turned = statuses(Inputs(wish(), Observed(), LATER), plan(decision(Hold(), WAITS)), before)
+    status = json.loads(config_map(turned)["data"]["GpuPool.a100"])
+    times = {each["type"]: each["lastTransitionTime"][11:13] for each in status["conditions"]}
+    assert times == {"Ready": "09", "Reconciling": "08", "Stalled": "09"}
+
+
+def test_the_config_map_has_the_problems_with_their_places() -> None:
+    problem = Problem("policies/a.yaml", 14, 25, "RC103", "expected an integer", "write 2")
+    lines = config_map(statuses(Inputs(wish(), Observed(), NOW), plan(), Told((problem,))))["data"]
+    assert lines["problems"] == "policies/a.yaml:14:25: RC103: expected an integer; write 2"
+
+
+def test_every_kind_that_people_write_is_told_of() -> None:
+    assert POLICIES == POLICY_KINDS
