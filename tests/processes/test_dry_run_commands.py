@@ -138,5 +138,5 @@ def test_a_node_class_that_the_cluster_does_not_have_is_told_where_that_is_known
     cluster = json.loads((here / "cluster.json").read_text())
     cluster["items"] = [each for each in cluster["items"] if each["kind"] != "EC2NodeClass"]
     (here / "cluster.json").write_text(json.dumps(cluster))
-    assert main(["plan", "--cluster", "cluster.json"]) == 0
+    assert main(["plan", "--cluster", "cluster.json"]) == BLOCKED
     assert "which the cluster does not have" not in capsys.readouterr().out
