@@ -69,6 +69,10 @@ class Leader:
         return self._candidacy.me
 
     @property
+    def is_alive(self) -> bool:
+        return self._thread.is_alive()
+
+    @property
     def holder(self) -> str:
         """Who leads, as far as is known; nothing where nobody does."""
         record = self._standing.record
@@ -156,6 +160,8 @@ class Leader:
         elif not self._term.extend(until):
             self._standing = msgspec.structs.replace(self._standing, leads_until=None)
             self._term = None
+        if self._term is not None and self._stop.is_set():  # it was to end while the answer was on its way
+            self._term.end()
 
     def _write(self, claimed: Claim) -> Answer:
         now = timestamp(Instant(wall_clock() // 1000 * 1000)).replace("Z", ".000000Z")  # as Kubernetes writes it

@@ -173,4 +173,5 @@ def _lacks_namespace(answer: Answer) -> bool:
 
 
 def _refused(name: str, answer: Answer) -> Unavailable:
-    return Unavailable(f"the ConfigMap {name} could not be written: {said(answer)}")
+    hint = "; `reconciler rbac --write` prints the rights that it takes" if answer.status == 403 else ""
+    return Unavailable(f"the ConfigMap {name} could not be written: {said(answer)}{hint}")

@@ -20,6 +20,7 @@ from reconciler.model.planned.memory import Hints
 from reconciler.model.planned.outcome import Outcome
 from reconciler.model.planned.plan import Plan
 from reconciler.plan.check import BrokenInvariant
+from reconciler.plan.guards.frozen import why_unsure
 from reconciler.plan.planner import unread_of_use
 from reconciler.ports import (
     Brain,
@@ -163,6 +164,8 @@ def _why_unfit(observed: Observed, fence: Fence) -> str:
     if unread := unread_of_use(observed):
         told = "; ".join(f"{each.kind}: {each.why}" for each in unread)
         return f"what plans go by could not all be read, and nothing is done: {told}"
+    if why := why_unsure(observed):
+        return f"whether anything is frozen could not be read, and nothing is done: {why}"
     return ""
 
 

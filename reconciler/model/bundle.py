@@ -13,6 +13,13 @@ class Text(msgspec.Struct, frozen=True, gc=False):
     place: str = ""  # where a person finds it, if that is another than its path
 
 
+class Seal(msgspec.Struct, frozen=True):
+    """By which one can tell whether texts still say what was rendered at their revision."""
+
+    digest: str
+    otherwise: str  # the revision that they have where they don't: nobody has seen that commit say so
+
+
 class Bundle(msgspec.Struct, frozen=True):
     """All texts of one revision, sorted by path, and what went wrong in reading them."""
 
@@ -22,3 +29,4 @@ class Bundle(msgspec.Struct, frozen=True):
     problems: tuple[Problem, ...] = ()
     by_field: bool = False  # its texts are objects of a cluster: people find things there by field, and not by line
     environment: str = ""  # the only one that they are of; else their folders tell
+    seal: Seal | None = None  # None: their revision is theirs without question

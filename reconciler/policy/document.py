@@ -1,14 +1,14 @@
 """The head of a document: which kind of object it is about, and its name."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import msgspec
 
 from reconciler.model.fields import LABEL_KEY, LABEL_VALUE, NAME
 from reconciler.model.problem import Problem
 from reconciler.policy.kind import API_VERSION, GROUP, Kind
-from reconciler.policy.kinds import KINDS, kind_named
+from reconciler.policy.kinds import KINDS
 from reconciler.policy.tree import Mapping, Mark, Node, Scalar, problem, what
 from reconciler.policy.words import choice, did_you_mean, meant
 
@@ -31,12 +31,12 @@ class Document(msgspec.Struct, frozen=True):
         return f"{self.kind.name}/{self.name}"
 
 
-def read_head(node: Node) -> tuple[Document | None, list[Problem]]:
-    """The document, if its head can be read."""
+def read_head(node: Node, kinds: Sequence[Kind] = KINDS) -> tuple[Document | None, list[Problem]]:
+    """The document, if its head can be read, as one of the kinds."""
     if not isinstance(node, Mapping):
         remedy = f"begin with apiVersion: {API_VERSION}"
         return None, [problem(node.at, "RC101", f"expected an object, got {what(node)}", remedy)]
-    kind, problems = _kind(node)
+    kind, problems = _kind(node, kinds)
     name, named_at, wrong = _name(node, kind)
     problems += wrong
     known = [key for key in _HEAD if key != "status"]
@@ -52,24 +52,24 @@ def read_head(node: Node) -> tuple[Document | None, list[Problem]]:
     return Document(kind, name, node.get("spec"), node.at, named_at), problems
 
 
-def _kind(node: Mapping) -> tuple[Kind | None, list[Problem]]:
+def _kind(node: Mapping, kinds: Sequence[Kind]) -> tuple[Kind | None, list[Problem]]:
     version, name = node.get("apiVersion"), node.get("kind")
     if not isinstance(version, Scalar) or not isinstance(name, Scalar) or not name.text:
         missing = "apiVersion" if not isinstance(version, Scalar) else "kind"
         return None, [
             problem(node.at, "RC101", f"{missing} is missing", f"begin with apiVersion: {API_VERSION} and a kind")
         ]
-    names = [kind.name for kind in KINDS]
+    named = {kind.name: kind for kind in kinds}
     if not version.text.startswith(f"{GROUP}/"):
         told = f"{version.text} is not an API group of policies"
         return None, [problem(version.at, "RC102", told, f"write {API_VERSION}; other objects belong elsewhere")]
-    kind = kind_named(name.text)
+    kind = named.get(name.text)
     if kind is None:
-        close = meant(name.text, names)
+        close = meant(name.text, named)
         told = f'there is no kind "{name.text}"' + (f'; did you mean "{close}"?' if close else "")
         # What was meant is read all the same: the rest of its problems are told with this one.
-        remedy = "" if close else f"write {choice(tuple(names))}"
-        return kind_named(close), [problem(name.at, "RC102", told, remedy)]
+        remedy = "" if close else f"write {choice(tuple(named))}"
+        return named.get(close), [problem(name.at, "RC102", told, remedy)]
     if version.text != API_VERSION:
         told = f"{kind.name} has no version {version.text.removeprefix(f'{GROUP}/')}"
         return kind, [problem(version.at, "RC102", told, f"write {API_VERSION}")]

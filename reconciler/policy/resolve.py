@@ -10,6 +10,7 @@ from reconciler.model.desired import Declared, Desired
 from reconciler.model.origin import Origin
 from reconciler.model.problem import Problem
 from reconciler.policy.custom_resources.by_field import by_field
+from reconciler.policy.custom_resources.rendering import digest_of
 from reconciler.policy.document import Document, read_head
 from reconciler.policy.overlay import BASE, Layered, environments, layered
 from reconciler.policy.read import read_spec
@@ -35,6 +36,13 @@ class Resolved(msgspec.Struct, frozen=True):
 
 def resolve(bundle: Bundle) -> Resolved:
     """Everything that a bundle's policies say. Templates are rendered later: see `policy.manifests.render`."""
+    resolved, seal = _resolved(bundle), bundle.seal
+    if seal is None or [digest_of(wish) for wish in resolved.wishes] == [seal.digest]:
+        return resolved
+    return _resolved(msgspec.structs.replace(bundle, revision=seal.otherwise))
+
+
+def _resolved(bundle: Bundle) -> Resolved:
     documents, problems = _documents(bundle)
     names = (bundle.environment,) if bundle.environment else environments(text.path for text in bundle.policies)
     wishes = []

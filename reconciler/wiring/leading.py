@@ -38,7 +38,8 @@ def leading(server: Writer, namespace: str, tell: Tell) -> Iterator[Fence]:
 
 def _why(leader: Leader, namespace: str) -> str:
     if leader.trouble:
-        return f"whether a controller runs here can't be known: {leader.trouble}"
+        needs = f"it takes the namespace {namespace}, and the rights that `reconciler rbac --write` prints"
+        return f"whether a controller runs here can't be known: {leader.trouble}; {needs}"
     return (
         f"a controller runs here, and acts on its own policies: {leader.holder} leads in the namespace {namespace}. "
         "Commit what it should do, or scale it to zero first"

@@ -123,7 +123,9 @@ class Running:
         return ""
 
     def why_unhealthy(self) -> str:
-        return "" if self._looping.is_alive else "the loop has ended"
+        if not self._looping.is_alive:
+            return "the loop has ended"
+        return "" if self._leader.is_alive else "the candidacy for leadership has ended"
 
     def metrics(self) -> bytes:
         return self._metrics.text()

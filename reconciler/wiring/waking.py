@@ -28,9 +28,15 @@ class WakingClock:
         self._happened.set()
 
     def wait(self, until: Instant | None) -> None:
-        """Until then, or until something happens, and a moment more for what comes with it."""
+        """Until then, or until something happens, and a moment more for what comes with it; or until the hour is set
+        back, since then nobody knows any more how long that would be."""
+        before = self.now()
         while not self._hurry.is_set():
-            left_seconds = LOOK_SECONDS if until is None else (until - self.now()) / 1000
+            now = self.now()
+            if now < before:
+                return
+            before = now
+            left_seconds = LOOK_SECONDS if until is None else (until - now) / 1000
             if left_seconds <= 0:
                 return
             if self._happened.wait(min(left_seconds, LOOK_SECONDS)):

@@ -34,7 +34,10 @@ class Killing:
             for number in range(1, kills + 1):
                 self._killed(replica, number)
                 replica = self._started()
-                self._finished(number)
+                try:
+                    self._finished(number)
+                except AssertionError as late:
+                    raise AssertionError("\n".join(map(str, (f"round {number}", *replica.lines)))) from late
         finally:
             replica.end()
 

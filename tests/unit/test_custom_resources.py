@@ -77,6 +77,22 @@ def test_a_revision_of_what_was_written_by_hand_follows_from_the_policies_alone(
     assert bundle_of(seen(*edited)).revision != revision
 
 
+def edited(each: Whole, **spec: Any) -> Whole:
+    """As kubectl edit leaves it: its annotations stay."""
+    return msgspec.structs.replace(each, rest={**each.rest, "spec": {**each.rest["spec"], **spec}})
+
+
+def test_what_was_edited_by_hand_is_of_no_commit_whatever_its_annotations_say() -> None:
+    objects = rendered(wish_of())
+    by_hand = [edited(each, maxSize=2) if each.kind == "NodeProvisioner" else each for each in objects]
+    (found,) = resolve(bundle_of(seen(*by_hand))).wishes
+    assert found.provisioners[0].spec.max_size == 2
+    assert found.revision.startswith("resources:")
+    assert {origin.revision for each in found.declared for _, origin in each.origins} == {found.revision}
+    renamed = [edited(each, suspend=False) for each in objects]  # says no more than before
+    assert resolve(bundle_of(seen(*renamed))).wishes[0].revision == "4c1f9e2"
+
+
 BEFORE = rendered(wish_of())
 AFTER = rendered(wish_of(POLICIES.replace("maxSize: 9", "maxSize: 8"), revision="b7d0a15"))
 FEWER = rendered(wish_of(without(POLICIES, "l4"), revision="b7d0a15"))

@@ -1,10 +1,14 @@
 """Small parts of a running replica: its clock, its term, what it wishes for, and what it measures."""
 
 import threading
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
+import msgspec
 import pytest
 
+from reconciler.kube.api_server import Answer, Request
+from reconciler.kube.leader import Candidacy, Leader
 from reconciler.kube.term import Term
 from reconciler.model.bundle import Bundle
 from reconciler.model.instant import Instant
@@ -13,6 +17,7 @@ from reconciler.model.planned.cycled import Cycled
 from reconciler.model.planned.outcome import Outcome
 from reconciler.protocol.leadership import Monotonic
 from reconciler.serve.metrics import Metrics
+from reconciler.wiring import waking
 from reconciler.wiring.policies import Origins, read, watch
 from reconciler.wiring.waking import WakingClock
 from reconciler.wiring.wishing import Wishes
@@ -49,6 +54,33 @@ def test_a_term_that_has_ended_stays_ended_whatever_is_heard_later() -> None:
     assert not another.extend(Monotonic(10**9))
 
 
+class Lost:
+    """A server on which a Lease is made just as its maker is told to end."""
+
+    def __init__(self) -> None:
+        self.on_send: Callable[[], None] = lambda: None
+
+    def get(self, path: str, query: Mapping[str, str] | None = None, accept: str = "") -> Answer:
+        return Answer(404)
+
+    def send(self, request: Request) -> Answer:
+        self.on_send()
+        lease = msgspec.json.decode(request.body)
+        lease["metadata"]["resourceVersion"] = "7"
+        return Answer(201, msgspec.json.encode(lease))
+
+
+def test_who_is_told_to_end_while_it_takes_the_lease_does_not_lead() -> None:
+    server = Lost()
+    leader = Leader(server, Candidacy("me"))
+    server.on_send = leader.resign
+    leader.start()
+    for thread in (each for each in threading.enumerate() if each.name == "leadership"):
+        thread.join(20)
+    assert not leader.is_alive
+    assert leader.term() is None
+
+
 def test_who_waits_is_woken_by_a_change_or_by_the_hour_and_not_kept_when_it_ends() -> None:
     clock = WakingClock()
     clock.wait(Instant(clock.now() - 1))  # it is past already
@@ -69,6 +101,14 @@ def test_who_waits_is_woken_by_a_change_or_by_the_hour_and_not_kept_when_it_ends
     assert woken.is_set()
     clock.hurry()
     clock.wait(None)
+
+
+def test_an_hour_that_is_set_back_keeps_nobody_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(waking, "LOOK_SECONDS", 0.01)
+    hours = iter([50_000_000, 50_000_000, 10_000_000])
+    monkeypatch.setattr(waking, "current_instant", lambda: Instant(next(hours)))
+    WakingClock().wait(Instant(50_001_000))
+    assert next(hours, None) is None
 
 
 class Once:

@@ -241,5 +241,17 @@ def test_the_config_map_has_the_problems_with_their_places() -> None:
     assert lines["problems"] == "policies/a.yaml:14:25: RC103: expected an integer; write 2"
 
 
+def test_of_more_policies_than_there_is_room_for_those_that_wait_for_somebody_are_told() -> None:
+    (pool,) = (each for each in wish().pools if each.name == "a100")
+    many = tuple(msgspec.structs.replace(pool, name=f"p{number}") for number in range(2_500))
+    desired = msgspec.structs.replace(wish(), pools=(*many, pool))
+    waiting = plan(decision(Hold(), WAITS))
+    data = config_map(statuses(Inputs(desired, Observed(), NOW), waiting, Told()))["data"]
+    assert sum(len(key) + len(line) for key, line in data.items()) < 1 << 20
+    assert reason(json.loads(data["GpuPool.a100"])) == WAITS.code
+    told_of = sum("." in key for key in data)
+    assert data["omitted"] == f"{len(desired.declared) - told_of} more policies, for which there is no room here"
+
+
 def test_every_kind_that_people_write_is_told_of() -> None:
     assert POLICIES == POLICY_KINDS

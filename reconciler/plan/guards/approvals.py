@@ -30,8 +30,8 @@ class Approval(msgspec.Struct, frozen=True):
 
 
 def approvals_for(inputs: Inputs, guard: str) -> tuple[Approval, ...]:
-    """Those that hold for this guard and revision, by name."""
-    revision = inputs.desired.revision
+    """Those that hold for this guard and revision, by name. One may have been taken back where they can't be read."""
+    revision = "" if inputs.observed.why_unread(TITLE) else inputs.desired.revision
     found = (each for each in _readable(inputs) if each.spec.guard_name == guard and each.spec.revision == revision)
     holding = (each for each in found if not each.spec.suspend and inputs.now < each.ends)
     return tuple(sorted(holding, key=lambda each: each.name)) if revision else ()

@@ -12,6 +12,8 @@ import msgspec
 
 from reconciler.fleet.fleet import Fleet
 from reconciler.model import names
+from reconciler.model.cluster.kinds import SEEN
+from reconciler.model.cluster.observed import Observed
 from reconciler.model.cluster.whole import Whole
 from reconciler.model.instant import Instant, instant, timestamp
 from reconciler.model.planned.action import Act, Delete, Hold, Status, Taint
@@ -31,6 +33,9 @@ SUSPENDED = Because(
 )
 
 REASONS = (FROZEN, FROZEN_UNREADABLY, SUSPENDED)
+
+# Where a freeze may sit; nodes and NodePools must have been read for any plan.
+_PLACES = tuple(each.title for each in SEEN if each.kind in {"Namespace", "GpuPool", "ChangeGuard"})
 
 RELEASE = "release"  # the planner that takes everything of ours off: what is frozen may be left by us, too
 
@@ -62,6 +67,11 @@ def freeze_of(what: str, written: str, reason: str, now: Instant) -> Freeze | No
     except ValueError:
         return Freeze(what, written, reason)
     return Freeze(what, written, reason, until) if until > now else None
+
+
+def why_unsure(observed: Observed) -> str:
+    """Why something may be frozen that does not look so; nothing when all could be read."""
+    return observed.why_unread(*_PLACES)
 
 
 class Freezes:

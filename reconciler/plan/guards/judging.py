@@ -40,9 +40,12 @@ class Judged(msgspec.Struct, frozen=True):
 
 
 def judge(inputs: Inputs, fleet: Fleet, proposed: Proposed) -> Judged:
-    """Without a guard there is no limit, and nothing to remember."""
+    """Without a guard there is no limit, and nothing new to remember; what was counted before is kept, for a guard may
+    be there again within the hour."""
     if not inputs.desired.guards:
-        return Judged(following(proposed.decisions))
+        before = inputs.memory.marks
+        marks = Ledger(Stage(fleet, inputs.now), before, frozenset()).marks if before else ()
+        return Judged(following(proposed.decisions), marks=marks)
     stage = Stage(fleet, inputs.now, proposed.consequences)
     ledger = Ledger(stage, inputs.memory.marks, frozenset(each.name for each in inputs.desired.pools))
     books = Books(ledger, Roll(fleet), inputs.now)

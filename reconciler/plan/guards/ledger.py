@@ -8,7 +8,8 @@ attempt, since what was decided may not be seen yet.
 A node that leaves without a mark was taken by another: Karpenter, or a person. It counts in the hour from when it was
 deleted, as well as that is known.
 
-What could not be read shows no sign, and that ends nothing: a partial read never lowers a count.
+What could not be read shows no sign, and that ends nothing: a partial read never lowers a count. A mark of an hour
+that is yet to come was made before the clock was set back, and counts from now on: else it would count until then.
 """
 
 from collections.abc import Iterator, Sequence
@@ -17,7 +18,7 @@ import msgspec
 
 from reconciler.model import names
 from reconciler.model.cluster.karpenter import NodeClaim
-from reconciler.model.instant import instant
+from reconciler.model.instant import Instant, instant
 from reconciler.model.planned.mark import Mark
 from reconciler.plan.guards.stage import CLAIMS, Stage
 
@@ -31,7 +32,7 @@ class Ledger:
     def __init__(self, stage: Stage, marks: Sequence[Mark], pools: frozenset[str]) -> None:
         """`pools` are those of which others' doings count."""
         self._stage = stage
-        kept = [each for each in marks if self._lasts(each)]
+        kept = [_not_ahead(each, stage.now) for each in marks if self._lasts(each)]
         self._by_uid = _by_uid(kept)
         others = {key_of(each): each for each in _of_others(stage, pools) if self.known(each) is None}
         self.marks = tuple(sorted([*kept, *others.values()]))
@@ -81,6 +82,10 @@ class Ledger:
 def key_of(mark: Mark) -> str:
     """By which a mark is counted once."""
     return mark.uid or mark.claim or f"{mark.kind}/{mark.name}"
+
+
+def _not_ahead(mark: Mark, now: Instant) -> Mark:
+    return msgspec.structs.replace(mark, at=now) if mark.at > now else mark
 
 
 def _by_uid(marks: Sequence[Mark]) -> dict[str, Mark]:

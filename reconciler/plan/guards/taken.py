@@ -96,9 +96,10 @@ def _node_pool(stage: Stage, decision: Decision) -> Iterator[Taken]:
 
 
 def _fate(stage: Stage, consequence: Consequence) -> Iterator[Taken]:
-    goes = consequence.fate in {"removed", "deleted"}
     pool = consequence.pool or consequence.node_pool
     for name, share in zip(consequence.nodes, consequence.shares, strict=True):
+        # One that is held up is not replaced either, when nothing runs on it: budgets may be opened any day.
+        goes = consequence.fate in {"removed", "deleted"} or (consequence.fate == "blocked" and not share.pods)
         node, claim = stage.fleet.node(name), stage.claim_of(name)
         uids = (node.metadata.uid if node else "", claim.metadata.uid if claim else "")
         yield Taken(Mark(stage.now, "Node", name, *uids, pool, goes, share.gpus_in_use), _EDITED[consequence.fate])

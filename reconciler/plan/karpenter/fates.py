@@ -112,12 +112,13 @@ def _dues(node_pool: Whole, after_spec: Mapping[str, Any] | None, drift: Drift, 
     changed = [each for each in expected if not each.is_standing]
     homeless = _homeless(around, standing, Goes(node_pool.name, node_pool.spec))
     homeless |= _homeless(around, changed, Goes(node_pool.name, after_spec, _names(standing)))
+    is_opened = live_is_shut and not after_is_shut
     for each in expected:
         ahead, without_home = each.ahead, homeless.get(each.ahead.name, ())
-        if each.is_standing:
+        if each.is_standing and (ahead.leaving or not is_opened):
             yield Due(ahead, "drifts", "standing", live, live_is_shut, without_home)
-        else:
-            yield Due(ahead, each.intent, each.cause, after, after_is_shut, without_home)
+        else:  # what the edit lets begin is its doing, though it drifted before
+            yield Due(ahead, each.intent, "change", after, after_is_shut, without_home)
 
 
 def _homeless(around: Surroundings, expected: Sequence[_Expected], goes: Goes) -> dict[str, tuple[Homeless, ...]]:

@@ -78,7 +78,7 @@ def _held(found: Surveyed, budgets: PodBudgets) -> _Held:
     for pod in found.pods:
         asked = Asked(pod, budgets.of(pod), found.now)
         why = asked.why_not
-        if why == NOTHING or (why != DO_NOT_DISRUPT and _outlasts_the_drain(pod)):
+        if why == NOTHING or (why != DO_NOT_DISRUPT and outlasts_the_drain(pod)):
             continue
         by.update(asked.held_by(why))
         until = max(until, stays_until(pod) if why == DO_NOT_DISRUPT else FOREVER)
@@ -93,7 +93,7 @@ def _goes_by_itself(pod: Pod) -> bool:
     return owner is None or owner.kind != "StatefulSet"
 
 
-def _outlasts_the_drain(pod: Pod) -> bool:
+def outlasts_the_drain(pod: Pod) -> bool:
     """Karpenter never evicts a pod that tolerates the taint which it drains a node by, so no budget is asked."""
     return any(_tolerates_the_drain(each) for each in pod.spec.tolerations)
 

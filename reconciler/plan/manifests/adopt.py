@@ -45,7 +45,8 @@ def adopt(sight: Sight, manifest: Manifest, live: Whole) -> Verdict:
         presumes=Presumes(resource_version=live.metadata.resource_version),
     )
     taken = Decision(PLANNER, subject, apply, _reason(subject, manifest, comparison), manifest.pool)
-    return Verdict((taken, *labels(sight, wish, subject, after=(subject,))))
+    follows = sight.standing(live, manifest.pool, comparison.spec) if live.kind == NODE_POOL else ()
+    return Verdict((taken, *labels(sight, wish, subject, after=(subject,))), follows)
 
 
 def labels(sight: Sight, wish: Wish, node_pool: Ref, after: tuple[Ref, ...] = ()) -> Iterator[Decision]:

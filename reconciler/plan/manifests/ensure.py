@@ -90,8 +90,11 @@ def _edited(sight: Sight, wish: Wish, live: Whole) -> Verdict:
     edit = _Edit(wish, live, ref_of(wish.manifest, live), comparison)
     if why := _refused(edit):
         return _held(wish.manifest, live, why)
-    if live.kind != NODE_POOL or not which_fields(live.spec, comparison.spec):
+    if live.kind != NODE_POOL:
         return _applied(edit, reasons.IN_PLACE.reason(wish.manifest.origin, **_facts(edit)))
+    if not which_fields(live.spec, comparison.spec):
+        follows = sight.standing(live, wish.manifest.pool, comparison.spec)
+        return _applied(edit, _in_place(edit, follows), follows)
     if why_unread := sight.why_fleet_unread:
         facts = _facts(edit) | {"why": why_unread}
         return _held(wish.manifest, live, reasons.IMPACT_UNREAD.reason(wish.manifest.origin, **facts))
@@ -113,6 +116,14 @@ def _refused(edit: _Edit) -> Reason | None:
 def _may_force(edit: _Edit) -> bool:
     """Whether every field in question is shared with whoever had the object before we adopted it."""
     return edit.wish.adopted and all(each.shared for each in edit.comparison.foreign)
+
+
+def _in_place(edit: _Edit, follows: tuple[Consequence, ...]) -> Reason:
+    origin, opened = edit.wish.manifest.origin, [each for each in follows if each.cause == "change"]
+    if not opened:
+        return reasons.IN_PLACE.reason(origin, **_facts(edit))
+    nodes, gpus = sum(len(each.nodes) for each in opened), sum(each.gpus for each in opened)
+    return reasons.OPENS.reason(origin, **_facts(edit), nodes=nodes, gpus=gpus)
 
 
 def _by_drift(sight: Sight, edit: _Edit, drift: Drift, consequences: tuple[Consequence, ...]) -> Reason:

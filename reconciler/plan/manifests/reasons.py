@@ -7,6 +7,11 @@ PLANNER = "manifests"
 # Something is wished.
 MISSING = Because("Missing", "{object} is not in the cluster yet: it is made.")
 IN_PLACE = Because("EditedInPlace", "{object} differs in {fields}; that changes in place, and no node is touched.")
+OPENS = Because(
+    "EditedOpening",
+    "{object} differs in {fields}; that changes in place, and lets Karpenter begin with nodes that had drifted before: "
+    "{nodes}, with {gpus} GPUs.",
+)
 NEW_NODES_ONLY = Because(
     "EditedForNewNodes",
     "{object} differs in {fields}; that counts for nodes still to come, and none of {nodes} drifts.",
@@ -122,6 +127,7 @@ NOTHING_DECLARED = Because(
 REASONS: tuple[Because, ...] = (
     MISSING,
     IN_PLACE,
+    OPENS,
     NEW_NODES_ONLY,
     NO_NODES_YET,
     DRIFTS_SOME,

@@ -71,12 +71,15 @@ class Sight:
         """Why nobody can tell what runs on a pool's nodes; nothing when one can."""
         return self.inputs.observed.why_unread(*_FLEET)
 
-    def standing(self, node_pool: Whole, pool: str) -> tuple[Consequence, ...]:
-        """What Karpenter does to the pool's nodes already, without any change."""
+    def standing(
+        self, node_pool: Whole, pool: str, after_spec: Mapping[str, Any] | None = None
+    ) -> tuple[Consequence, ...]:
+        """What Karpenter does to the pool's nodes already, without any change; or once an edit that drifts none of them
+        opens its budgets."""
         drifted = self._drifted.get(node_pool.name)
         if not drifted or self.why_fleet_unread:
             return ()
-        return self.fates(node_pool, node_pool.spec, Drift(already=tuple(sorted(drifted))), pool)
+        return self.fates(node_pool, after_spec or node_pool.spec, Drift(already=tuple(sorted(drifted))), pool)
 
     def fates(
         self, node_pool: Whole, after_spec: Mapping[str, Any] | None, drift: Drift, pool: str

@@ -1,6 +1,6 @@
 """Decisions that tell each policy how it stands; none where it is told so already."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import msgspec
@@ -15,6 +15,7 @@ from reconciler.plan.statuses.standing import About, Scenery, problem_lines, sta
 from reconciler.plan.statuses.told import Told
 
 NAME = "reconciler-status"
+MOST_BYTES = 800_000  # of 1 MiB that a ConfigMap may hold, with what else stands in it
 # Written by people; claims and what agents report are told elsewhere.
 POLICIES = frozenset({"GpuPool", "NodeProvisioner", "DrainPolicy", "PressurePolicy", "ChangeGuard"})
 
@@ -46,20 +47,37 @@ def _of_all(scenery: Scenery) -> Iterator[Decision]:
     told, desired = scenery.told, scenery.inputs.desired
     before = _told_before(told)
     lines: dict[str, str] = {"revision": desired.revision, "environment": desired.environment}
-    for each in desired.declared:
-        key = f"{each.kind}.{each.name}"
-        standing = standing_of(About(scenery, each.kind, each.name))
-        lines[key] = _json(body_of(standing, 0, before.get(key, {}), scenery.inputs.now))
     problems = [line[:LONGEST] for line in problem_lines(told.problems)][:MOST_PROBLEMS]
     if problems:
         lines["problems"] = "\n".join(problems)
+    standings = [
+        (f"{each.kind}.{each.name}", standing_of(About(scenery, each.kind, each.name))) for each in desired.declared
+    ]
+    lines |= _fitting(
+        (key, _json(body_of(standing, 0, before.get(key, {}), scenery.inputs.now)))
+        for key, standing in sorted(standings, key=lambda each: each[1].is_ready)  # what waits for somebody comes first
+    )
     subject = Ref("ConfigMap", told.namespace, NAME)
     metadata = {"name": NAME, "namespace": told.namespace}
     manifest = _json({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": lines})
     if manifest != told.before:
         standing_told = f"{len(problems)} problems" if problems else "no problem"
         reason = TOLD.reason(object=subject.title, standing=standing_told)
-        yield Decision(PLANNER, subject, Apply(manifest=manifest), reason)
+        # It is ours alone: what a person wrote into it says nothing to anybody.
+        yield Decision(PLANNER, subject, Apply(manifest=manifest, force=True), reason)
+
+
+def _fitting(lines: Iterable[tuple[str, str]]) -> dict[str, str]:
+    """As many as a ConfigMap has room for, and how many more there are."""
+    found: dict[str, str] = {}
+    size_bytes = left = 0
+    for key, line in lines:
+        size_bytes += len(key) + len(line.encode())
+        if size_bytes > MOST_BYTES:
+            left += 1
+        else:
+            found[key] = line
+    return found | ({"omitted": f"{left} more policies, for which there is no room here"} if left else {})
 
 
 def _told_before(told: Told) -> dict[str, dict[str, Any]]:

@@ -22,12 +22,10 @@ class CustomResource(msgspec.Struct, frozen=True):
 
 
 def custom_resources(wish: Desired) -> tuple[CustomResource, ...]:
-    """By kind and name. The revision is part of the digest: whatever is applied belongs to one commit or another."""
+    """By kind and name."""
     objects = [(each, _document(each)) for each in wish.declared]
-    told = (wish.revision, wish.environment, [document for _, document in objects])
-    digest = f"sha256:{sha256(msgspec.json.encode(told, order='sorted')).hexdigest()}"
     annotations = {
-        names.BUNDLE_DIGEST: digest,
+        names.BUNDLE_DIGEST: digest_of(wish),
         names.BUNDLE_COUNT: str(len(objects)),
         names.BUNDLE_REVISION: wish.revision,
         names.ENVIRONMENT: wish.environment,
@@ -36,6 +34,12 @@ def custom_resources(wish: Desired) -> tuple[CustomResource, ...]:
         CustomResource({**document, "metadata": {"name": each.name, "annotations": annotations}}, each)
         for each, document in objects
     )
+
+
+def digest_of(wish: Desired) -> str:
+    """The revision is part of it: whatever is applied belongs to one commit or another."""
+    told = (wish.revision, wish.environment, [_document(each) for each in wish.declared])
+    return f"sha256:{sha256(msgspec.json.encode(told, order='sorted')).hexdigest()}"
 
 
 def _document(declared: Declared[Any]) -> Document:

@@ -6,6 +6,9 @@ whole; of one that is not, nothing is taken, and nothing of what others left beh
 without a digest were written by hand: they count as they are. Two whole bundles could mean
 anything, and so mean nothing.
 
+An object that is edited by hand keeps its annotations, and counts as it is too: but what then stands there is not what
+its commit says, has a revision of its own (see Seal), and passes no guard by an approval of the commit's.
+
 That there are no policies at all is an answer too: nothing is decided then. It takes nothing away either.
 """
 
@@ -16,7 +19,7 @@ from hashlib import sha256
 import msgspec
 
 from reconciler.model import names
-from reconciler.model.bundle import Bundle, Text
+from reconciler.model.bundle import Bundle, Seal, Text
 from reconciler.model.cluster.kinds import SEEN
 from reconciler.model.cluster.observed import Observed
 from reconciler.model.cluster.whole import Whole
@@ -64,9 +67,11 @@ def bundle_of(observed: Observed) -> Bundle:
     taken = whole[0] if whole else None
     objects = sorted((*free, *(taken.objects if taken else ())), key=lambda each: (each.kind, each.name))
     texts = tuple(_text(each) for each in objects)
-    revision = taken.noted(names.BUNDLE_REVISION) if taken and not free else _digest(texts)
-    environment = taken.noted(names.ENVIRONMENT) if taken else ""
-    return Bundle(revision, texts, by_field=True, environment=environment or BASE)
+    environment = (taken.noted(names.ENVIRONMENT) if taken else "") or BASE
+    revision, seal = _digest(texts), None
+    if taken and not free:
+        revision, seal = taken.noted(names.BUNDLE_REVISION), Seal(taken.digest, revision)
+    return Bundle(revision, texts, by_field=True, environment=environment, seal=seal)
 
 
 def _parted(objects: Iterable[Whole]) -> tuple[list[Whole], list[_Set]]:
@@ -122,4 +127,4 @@ def _digest(texts: Sequence[Text]) -> str:
     told = sha256()
     for text in texts:
         told.update(f"{text.path} {len(text.content)}\n".encode() + text.content)
-    return f"resources:{told.hexdigest()[:12]}"
+    return f"resources:{told.hexdigest()[:40]}"  # as long as a commit's: an approval may be for it
