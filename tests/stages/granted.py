@@ -2,7 +2,8 @@
 
 import json
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -64,3 +65,27 @@ def until(is_so: Callable[[], bool], what: str) -> None:
 
 def path_of(admin: Api, plural: str, namespace: str = "") -> str:
     return admin.path(plural, namespace=namespace)
+
+
+@contextmanager
+def bound(admin: Api, rights: Rights) -> Iterator[None]:
+    """The account has the roles that the rights are, while in the block."""
+    bindings = [_binding(each) for each in rights.manifests]
+    for each in bindings:
+        admin.apply(each)
+    try:
+        yield
+    finally:
+        for each in bindings:
+            metadata = each["metadata"]
+            admin.delete(f"{each['kind'].lower()}s", metadata["name"], metadata.get("namespace", ""))
+
+
+def _binding(role: Manifest) -> Manifest:
+    return {
+        "apiVersion": role["apiVersion"],
+        "kind": f"{role['kind']}Binding",
+        "metadata": role["metadata"],
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": role["kind"], "name": role["metadata"]["name"]},
+        "subjects": [{"kind": "ServiceAccount", "name": "reconciler", "namespace": HOME}],
+    }

@@ -11,7 +11,7 @@ from tests.lab import capacity, fleet
 from tests.lab.api import Api, Manifest
 from tests.lab.lab import Lab
 from tests.stages.controlled import Site
-from tests.stages.granted import HOME, Rights, account, path_of
+from tests.stages.granted import HOME, Rights, account, bound, path_of
 
 OURS = [
     {"key": "gpu.scheduling/deletion-time", "value": "1795013520", "effect": "PreferNoSchedule"},
@@ -41,27 +41,12 @@ def releaser(cluster: Lab, capsys: pytest.CaptureFixture[str]) -> Iterator[Api]:
     assert main(["rbac", "--namespace", HOME]) == 0
     held = Rights(cluster.admin, capsys.readouterr().out.split("---\n")[0])  # the account alone
     rights = Rights(cluster.admin, page)
-    bound = [_binding(each) for each in rights.manifests]
-    for each in bound:
-        cluster.admin.apply(each)
     try:
-        yield account(cluster.admin, path_of(cluster.admin, "leases", HOME))
+        with bound(cluster.admin, rights):
+            yield account(cluster.admin, path_of(cluster.admin, "leases", HOME))
     finally:
-        for each in bound:
-            metadata = each["metadata"]
-            cluster.admin.delete(f"{each['kind'].lower()}s", metadata["name"], metadata.get("namespace", ""))
         rights.take_back()
         held.take_back()
-
-
-def _binding(role: Manifest) -> Manifest:
-    return {
-        "apiVersion": role["apiVersion"],
-        "kind": f"{role['kind']}Binding",
-        "metadata": role["metadata"],
-        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": role["kind"], "name": role["metadata"]["name"]},
-        "subjects": [{"kind": "ServiceAccount", "name": "reconciler", "namespace": HOME}],
-    }
 
 
 def said(admin: Api, plural: str, name: str, namespace: str = "") -> dict[str, Any] | None:
