@@ -17,6 +17,7 @@ COMMANDS = (
     ("plan", "Tell what would happen to the cluster, and why. Nothing is ever written."),
     ("apply", "Make the cluster follow the policies, once; or carry out exactly a saved plan."),
     ("run", "Make the cluster follow the policies, until told to stop: the controller."),
+    ("simulate", "Play a scenario through on an imagined cluster: days in seconds, with a report."),
     ("approve", "Let one revision pass a guard, up to ceilings, for a time."),
     ("freeze", "Do nothing to a node, a pool, or anything at all, for a time."),
     ("explain", "Tell why a node, pod, pool or provisioner is, or is not, being acted on."),

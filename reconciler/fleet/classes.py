@@ -28,6 +28,7 @@ class Classes:
         self.columns: dict[str, int] = {CPU: 0, MEMORY: 1, STORAGE: 2, PODS: 3}
         self.on_column: list[Callable[[], None]] = []
         self.all: list[PodClass] = []
+        self.most_owners = _MOST_OWNERS  # whose last pod is remembered, with what it is told by
         self.label_classes: list[LabelClass] = []
         self._last: dict[str | int, tuple[tuple[Any, ...], PodClass]] = {}
         self._classes: dict[bytes, PodClass] = {}
@@ -52,7 +53,7 @@ class Classes:
         found = self._written(pod, "")
         # One that is being resized, or has something of its own, may be of another class than one that looks the same.
         if is_settled(pod) and not _has_its_own(pod):
-            if len(self._last) >= _MOST_OWNERS:
+            if len(self._last) >= self.most_owners:
                 self._last.clear()
             self._last[kin] = told, found
         return found

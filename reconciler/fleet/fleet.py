@@ -1,11 +1,12 @@
 """Owner of the what-if cluster: what is where, by pool and by node, and what would be, of one Observed."""
 
-from collections import defaultdict
 from collections.abc import Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from reconciler.model import names
+from reconciler.fleet.books.claims_seen import ClaimsSeen
+from reconciler.fleet.books.nodes_seen import NodesSeen
+from reconciler.fleet.books.pods_seen import PodsSeen
 from reconciler.model.cluster.karpenter import NodeClaim
 from reconciler.model.cluster.node import Node
 from reconciler.model.cluster.observed import Observed
@@ -16,10 +17,17 @@ if TYPE_CHECKING:
 
 
 class Fleet:
-    """Answers where things are; each index is made when it is first asked for, so that an idle plan costs nothing."""
+    """Answers where things are; each index is made when it is first asked for, so that an idle plan costs nothing, and
+    kept for as long as what it is of is the same."""
 
-    def __init__(self, observed: Observed) -> None:
+    def __init__(self, observed: Observed, what_if: "WhatIf | None" = None) -> None:
         self.observed = observed
+        self._nodes = NodesSeen(observed.nodes)
+        self._claims = ClaimsSeen(observed.node_claims)
+        self._pods: PodsSeen | None = None
+        self._are_pods_current = False
+        if what_if is not None:  # which stands where the observed does
+            self.__dict__["what_if"] = what_if
 
     @cached_property
     def what_if(self) -> "WhatIf":
@@ -30,52 +38,46 @@ class Fleet:
 
     def advance(self, observed: Observed) -> None:
         """To the cluster as it was seen next."""
+        before, self.observed = self.observed, observed
+        if observed.nodes is not before.nodes:
+            self._nodes = NodesSeen(observed.nodes)
+        if observed.node_claims is not before.node_claims:
+            self._claims = ClaimsSeen(observed.node_claims)
+        self._are_pods_current &= observed.pods is before.pods
         what_if = self.__dict__.get("what_if")
-        self.__dict__.clear()
-        self.observed = observed
         if what_if is not None:
             what_if.advance(observed)
-            self.__dict__["what_if"] = what_if
 
     def node(self, name: str) -> Node | None:
-        return self._nodes.get(name)
+        return self._nodes.by_name.get(name)
 
     def nodes_of(self, pool: str) -> Sequence[Node]:
         """The nodes of a pool, by name."""
-        return self._by_pool.get(pool, ())
+        return self._nodes.by_pool.get(pool, ())
+
+    @property
+    def nodes_taken_away(self) -> Sequence[Node]:
+        """Those that are being deleted, or that Karpenter disrupts."""
+        return self._nodes.taken_away
 
     def pods_on(self, node: str) -> Sequence[Pod]:
         """The pods bound to a node, finished ones included, by namespace and name."""
-        return self._by_node.get(node, ())
+        if self._pods is None:
+            self._pods = PodsSeen(self.observed.pods)
+        elif not self._are_pods_current:
+            self._pods.advance(self.observed.pods)
+        self._are_pods_current = True
+        return self._pods.by_node.get(node, ())
 
     def claims_of(self, pool: str) -> Sequence[NodeClaim]:
         """The NodeClaims of a pool, by name."""
-        return self._claims.get(pool, ())
+        return self._claims.by_pool.get(pool, ())
 
-    @cached_property
-    def _nodes(self) -> dict[str, Node]:
-        return {node.name: node for node in self.observed.nodes}
+    @property
+    def claims_leaving(self) -> Sequence[NodeClaim]:
+        """Those that are being deleted."""
+        return self._claims.leaving
 
-    @cached_property
-    def _by_pool(self) -> dict[str, list[Node]]:
-        found = defaultdict(list)
-        for node in sorted(self.observed.nodes, key=lambda each: each.name):
-            found[node.pool].append(node)
-        return dict(found)
-
-    @cached_property
-    def _by_node(self) -> dict[str, list[Pod]]:
-        found = defaultdict(list)
-        for pod in self.observed.pods:
-            if pod.node:
-                found[pod.node].append(pod)
-        for pods in found.values():
-            pods.sort(key=lambda each: (each.metadata.namespace, each.name))
-        return dict(found)
-
-    @cached_property
-    def _claims(self) -> dict[str, list[NodeClaim]]:
-        found = defaultdict(list)
-        for claim in sorted(self.observed.node_claims, key=lambda each: each.name):
-            found[claim.metadata.labels.get(names.KARPENTER_POOL, "")].append(claim)
-        return dict(found)
+    def drifted_claims_of(self, pool: str) -> Sequence[NodeClaim]:
+        """Those of a pool that say that they are drifted, by name."""
+        return self._claims.drifted.get(pool, ())

@@ -5,14 +5,15 @@ inverses, newest first, through the same doors: whoever listens (counters of pre
 """
 
 from collections.abc import Callable, Iterable
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 
 from reconciler.fleet.amounts import counted
 from reconciler.fleet.books.bound import FINISHED, Bound
 from reconciler.fleet.books.journal import Fork, Journal
-from reconciler.fleet.books.sightings import changes
+from reconciler.fleet.books.listener import Listener
+from reconciler.fleet.books.sightings import Change, change_between
 from reconciler.fleet.books.stock import Stock
 from reconciler.fleet.classes import Classes
 from reconciler.fleet.pod_class import PodClass, Request
@@ -27,25 +28,11 @@ T = TypeVar("T")
 _MANY_CLASSES, _TIMES = 10_000, 4
 
 
-class Listener(Protocol):
-    """Keeps figures of its own about what is booked where; told after each change, takings-back included."""
-
-    def added(self, pod_class: PodClass, row: int, count: int, fleet: "WhatIf") -> None: ...
-    def removed(self, pod_class: PodClass, row: int, count: int, fleet: "WhatIf") -> None: ...
-    def came(self, row: int, fleet: "WhatIf") -> None:
-        """A node is there now; nothing is booked on it yet."""
-
-    def went(self, row: int, fleet: "WhatIf") -> None:
-        """A node is no longer there; nothing is booked on it any more. Its labels can still be read."""
-
-    def fingerprint(self, fleet: "WhatIf") -> object:
-        """All figures: the same for the same bookings, however they came about; empty where there are none."""
-
-
 class WhatIf:
     """The nodes and what is booked on them, and the doors through which alone that changes."""
 
     def __init__(self, observed: Observed) -> None:
+        self.sightings = 0  # another number, other pods
         self._build(observed)
 
     def _build(self, observed: Observed) -> None:
@@ -58,6 +45,7 @@ class WhatIf:
         self._journal = Journal()
         self._parts: dict[Callable[[WhatIf], Any], Any] = {}
         self._listeners: list[Listener] = []
+        self.sightings += 1
         self.rows.on_growth.append(self._grow)
         nodes = sorted(observed.nodes, key=lambda each: each.name)
         for node in nodes:
@@ -80,6 +68,16 @@ class WhatIf:
     def waiting(self) -> list[Pod]:
         """The pods seen that have no node yet, by namespace and name."""
         return self._bound.waiting
+
+    @property
+    def nominated(self) -> list[Pod]:
+        """Those of them for which a node was nominated, by namespace and name."""
+        return self._bound.nominated
+
+    @property
+    def is_crowded(self) -> bool:
+        """Whether it holds more classes of pods than there can be pods for: the next is better built anew."""
+        return len(self.classes.all) > self._forget_at
 
     def part(self, make: Callable[["WhatIf"], T]) -> T:
         """The one `make` of this what-if, made when first asked for from what is booked by then.
@@ -160,23 +158,26 @@ class WhatIf:
 
     # From one sighting to the next
 
-    def advance(self, observed: Observed) -> None:
-        """To the cluster as it was seen next; what it costs grows with what changed. Not within a fork."""
+    def advance(self, observed: Observed, change: Change | None = None) -> None:
+        """To the cluster as it was seen next; what it costs grows with what changed. Not within a fork.
+
+        Whoever knows the change tells it; then nodes and pods are not read from `observed`, and nothing is built anew.
+        """
         if self._journal.is_open:
             raise RuntimeError("a fleet can't advance within a fork")
         before, self.observed = self.observed, observed
-        lost, came = changes(before.pods, observed.pods)
-        for pod in lost:
+        changed = change or change_between(before, observed)
+        self.sightings += bool(changed.gone_pods or changed.came_pods)
+        for pod in changed.gone_pods:
             self._lose(pod)
-        gone, new = changes(before.nodes, observed.nodes)
-        renewed = {each.name for each in new}
-        for node in gone:
+        renewed = {each.name for each in changed.came_nodes}
+        for node in changed.gone_nodes:
             if node.name not in renewed:
                 self._drop(node)
-        for node in new:
+        for node in changed.came_nodes:
             self._renew(node)
-        self._book_seen(came)
-        if len(self.classes.all) > self._forget_at:
+        self._book_seen(changed.came_pods)
+        if change is None and self.is_crowded:
             self._build(observed)
 
     def _book_first(self, pods: Iterable[Pod]) -> None:

@@ -19,6 +19,7 @@ def instant(text: str) -> Instant:
     return Instant(round(moment.timestamp() * 1000))
 
 
+@lru_cache(maxsize=1_024)
 def timestamp(moment: Instant) -> str:
     """2026-11-02T08:00:00Z; with milliseconds where there are any."""
     written = datetime.fromtimestamp(moment / 1000, UTC)

@@ -1,6 +1,7 @@
 """How numbers, money and moments are written for people."""
 
 import re
+from collections.abc import Sequence
 
 from reconciler.model.instant import Instant, timestamp
 
@@ -11,6 +12,11 @@ _SPANS = ((86_400, "d"), (3_600, "h"), (60, "min"), (1, "s"))
 def counted(number: int, noun: str) -> str:
     """A number and what it counts: 1 error, 2 errors."""
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def listed(words: Sequence[str]) -> str:
+    """a, b and c."""
+    return " and ".join(filter(None, (", ".join(words[:-1]), *words[-1:])))
 
 
 def dollars(micro_dollars: int) -> str:

@@ -21,13 +21,12 @@ from reconciler.protocol.own_status import is_told, said_before
 from reconciler.protocol.presumed import DONE, Object, Settled, identified, presumed, text_at
 from reconciler.simulate import ownership
 from reconciler.simulate.eviction import evicted
-from reconciler.simulate.objects import Objects, Write, going
+from reconciler.simulate.objects import GRACE_SECONDS, Objects, Write, going
 from reconciler.simulate.sight import whole
 
 Effect = Settled | tuple[Write, ...]
 
 _APART = frozenset({"apiVersion", "kind", "metadata"})
-_GRACE_SECONDS = 30
 
 
 class Place(msgspec.Struct, frozen=True):
@@ -54,7 +53,7 @@ def _effect(act: Act | Hold, found: Object, place: Place) -> Effect:
         case Apply():
             return _applied(act, found)
         case Delete():
-            asked = (found.get("spec") or {}).get("terminationGracePeriodSeconds", _GRACE_SECONDS)
+            asked = (found.get("spec") or {}).get("terminationGracePeriodSeconds", GRACE_SECONDS)
             return (going(found, place.now, asked if found["kind"] == "Pod" else 0),)
         case Evict():
             return evicted(act, found, place.objects, place.now)

@@ -12,13 +12,21 @@ from reconciler.simulate.objects import Objects, Write, going
 
 SEVERAL = "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support."
 
+# What the API server notes on a pod that it evicts.
+DISRUPTED = {
+    "type": "DisruptionTarget",
+    "status": "True",
+    "reason": "EvictionByEvictionAPI",
+    "message": "Eviction API: evicting",
+}
+
 # Of these nothing is lost when they go.
 _WEIGHTLESS = frozenset({"Succeeded", "Failed", "Pending"})
 
 
 def evicted(act: Evict, pod: Object, objects: Objects, now: Instant) -> Settled | tuple[Write, ...]:
     """Why not, or what is written: the budget that it costs, and the pod that goes."""
-    gone = going(pod, now, act.grace_seconds)
+    gone = going(_told_why(pod, now), now, act.grace_seconds)
     if (pod.get("status") or {}).get("phase", "Pending") in _WEIGHTLESS:
         return (gone,)
     budgets = [each for each in objects.of("PodDisruptionBudget") if _selects(each, pod)]
@@ -32,15 +40,27 @@ def evicted(act: Evict, pod: Object, objects: Objects, now: Instant) -> Settled 
     if status.get("observedGeneration", 0) < budget["metadata"]["generation"]:
         return Settled("retry", f"The disruption budget {name} is still being processed by the server.")
     if status.get("disruptionsAllowed", 0) <= 0:
-        healthy, wanted = status.get("currentHealthy", 0), status.get("desiredHealthy", 0)
-        needs = f"The disruption budget {name} needs {wanted} healthy pods and has {healthy} currently"
-        return Settled("retry", needs)
+        return Settled("retry", f"The disruption budget {name} {_why_none(status)}")
     spent = {
         **status,
         "disruptionsAllowed": status["disruptionsAllowed"] - 1,
         "disruptedPods": {**(status.get("disruptedPods") or {}), pod["metadata"]["name"]: timestamp(now)},
     }
     return Write({**budget, "status": spent}), gone
+
+
+def _why_none(status: dict[str, Any]) -> str:
+    healthy, wanted = status.get("currentHealthy", 0), status.get("desiredHealthy", 0)
+    if healthy > wanted:
+        return "does not allow evicting pods currently"
+    return f"needs {wanted} healthy pods and has {healthy} currently"
+
+
+def _told_why(pod: Object, now: Instant) -> Object:
+    status = pod.get("status") or {}
+    others = [each for each in status.get("conditions") or () if each["type"] != DISRUPTED["type"]]
+    told = {**DISRUPTED, "lastTransitionTime": timestamp(now)}
+    return {**pod, "status": {**status, "conditions": [*others, told]}}
 
 
 def _selects(budget: Object, pod: Object) -> bool:

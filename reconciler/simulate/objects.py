@@ -7,11 +7,12 @@ from collections.abc import Iterable
 
 import msgspec
 
-from reconciler.model.instant import Instant, timestamp
+from reconciler.model.instant import Instant, instant, timestamp
 from reconciler.model.planned.action import Ref
 from reconciler.protocol.presumed import Object
 
 Key = tuple[str, str, str]  # kind, namespace, name
+GRACE_SECONDS = 30  # that a pod has to end where it says nothing of it
 
 
 class Write(msgspec.Struct, frozen=True):
@@ -19,6 +20,15 @@ class Write(msgspec.Struct, frozen=True):
 
     body: Object
     is_gone: bool = False
+
+
+class Written(msgspec.Struct, frozen=True):
+    """One write, once it stands."""
+
+    key: Key
+    before: Object | None  # None: it was made
+    after: Object | None  # None: it is gone
+    by: str = ""  # the field manager who wrote, where one is named
 
 
 def key_of(body: Object) -> Key:
@@ -38,6 +48,12 @@ class Objects:
     def get(self, ref: Ref) -> Object | None:
         """By its name; the uid of the ref is not minded."""
         return self._by_kind.get(ref.kind, {}).get((ref.namespace, ref.name))
+
+    def at(self, key: Key) -> Object | None:
+        return self._by_kind.get(key[0], {}).get(key[1:])
+
+    def kinds(self) -> tuple[str, ...]:
+        return tuple(sorted(self._by_kind))
 
     def of(self, kind: str) -> Iterable[Object]:
         return self._by_kind.get(kind, {}).values()
@@ -71,11 +87,22 @@ class Objects:
 
 
 def going(found: Object, now: Instant, grace_seconds: int = 0) -> Write:
-    """What the API server does when something is deleted: finalizers and running pods are waited for."""
+    """What the API server does when something is deleted: finalizers and running pods are waited for. What is going
+    already can only be given less time."""
     metadata = found["metadata"]
-    is_on_a_node = found["kind"] == "Pod" and bool((found.get("spec") or {}).get("nodeName"))
-    if not metadata.get("finalizers") and not (is_on_a_node and grace_seconds):
+    grace = grace_seconds if _takes_time(found) else 0
+    before = metadata.get("deletionGracePeriodSeconds", 0)
+    if metadata.get("deletionTimestamp") and grace >= before:
+        return Write(found)
+    if not metadata.get("finalizers") and not grace:
         return Write(found, is_gone=True)
-    leaves_at = Instant(now + grace_seconds * 1000)
-    marked = {**metadata, "deletionTimestamp": timestamp(leaves_at), "deletionGracePeriodSeconds": grace_seconds}
+    began = Instant(instant(metadata["deletionTimestamp"]) - before * 1000) if before else now
+    leaves_at = timestamp(Instant(began + grace * 1000))
+    marked = {**metadata, "deletionTimestamp": leaves_at, "deletionGracePeriodSeconds": grace}
     return Write({**found, "metadata": marked})
+
+
+def _takes_time(body: Object) -> bool:
+    """Whether it is a pod that may be running somewhere."""
+    ended = (body.get("status") or {}).get("phase") in {"Succeeded", "Failed"}
+    return body["kind"] == "Pod" and bool((body.get("spec") or {}).get("nodeName")) and not ended

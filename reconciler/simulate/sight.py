@@ -31,23 +31,32 @@ class Sight:
     def __init__(self, cluster_uid: str) -> None:
         self._found: dict[Seen, dict[tuple[str, str], Any]] = {each: {} for each in SEEN}
         self._observed = Observed(cluster_uid=cluster_uid)
+        self._fields: set[str] = set()  # that are to be shown anew
 
     def observed(self, changed: Iterable[tuple[Key, Object | None]], now: Instant) -> Observed:
         """`changed`: each object as it stands now, or that it is gone."""
-        fields: set[str] = set()
         for key, body in changed:
-            fields |= {each.field for each in _BY_KIND[key[0]] if self._take(each, key, body)}
+            self.take(key, body)
+        fields = self._fields
         if fields or now >= self._observed.seen_at + SEEN_STEP_MS:
             shown: dict[str, Any] = {field: self._shown(field) for field in sorted(fields)}
             self._observed = msgspec.structs.replace(self._observed, seen_at=now, **shown)
+            self._fields = set()
         return self._observed
 
-    def _take(self, seen: Seen, key: Key, body: Object | None) -> bool:
-        found = self._found[seen]
-        if body is not None and _is_looked_at(seen, body):
-            found[key[1:]] = _read(seen, body)
-            return True
-        return found.pop(key[1:], None) is not None
+    def take(self, key: Key, body: Object | None) -> None:
+        """One object as it stands now; it costs the same however many there are."""
+        for seen in _BY_KIND[key[0]]:
+            found = self._found[seen]
+            if body is not None and _is_looked_at(seen, body):
+                found[key[1:]] = _read(seen, body)
+            elif found.pop(key[1:], None) is None:
+                continue
+            self._fields.add(seen.field)
+
+    def get(self, key: Key) -> Any | None:
+        """An object as it was last taken; of a kind that is looked at."""
+        return self._found[_BY_KIND[key[0]][0]].get(key[1:])
 
     def _shown(self, field: str) -> tuple[Any, ...]:
         found = [self._found[each].values() for each in SEEN if each.field == field]

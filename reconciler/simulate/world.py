@@ -4,22 +4,24 @@ Nothing happens by itself: no kubelet, no Karpenter, no scheduler; whoever imagi
 remove. To look again costs what has changed, and a tuple of each kind that did.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
 
 import msgspec
 
 from reconciler.model import names
 from reconciler.model.cluster.observed import Observed
 from reconciler.model.instant import Instant
-from reconciler.model.planned.action import Ref
+from reconciler.model.planned.action import Evict, Ref
 from reconciler.model.planned.decision import Decision
 from reconciler.model.planned.outcome import Outcome
 from reconciler.ports import Fence
-from reconciler.protocol.presumed import NO_LONGER_OURS, Object, Settled
+from reconciler.protocol.presumed import DONE, NO_LONGER_OURS, Object, Settled
 from reconciler.protocol.turns import Turns, verb_of
 from reconciler.simulate import ownership
 from reconciler.simulate.effects import Place, edited_by, effect_of
-from reconciler.simulate.objects import Objects, Write, key_of
+from reconciler.simulate.eviction import evicted
+from reconciler.simulate.objects import GRACE_SECONDS, Key, Objects, Write, Written, going, key_of
 from reconciler.simulate.sight import Sight
 
 _BEGINNING = Instant(0)
@@ -34,6 +36,7 @@ class World:
         self.on_write: Callable[[Ref], None] = _nothing
         self._objects = Objects()
         self._sight = Sight(cluster_uid)
+        self._subscribers: list[Callable[[Written], None]] = []
         for name in ("default", "kube-system", names.OWN_NAMESPACE):
             labels = {"kubernetes.io/metadata.name": name}
             self.put({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": labels}})
@@ -51,7 +54,7 @@ class World:
         if manager:
             fields = ownership.entry(manager, "Update", ownership.fields_of(body))
             metadata = {**metadata, "managedFields": [fields]}
-        stored = self._objects.write(Write({**body, "metadata": metadata}), self.now)
+        stored = self._write(Write({**body, "metadata": metadata}), manager)
         return Ref(kind, namespace, name, stored["metadata"]["uid"])
 
     def edit(self, ref: Ref, patch: Object, manager: str = "") -> None:
@@ -64,21 +67,68 @@ class World:
             return
         metadata = after["metadata"]
         waits = after["kind"] == "Pod" or metadata.get("finalizers")
-        self._objects.write(Write(after, is_gone=bool(metadata.get("deletionTimestamp")) and not waits), self.now)
+        self._write(Write(after, is_gone=bool(metadata.get("deletionTimestamp")) and not waits), manager)
 
     def get(self, ref: Ref) -> Object | None:
         """The object as it stands, never to be changed; the uid of the ref is not minded."""
         return self._objects.get(ref)
 
-    def remove(self, ref: Ref) -> None:
+    def at(self, key: Key) -> Object | None:
+        """The same by its key."""
+        return self._objects.at(key)
+
+    def kinds(self) -> tuple[str, ...]:
+        """The kinds of which there is or was something, in order."""
+        return self._objects.kinds()
+
+    def of(self, kind: str) -> Iterable[Object]:
+        """All objects of a kind, in the order in which they were made."""
+        return self._objects.of(kind)
+
+    def subscribe(self, listener: Callable[[Written], None]) -> None:
+        """Tells of each write from now on, whoever writes, at once: to keep figures by, never to write."""
+        self._subscribers.append(listener)
+
+    def remove(self, ref: Ref, manager: str = "") -> None:
         """Gone at once, finalizers or not."""
         if (found := self._objects.get(ref)) is not None:
-            self._objects.write(Write(found, is_gone=True), self.now)
+            self._write(Write(found, is_gone=True), manager)
+
+    def delete(self, ref: Ref, manager: str = "", grace_seconds: int | None = None) -> None:
+        """Deleted by somebody else: finalizers and pods on nodes are waited for. What is going already goes on so,
+        unless it is given less time now."""
+        found = self._objects.get(ref)
+        if found is None or (found["metadata"].get("deletionTimestamp") and grace_seconds is None):
+            return
+        asked = (found.get("spec") or {}).get("terminationGracePeriodSeconds", GRACE_SECONDS)
+        grace = grace_seconds if grace_seconds is not None else asked
+        write = going(found, self.now, grace if ref.kind == "Pod" else 0)
+        if write.is_gone or write.body is not found:
+            self._write(write, manager)
+
+    def evict(self, ref: Ref, manager: str = "", grace_seconds: int | None = None) -> Settled:
+        """Asked to leave by somebody else, by the eviction API; says how it ended."""
+        found = self._objects.get(ref)
+        if found is None or found["metadata"].get("deletionTimestamp"):
+            return DONE
+        asked = (found.get("spec") or {}).get("terminationGracePeriodSeconds", GRACE_SECONDS)
+        act = Evict(grace_seconds=grace_seconds if grace_seconds is not None else asked)
+        effect = evicted(act, found, self._objects, self.now)
+        if isinstance(effect, Settled):
+            return effect
+        for write in effect:
+            self._write(write, manager)
+        return DONE
 
     def observe(self) -> Observed:
         """The same object while nothing changes."""
-        changed = self._objects.take_changed()
-        return self._sight.observed(((key, self._objects.get(Ref(*key))) for key in changed), self.now)
+        self._look()
+        return self._sight.observed((), self.now)
+
+    def seen(self, key: Key) -> Any | None:
+        """One object as it is read: the same that `observe` shows."""
+        self._look()
+        return self._sight.get(key)
 
     def apply(self, decisions: Sequence[Decision], fence: Fence) -> Iterator[Outcome]:
         """One by one, in their order. Nothing is done before it is walked."""
@@ -98,9 +148,22 @@ class World:
         for write in effect:
             if not fence.holds():
                 return NO_LONGER_OURS
-            self._objects.write(write, self.now)
+            self._write(write, names.FIELD_MANAGER)
             self.on_write(Ref(*key_of(write.body)))
         return Settled("done")
+
+    def _look(self) -> None:
+        for key in self._objects.take_changed():
+            self._sight.take(key, self._objects.at(key))
+
+    def _write(self, write: Write, by: str) -> Object:
+        key = key_of(write.body)
+        before = self._objects.at(key)
+        stored = self._objects.write(write, self.now)
+        written = Written(key, before, None if write.is_gone else stored, by)
+        for each in self._subscribers:
+            each(written)
+        return stored
 
 
 def _nothing(written: Ref) -> None:

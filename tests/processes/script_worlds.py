@@ -43,7 +43,16 @@ def foreign(folder: Path) -> None:
     (folder / "cluster.json").write_text(json.dumps(_listed([_namespace(), *found, _kwok_class()]), indent=1))
 
 
-WORLDS: Mapping[str, Callable[[Path], None]] = {"pull-request": pull_request, "foreign": foreign}
+def examples(folder: Path) -> None:
+    """The stories for the simulator."""
+    shutil.copytree(REPOSITORY / "examples", folder / "examples")
+
+
+WORLDS: Mapping[str, Callable[[Path], None]] = {
+    "pull-request": pull_request,
+    "foreign": foreign,
+    "examples": examples,
+}
 
 
 class _Node:
@@ -60,6 +69,7 @@ class _Node:
         node = shape.node(self.name, "eu-1a")
         node["metadata"] |= _identity(f"node-{self.name}")
         node["status"]["conditions"] = [{"type": "Ready", "status": "True"}]
+        node["spec"]["providerID"] = f"kwok://{self.name}"
         yield node
         yield self._claim(node, node_pool)
         yield self._node_agent()
@@ -99,6 +109,7 @@ class _Node:
             "spec": {"nodeClassRef": node_pool["spec"]["template"]["spec"]["nodeClassRef"]},
             "status": {
                 "nodeName": self.name,
+                "providerID": f"kwok://{self.name}",
                 "allocatable": node["status"]["allocatable"],
                 "conditions": [{"type": each, "status": "True"} for each in conditions],
             },

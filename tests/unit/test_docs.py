@@ -11,7 +11,7 @@ from reconciler.kube.file_text import KINDS, KUBECTL, REMEDY
 from reconciler.model.cluster.kinds import SEEN
 from reconciler.plan.explain import REASONS
 from reconciler.plan.planner import LOOKED_AT
-from reconciler.report.published import REASONS_PAGE, reasons_page
+from reconciler.report.published.files import REASONS_PAGE, reasons_page
 from tests.lab.places import REPOSITORY
 
 README = (REPOSITORY / "README.md").read_text()

@@ -16,9 +16,9 @@ from reconciler.plan.explanation.about import About, Asked, UnknownSubject
 from reconciler.plan.explanation.subject import about, asked
 from reconciler.plan.scene import Scene
 from reconciler.report import write
-from reconciler.report.overview import Overview, PoolStanding, overview_document
-from reconciler.report.overview_of import overview_of
 from reconciler.report.setting import Setting
+from reconciler.report.standing.overview import Overview, PoolStanding, overview_document
+from reconciler.report.standing.overview_of import overview_of
 from tests.unit.fates_stage import NOW, gpu_pool, observed
 from tests.unit.manifests_stage import POLICY, inputs_of
 

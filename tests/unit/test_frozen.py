@@ -13,9 +13,9 @@ from reconciler.plan.explain import sentence
 from reconciler.plan.explanation.subject import about, asked
 from reconciler.plan.guards.frozen import REASONS, RELEASE, Freezes
 from reconciler.plan.scene import Scene
-from reconciler.report.overview import overview_document
-from reconciler.report.overview_of import overview_of
 from reconciler.report.plans.planned_of import planned_of
+from reconciler.report.standing.overview import overview_document
+from reconciler.report.standing.overview_of import overview_of
 from tests.unit.guards_stage import MINUTE_MS, World, table
 from tests.unit.plan_samples import ALONE
 from tests.unit.test_guard_limits import acting, titles

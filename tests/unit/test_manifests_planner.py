@@ -125,6 +125,9 @@ def test_an_idle_plan_asks_nothing_about_nodes() -> None:
     inputs = inputs_of({"nodes": 3})
 
     class Untouched:
+        def drifted_claims_of(self, pool: str) -> tuple[()]:
+            return ()
+
         def __getattr__(self, name: str) -> Any:
             raise AssertionError(f"the fleet was asked for {name}")
 

@@ -19,7 +19,7 @@ from reconciler.report import write
 from reconciler.report.plans.plan_document import plan_document
 from reconciler.report.plans.plan_json import change_digest
 from reconciler.report.plans.planned import Planned
-from reconciler.report.published import PLAN, published_files
+from reconciler.report.published.files import PLAN, published_files
 from reconciler.report.told import Told
 from tests.lab.places import REPOSITORY
 from tests.unit.plan_samples import (

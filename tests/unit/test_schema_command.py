@@ -9,7 +9,8 @@ import yaml
 from reconciler.cli.main import main
 from reconciler.policy.kinds import KINDS
 from reconciler.policy.published.generated import generated_files
-from reconciler.report.published import published_files
+from reconciler.report.published.files import published_files
+from reconciler.simulate.scenario.kind import scenario_files
 
 
 def told(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
@@ -45,7 +46,7 @@ def test_definitions_can_be_piped_into_kubectl(capsys: pytest.CaptureFixture[str
 
 def test_everything_is_written_below_a_folder(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     names = told(capsys, "--write", str(tmp_path)).splitlines()
-    every = generated_files() | published_files()
+    every = generated_files() | published_files() | scenario_files()
     assert names == sorted(every)
     assert {name: (tmp_path / name).read_text(encoding="utf-8") for name in names} == every
 

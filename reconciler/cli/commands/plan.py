@@ -1,18 +1,23 @@
 """`reconciler plan`: what would happen. Nothing is ever written to the cluster."""
 
 from collections.abc import Iterator
+from typing import Any
 
 import click
 
 from reconciler import wiring
 from reconciler.cli.asking import answered, question_options
 from reconciler.cli.ending import Ending, ending_options
+from reconciler.cli.lasting import LastingType
 from reconciler.cli.output import Output, output_options, write
+from reconciler.cli.progress import progress
 from reconciler.cli.setting import setting_of
 from reconciler.cli.telling import refused
 from reconciler.model.planned.action import Ref
+from reconciler.model.quantity import Duration
 from reconciler.plan.manifests.node_classes import unknown_node_classes
 from reconciler.plan.scene import Scene
+from reconciler.report.document import Document
 from reconciler.report.plans.plan_document import plan_document
 from reconciler.report.plans.planned_of import Compared, planned_of
 
@@ -21,9 +26,10 @@ from reconciler.report.plans.planned_of import Compared, planned_of
 @question_options
 @click.option("--base", default="", metavar="REV", help="Tell what this change does apart from what happens anyway.")
 @click.option("--prune", multiple=True, metavar="KIND/NAME", help="Agree to lose what no policy yields any more.")
+@click.option("--forecast", "ahead", type=LastingType(), metavar="6h", help="Tell what comes of it in so many hours.")
 @ending_options
 @output_options
-def command(question: wiring.Question, ending: Ending, outputs: tuple[Output, ...], color: str) -> int:
+def command(question: wiring.Question, ending: Ending, outputs: tuple[Output, ...], color: str, **given: Any) -> int:
     """Tell what would happen to the cluster, and why: nodes, GPUs, evictions, money."""
     run = answered(lambda: wiring.dry_run(question))
     if run.sight is None or run.head is None:
@@ -37,9 +43,25 @@ def command(question: wiring.Question, ending: Ending, outputs: tuple[Output, ..
         *unknown_node_classes(run.head.inputs),
     )
     planned = planned_of(setting_of(run.sight, run.head, run.base), run.head, compared, notices)
-    write(plan_document(planned), outputs, color)
+    document = plan_document(planned)
+    if (ahead := given["ahead"]) is not None:
+        document = _with_forecast(document, (run, run.head), ahead)
+    write(document, outputs, color)
     ending.save(run.head)
     return ending.code(run.head.plan)
+
+
+def _with_forecast(document: Document, planned: tuple[wiring.DryRun, Scene], ahead: Duration) -> Document:
+    from reconciler.report.simulated.forecast import with_forecast  # noqa: PLC0415  the simulator is large
+    from reconciler.simulate.beginning.market_of import NoCapacity  # noqa: PLC0415
+    from reconciler.wiring.simulated.forecasting import forecast  # noqa: PLC0415
+
+    run, head = planned
+    with progress("forecasting") as tell:
+        try:
+            return with_forecast(document, forecast(run, head, ahead, tell))
+        except NoCapacity as wrong:
+            raise click.ClickException(str(wrong)) from None
 
 
 def _pointless(prune: tuple[str, ...], head: Scene) -> Iterator[str]:

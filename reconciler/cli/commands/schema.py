@@ -12,7 +12,8 @@ from reconciler.policy.published.crd import crd_of
 from reconciler.policy.published.generated import POLICY_KINDS, as_json, as_yaml, generated_files
 from reconciler.policy.published.json_schema import combined_schema_of, overlay_schema_of, schema_of
 from reconciler.policy.words import choice, did_you_mean
-from reconciler.report.published import published_files
+from reconciler.report.published.files import published_files
+from reconciler.simulate.scenario.kind import scenario_files
 
 
 @click.command()
@@ -57,8 +58,12 @@ def _schema(kind: Kind | None, overlay: bool) -> str:
     return as_json(overlay_schema_of(kind) if overlay else schema_of(kind))
 
 
+def _files() -> dict[str, str]:
+    return generated_files() | published_files() | scenario_files()
+
+
 def _write(folder: Path) -> None:
-    files = [Text(name, content.encode()) for name, content in sorted((generated_files() | published_files()).items())]
+    files = [Text(name, content.encode()) for name, content in sorted(_files().items())]
     try:
         write_all(folder, files, overwrite=True)
     except OSError as wrong:

@@ -8,8 +8,8 @@ from reconciler.cli.exit_codes import ExitCode
 from reconciler.cli.output import Output, output_options, write
 from reconciler.cli.setting import setting_of
 from reconciler.cli.telling import refused
-from reconciler.report.overview import overview_document
-from reconciler.report.overview_of import overview_of
+from reconciler.report.standing.overview import overview_document
+from reconciler.report.standing.overview_of import overview_of
 
 
 @click.command()

@@ -13,6 +13,7 @@ class Bound:
     def __init__(self, capacity: int) -> None:
         self.on: list[list[Pod]] = [[] for _ in range(capacity)]
         self._waiting: dict[int, Pod] = {}  # not bound to a node, by the identity of the object
+        self._nominated: dict[int, Pod] = {}  # those of them for which a node was nominated
         self._strays: defaultdict[str, list[Pod]] = defaultdict(list)
 
     def of_row(self, row: int) -> list[Pod]:
@@ -24,17 +25,25 @@ class Bound:
         """Pods that are not bound to a node, by namespace and name."""
         return sorted(self._waiting.values(), key=_name)
 
+    @property
+    def nominated(self) -> list[Pod]:
+        """Those of them for which a node was nominated, by namespace and name."""
+        return sorted(self._nominated.values(), key=_name)
+
     def be_nowhere(self, pod: Pod) -> None:
         """It is not bound to a node, or to one that is not there."""
         if pod.node:
             self._strays[pod.node].append(pod)
         else:
             self._waiting[id(pod)] = pod
+            if pod.status.nominated_node_name:
+                self._nominated[id(pod)] = pod
 
     def take_off(self, pod: Pod, row: int | None) -> None:
         """The pod is gone, or is another object now."""
         if not pod.node:
             del self._waiting[id(pod)]
+            self._nominated.pop(id(pod), None)
             return
         among = self._strays[pod.node] if row is None else self.on[row]
         del among[next(place for place, each in enumerate(among) if each is pod)]

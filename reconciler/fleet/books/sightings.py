@@ -4,9 +4,29 @@ from itertools import compress, count, starmap
 from operator import is_not
 from typing import TypeVar
 
+import msgspec
+
+from reconciler.model.cluster.node import Node
+from reconciler.model.cluster.observed import Observed
+from reconciler.model.cluster.pod import Pod
+
 T = TypeVar("T")
 
 _MOST_PLACES = 16  # where there is a difference; with more of them the rest is compared as sets
+
+
+class Change(msgspec.Struct, frozen=True):
+    """Nodes and pods, in order; one that was replaced is gone, and came."""
+
+    gone_pods: list[Pod]
+    came_pods: list[Pod]
+    gone_nodes: list[Node]
+    came_nodes: list[Node]
+
+
+def change_between(before: Observed, after: Observed) -> Change:
+    """What makes the one of the other."""
+    return Change(*changes(before.pods, after.pods), *changes(before.nodes, after.nodes))
 
 
 def changes(before: tuple[T, ...], after: tuple[T, ...]) -> tuple[list[T], list[T]]:

@@ -42,7 +42,7 @@ class Nominated:
     def __init__(self, fleet: WhatIf) -> None:
         self._interpod, self._spread = fleet.part(InterPod), fleet.part(Spread)
         self._peers: tuple[Predicate, ...] = tuple([fleet.part(each) for each in _PEERS])
-        self._pods: tuple[Pod, ...] | None = None
+        self._sighting = -1
         self._by_node: dict[str, list[_Nomination]] = {}
         self._used_up: set[str] = set()
         self._asking = ""
@@ -114,15 +114,14 @@ class Nominated:
         ]
 
     def _renew(self, fleet: WhatIf) -> None:
-        pods = fleet.observed.pods
-        if pods is self._pods:
+        if fleet.sightings == self._sighting:
             return
-        self._pods = pods
+        self._sighting = fleet.sightings
         self._used_up.clear()
         found = defaultdict(list)
-        for pod in fleet.waiting:
+        for pod in fleet.nominated:
             # One that is held back by a gate has not been looked at.
-            if pod.status.nominated_node_name and not pod.spec.scheduling_gates:
+            if not pod.spec.scheduling_gates:
                 nomination = _Nomination(pod.metadata.uid, pod.title, fleet.classes.of(pod))
                 found[pod.status.nominated_node_name].append(nomination)
         self._by_node = dict(sorted(found.items()))

@@ -15,7 +15,6 @@ from reconciler.fleet.storage.stored import Stored
 from reconciler.fleet.storage.wanted import Held
 from reconciler.fleet.what_if import WhatIf
 from reconciler.model.cluster.attachments import CsiNode, VolumeAttachment
-from reconciler.model.cluster.pod import Pod
 
 NO_LIMIT = 2**31
 
@@ -30,7 +29,7 @@ class Holding:
         self._version = -1  # of what is stored
         self._nodes: tuple[CsiNode, ...] | None = None
         self._attachments: tuple[VolumeAttachment, ...] | None = None
-        self._pods: tuple[Pod, ...] | None = None
+        self._sighting = -1
         self._node: dict[str, CsiNode] = {}
         self._uses: dict[Held, dict[int, int]] = {}  # pods that use a volume, by row
         self._besides: dict[str, set[Held]] = {}  # by node, what is attached and no pod uses that was seen there
@@ -42,7 +41,7 @@ class Holding:
         if self._is_current(fleet):
             return
         observed, rows = fleet.observed, fleet.rows
-        self._version, self._pods = self._stored.version, observed.pods
+        self._version, self._sighting = self._stored.version, fleet.sightings
         self._nodes, self._attachments = observed.csi_nodes, observed.attachments
         self._node = {each.metadata.name: each for each in observed.csi_nodes}
         drivers = {name for node in observed.csi_nodes for name, _ in _limits(node)}
@@ -95,7 +94,7 @@ class Holding:
         self._stored.renew(fleet)
         return (
             self._version == self._stored.version
-            and self._pods is observed.pods
+            and self._sighting == fleet.sightings
             and self._nodes is observed.csi_nodes
             and self._attachments is observed.attachments
         )

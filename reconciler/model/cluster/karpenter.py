@@ -50,8 +50,10 @@ class NodeClaim(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
 
     def says(self, type: str) -> bool:  # noqa: A002
         """Whether a condition is True."""
-        found = self.condition(type)
-        return found is not None and found.status == "True"
+        for each in self.status.conditions:  # asked of every claim in every cycle
+            if each.type == type:
+                return each.status == "True"
+        return False
 
 
 class NodeClass(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):

@@ -94,13 +94,13 @@ def _by_uid(marks: Sequence[Mark]) -> dict[str, Mark]:
 
 def _of_others(stage: Stage, pools: frozenset[str]) -> Iterator[Mark]:
     """Nodes of these pools that are leaving, in the hour; and NodeClaims that are, whose node is gone before them."""
-    for node in stage.observed.nodes:
-        if node.pool in pools and (node.metadata.leaving or node.taint(names.DISRUPTED) is not None):
+    for node in stage.fleet.nodes_taken_away:
+        if node.pool in pools:
             yield from _seen_leaving(stage, stage.mark(node, goes=True), node.metadata.deletion_timestamp)
-    for claim in stage.observed.node_claims:
+    for claim in stage.fleet.claims_leaving:
         pool = claim.metadata.labels.get(names.KARPENTER_POOL, "")
         # One that never had a node is no node that is lost: it was not to be had, say.
-        if claim.metadata.leaving and claim.status.node_name and pool in pools:
+        if claim.status.node_name and pool in pools:
             node_there = stage.fleet.node(claim.status.node_name)
             mark = stage.mark(node_there, goes=True) if node_there else _nodeless(stage, claim, pool)
             yield from _seen_leaving(stage, mark, claim.metadata.deletion_timestamp)

@@ -1,6 +1,5 @@
 """Owner of what one plan has looked up: objects and pools by name, and the drift that there is already."""
 
-from collections import defaultdict
 from collections.abc import Mapping
 from functools import cached_property
 from typing import Any
@@ -14,7 +13,7 @@ from reconciler.model.kinds.gpu_pool import GpuPool
 from reconciler.model.planned.consequence import Consequence
 from reconciler.model.planned.inputs import Inputs
 from reconciler.plan.eviction import PodBudgets
-from reconciler.plan.karpenter.drift import DRIFTED, Drift
+from reconciler.plan.karpenter.drift import Drift
 from reconciler.plan.karpenter.fates import Surroundings, fates
 
 NODE_POOL = "NodePool"
@@ -76,10 +75,10 @@ class Sight:
     ) -> tuple[Consequence, ...]:
         """What Karpenter does to the pool's nodes already, without any change; or once an edit that drifts none of them
         opens its budgets."""
-        drifted = self._drifted.get(node_pool.name)
+        drifted = tuple(each.name for each in self.fleet.drifted_claims_of(node_pool.name))
         if not drifted or self.why_fleet_unread:
             return ()
-        return self.fates(node_pool, after_spec or node_pool.spec, Drift(already=tuple(sorted(drifted))), pool)
+        return self.fates(node_pool, after_spec or node_pool.spec, Drift(already=drifted), pool)
 
     def fates(
         self, node_pool: Whole, after_spec: Mapping[str, Any] | None, drift: Drift, pool: str
@@ -103,15 +102,6 @@ class Sight:
     @cached_property
     def _budgets(self) -> PodBudgets:
         return PodBudgets(self.inputs.observed.budgets)
-
-    @cached_property
-    def _drifted(self) -> dict[str, list[str]]:
-        """Names of drifted NodeClaims by NodePool."""
-        found = defaultdict(list)
-        for claim in self.inputs.observed.node_claims:
-            if claim.says(DRIFTED):
-                found[claim.metadata.labels.get(names.KARPENTER_POOL, "")].append(claim.name)
-        return dict(found)
 
 
 def key_of(whole: Whole) -> Key:

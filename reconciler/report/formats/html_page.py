@@ -22,6 +22,7 @@ from reconciler.report.blocks import (
 from reconciler.report.document import Document, finding_of
 from reconciler.report.formats.excerpt import underlined
 from reconciler.report.formats.html_style import STYLE
+from reconciler.report.formats.picture import Picture
 from reconciler.report.formats.span import place_of, span_of
 from reconciler.report.visible import visible
 
@@ -29,9 +30,10 @@ from reconciler.report.visible import visible
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
 
 
-def write(document: Document) -> str:
-    """Never empty."""
+def write(document: Document, pictures: Sequence[Picture] = ()) -> str:
+    """Never empty. Pictures stand before the first section."""
     blocks = document.blocks or (line(document.otherwise),)
+    first = next((at for at, block in enumerate(blocks) if isinstance(block, Section)), len(blocks))
     title = _text(document.title)
     lines = [
         "<!doctype html>",
@@ -49,7 +51,9 @@ def write(document: Document) -> str:
         "<body>",
         "<main>",
         f"<h1>{title}</h1>",
-        *_lines(blocks, 2),
+        *_lines(blocks[:first], 2),
+        *(text for picture in pictures for text in _picture(picture)),
+        *_lines(blocks[first:], 2),
         "</main>",
         f"<footer>reconciler {_text(document.tool_version)}</footer>",
         "</body>",
@@ -89,6 +93,13 @@ def _section(section: Section, level: int) -> Iterator[str]:
         yield f"<section><h{level}>{heading}</h{level}>"
         yield from _lines(section.blocks, min(6, level + 1))
         yield "</section>"
+
+
+def _picture(picture: Picture) -> Iterator[str]:
+    """Drawn by us from numbers: all that is text in it has been escaped by whoever drew it."""
+    yield f"<section><h2>{_text(picture.heading)}</h2>"
+    yield f'<figure role="img" aria-label="{_text(picture.words)}">{picture.svg}'
+    yield f"<figcaption>{_text(picture.words)}</figcaption></figure></section>"
 
 
 def _facts(facts: Facts) -> Iterator[str]:

@@ -29,6 +29,8 @@ em { font-style: normal; color: var(--quiet); margin-left: 1em; }
 .warn { color: var(--warn); } .bad { color: var(--bad); }
 .note { border-left: 0.25rem solid var(--rule); background: var(--soft); padding: 0.4rem 0.8rem; }
 .note.warning { border-color: var(--warn); } .note.error { border-color: var(--bad); }
+figure { margin: 0.5rem 0; } figure svg { display: block; width: 100%; height: auto; color: var(--text); }
+figcaption { color: var(--quiet); font-size: 0.9em; }
 details { margin: 1rem 0; } summary { cursor: pointer; }
 footer { margin-top: 2rem; font-size: 0.85em; }
 """

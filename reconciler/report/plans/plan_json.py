@@ -25,9 +25,9 @@ from reconciler.report.plans.plan_shape import (
     HomelessTold,
     KindUnread,
     PlanTold,
-    Tool,
 )
 from reconciler.report.plans.planned import Planned
+from reconciler.report.published.json_parts import Tool
 from reconciler.report.setting import seen_at
 from reconciler.report.told import Told
 
@@ -60,6 +60,7 @@ def _plan(planned: Planned, blamed: Blame) -> PlanTold:
         decisions=[decision_told(each) for each in planned.told],
         impact=impact(planned, blamed),
         consequences=[*_consequences(blamed.without, "standing"), *_consequences(blamed.because, "change")],
+        forecast=None,
         guards=guards_told(plan.guarded),
         freezes=freezes_told(planned.freezes),
         unread=[KindUnread(each.kind, each.why) for each in sorted(planned.unread)],

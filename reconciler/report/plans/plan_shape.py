@@ -8,25 +8,16 @@ from reconciler.model.planned.action import Action, Ref
 from reconciler.model.planned.consequence import Cause, Fate
 from reconciler.model.planned.guarded import Measure, Needed, Period
 from reconciler.model.planned.memory import Memory
+from reconciler.report.published.json_parts import Time, Tool
+from reconciler.report.simulated.simulated_shape import Summary
 
 FORMAT_VERSION = 1
 
-Time = Annotated[
-    str,
-    msgspec.Meta(description="2026-11-18T14:52:00Z", pattern=r"^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(\.\d{3})?Z$"),
-]
 Digest = Annotated[str, msgspec.Meta(pattern=r"^sha256:[0-9a-f]{64}$")]
 Words = Annotated[
     dict[str, list[str]],
     msgspec.Meta(description="By field, below spec: its value in the words that people write; of a list, its items."),
 ]
-
-
-class Tool(msgspec.Struct, frozen=True):
-    """What made the plan."""
-
-    name: str
-    version: str
 
 
 class ClusterSeen(msgspec.Struct, frozen=True):
@@ -162,6 +153,20 @@ class FreezeTold(msgspec.Struct, frozen=True):
     reason: str
 
 
+class ForecastTold(msgspec.Struct, frozen=True):
+    """What would come of it in some hours, if the present load goes on."""
+
+    seconds: Annotated[int, msgspec.Meta(description="How far it looks ahead.")]
+    without: Annotated[Summary | None, msgspec.Meta(description="Without this change; null where there is no base.")]
+    with_it: Annotated[Summary, msgspec.Meta(description="With it, as far as guards allow it now.")] = msgspec.field(
+        name="with"
+    )
+    approved: Annotated[
+        Summary | None,
+        msgspec.Meta(description="With it, once all that guards hold is approved; null: they hold nothing."),
+    ]
+
+
 class PlanTold(msgspec.Struct, frozen=True):
     """What would happen, and why."""
 
@@ -178,6 +183,7 @@ class PlanTold(msgspec.Struct, frozen=True):
     decisions: list[DecisionTold]
     impact: Impact
     consequences: list[ConsequenceTold]
+    forecast: Annotated[ForecastTold | None, msgspec.Meta(description="Where --forecast asked for it.")]
     guards: list[GuardTold]
     freezes: list[FreezeTold]
     unread: list[KindUnread]

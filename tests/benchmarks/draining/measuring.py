@@ -1,6 +1,6 @@
 """Finds which nodes of a fleet can go together, in a process of its own, and prints what that took.
 
-python -m tests.benchmarks.draining (equal|distinct|diverse|spread) NODES
+python -m tests.benchmarks.draining.measuring (equal|distinct|diverse|spread) NODES
 """
 
 import gc
@@ -17,7 +17,7 @@ from reconciler.fleet.emptying import Emptied, empty
 from reconciler.fleet.fleet import Fleet
 from reconciler.fleet.placing import Search
 from reconciler.model.cluster.observed import Observed
-from tests.benchmarks.drained_fleets import FLEETS
+from tests.benchmarks.draining.drained_fleets import FLEETS
 
 ROUNDS, FEWER_ROUNDS = 7, 3
 LONG_SECONDS = 2  # what takes longer is done again less often

@@ -3,8 +3,11 @@
 from reconciler.plan.explain import REASONS
 from reconciler.policy.published.generated import SCHEMAS, as_json
 from reconciler.report.plans.plan_schema import plan_schema
+from reconciler.report.published.shape_schema import shape_schema
+from reconciler.report.simulated.simulated_shape import SimulatedTold
 
 PLAN = f"{SCHEMAS}/plan.json"
+SIMULATED = f"{SCHEMAS}/simulated.json"
 REASONS_PAGE = "docs/reference/reasons.md"
 _OPENING = """\
 # Reasons
@@ -16,7 +19,8 @@ facts, `explain` tells the sentence. What stands in braces is a fact. This page 
 
 def published_files() -> dict[str, str]:
     """Path to content."""
-    return {PLAN: as_json(plan_schema()), REASONS_PAGE: reasons_page()}
+    simulated = shape_schema(SimulatedTold, "Simulated", "reconciler/report/simulated/simulated_shape.py")
+    return {PLAN: as_json(plan_schema()), SIMULATED: as_json(simulated), REASONS_PAGE: reasons_page()}
 
 
 def reasons_page() -> str:

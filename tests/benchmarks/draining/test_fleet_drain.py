@@ -109,8 +109,8 @@ def exponent(name: str, found: dict[str, Any], twice: dict[str, Any]) -> float:
 
 def drained(kind: str, nodes: int) -> dict[str, Any]:
     """In a process of its own, so that memory is that of one fleet."""
-    command = [sys.executable, "-m", "tests.benchmarks.draining", kind, str(nodes)]
-    root = Path(__file__).parents[2]
+    command = [sys.executable, "-m", "tests.benchmarks.draining.measuring", kind, str(nodes)]
+    root = Path(__file__).parents[3]
     done = subprocess.run(command, capture_output=True, text=True, cwd=root, check=False)
     assert done.returncode == 0, done.stderr
     figures: dict[str, Any] = json.loads(done.stdout)

@@ -7,8 +7,8 @@ from reconciler.plan.guards.frozen import Freezes
 from reconciler.plan.planner import unread_of_use
 from reconciler.plan.scene import Scene
 from reconciler.plan.usage import use_of
-from reconciler.report.overview import Overview, PoolStanding
 from reconciler.report.setting import Setting
+from reconciler.report.standing.overview import Overview, PoolStanding
 
 
 def overview_of(setting: Setting, scene: Scene, notices: tuple[str, ...] = ()) -> Overview:

@@ -1,0 +1,129 @@
+"""`reconciler simulate`: the same loop over hours or days in seconds, on an imagined cluster."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import click
+
+from reconciler import __version__
+from reconciler.cli.asking import answered
+from reconciler.cli.exit_codes import ExitCode
+from reconciler.cli.output import Output, output_options, write
+from reconciler.cli.progress import progress
+from reconciler.cli.replacing import replace_files
+from reconciler.cli.telling import refused
+from reconciler.report.simulated.simulated import Simulated
+from reconciler.report.simulated.simulated_document import simulated_document
+from reconciler.report.wording import counted
+from reconciler.simulate.beginning.market_of import NoCapacity
+from reconciler.simulate.beginning.nodes import NoSuchPool
+from reconciler.simulate.playing.tracing import traced
+from reconciler.wiring.simulated.page import page_of
+from reconciler.wiring.simulated.playing import played
+from reconciler.wiring.simulated.reading import Asked, Prepared, prepared
+from reconciler.wiring.simulated.shrinking import Moved, shrunk
+
+_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
+_FOLDER = click.Path(file_okay=False, path_type=Path)
+
+
+@click.command()
+@click.argument("scenario", type=_FILE)
+@click.option(
+    "--policies",
+    type=click.Path(exists=True, path_type=Path),
+    multiple=True,
+    metavar="DIR",
+    help="In the place of the scenario's last policies; several are told beside one another.",
+)
+@click.option("--seed", type=click.IntRange(0, 2**53), help="From which all chance follows; else the scenario's.")
+@click.option("--jobs", type=click.IntRange(1, 256), default=1, show_default=True, help="Sets of policies at once.")
+@click.option(
+    "--report", "folder", type=_FOLDER, metavar="DIR", help="Write a page with plots there, and the plots as SVG."
+)
+@click.option(
+    "--shrink",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Where something fails, look for a small scenario in which it still does, and write it there.",
+)
+@click.option(
+    "--write-trace",
+    "trace",
+    type=_FOLDER,
+    metavar="DIR",
+    help="Play nothing: write the nodes it begins with and the pods that come as nodes.csv and pods.csv there.",
+)
+@output_options
+def command(scenario: Path, outputs: tuple[Output, ...], color: str, **given: Any) -> int:
+    """Play SCENARIO through: the real loop, an imagined cluster. Exit 1 where it fails what it expects."""
+    ready = answered(lambda: prepared(Asked(scenario, given["policies"], given["seed"])))
+    if ready.checkup.resolved.problems:
+        return refused(ready.checkup, outputs, color)
+    for notice in ready.notices:
+        click.echo(f"note: {notice}", err=True)
+    if given["trace"] is not None:
+        return _write_trace(ready, given["trace"])
+    runs = _played(ready, given["jobs"])
+    document = simulated_document(runs, __version__)
+    write(document, outputs, color)
+    if given["folder"] is not None:
+        _report(given["folder"], runs)
+    if not any(each.failed for each in runs):
+        return ExitCode.FINE
+    if given["shrink"] is not None:
+        _shrink((scenario, given["shrink"]), ready, runs)
+    return ExitCode.FAILED
+
+
+def _played(ready: Prepared, jobs: int) -> tuple[Simulated, ...]:
+    with progress("simulating") as tell, _impossible_told():
+        return played(ready.plays, jobs, tell)
+
+
+@contextmanager
+def _impossible_told() -> Iterator[None]:
+    """What the scenario asks for can't be."""
+    try:
+        yield
+    except (NoCapacity, NoSuchPool) as wrong:
+        raise click.ClickException(str(wrong)) from None
+
+
+def _write_trace(ready: Prepared, folder: Path) -> int:
+    with _impossible_told():
+        found = traced(ready.plays[0])
+    _make(folder)
+    files = {folder / "nodes.csv": found.nodes, folder / "pods.csv": found.pods}
+    replace_files({path: text.encode() for path, text in files.items()})
+    for path, text in files.items():
+        click.echo(f"{path}: {counted(text.count(chr(10)) - 1, path.stem.removesuffix('s'))}", err=True)
+    return ExitCode.FINE
+
+
+def _make(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as wrong:
+        raise click.ClickException(f"nothing was written: {folder}: {wrong.strerror or wrong}") from None
+
+
+def _report(folder: Path, runs: tuple[Simulated, ...]) -> None:
+    page = page_of(runs, __version__)
+    _make(folder)
+    files = {"index.html": page.html, **page.pictures}
+    replace_files({folder / name: text.encode() for name, text in files.items()})
+    click.echo(f"{folder / 'index.html'}: the report as a page, with its pictures beside it", err=True)
+    if page.note:
+        click.echo(f"note: {page.note}", err=True)
+
+
+def _shrink(files: tuple[Path, Path], ready: Prepared, runs: tuple[Simulated, ...]) -> None:
+    scenario, file = files
+    play = next(play for play, run in zip(ready.plays, runs, strict=True) if run.failed)
+    with progress("shrinking") as tell:
+        text = shrunk(play, Moved(scenario.parent, file.parent), tell)
+    replace_files({file: text.encode()})
+    click.echo(f"{file}: a smaller scenario that fails in the same way", err=True)

@@ -1,0 +1,23 @@
+"""Who is told of what is booked on a what-if."""
+
+from typing import TYPE_CHECKING, Protocol
+
+from reconciler.fleet.pod_class import PodClass
+
+if TYPE_CHECKING:
+    from reconciler.fleet.what_if import WhatIf
+
+
+class Listener(Protocol):
+    """Keeps figures of its own about what is booked where; told after each change, takings-back included."""
+
+    def added(self, pod_class: PodClass, row: int, count: int, fleet: "WhatIf") -> None: ...
+    def removed(self, pod_class: PodClass, row: int, count: int, fleet: "WhatIf") -> None: ...
+    def came(self, row: int, fleet: "WhatIf") -> None:
+        """A node is there now; nothing is booked on it yet."""
+
+    def went(self, row: int, fleet: "WhatIf") -> None:
+        """A node is no longer there; nothing is booked on it any more. Its labels can still be read."""
+
+    def fingerprint(self, fleet: "WhatIf") -> object:
+        """All figures: the same for the same bookings, however they came about; empty where there are none."""

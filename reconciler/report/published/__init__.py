@@ -1,0 +1,1 @@
+"""The shapes of JSON reports, and the files that are published of them."""

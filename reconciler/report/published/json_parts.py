@@ -1,0 +1,17 @@
+"""What JSON reports have in common: how a moment is written, and what made them."""
+
+from typing import Annotated
+
+import msgspec
+
+Time = Annotated[
+    str,
+    msgspec.Meta(description="2026-11-18T14:52:00Z", pattern=r"^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(\.\d{3})?Z$"),
+]
+
+
+class Tool(msgspec.Struct, frozen=True):
+    """What made it."""
+
+    name: str
+    version: str

@@ -1,0 +1,142 @@
+"""Simulated: what came of one simulation, and of several beside one another."""
+
+import msgspec
+
+from reconciler.model.instant import Instant
+
+
+class PoolStep(msgspec.Struct, frozen=True, gc=False):
+    """A pool at one moment; its nodes without those that are being deleted."""
+
+    pool: str
+    nodes: int
+    busy_nodes: int
+    gpus: int
+    gpus_used: int
+    tainted: int  # nodes that are about to leave by our hand
+    target: int | None = None  # where a provisioner sizes it
+    provisioner: str = ""
+
+
+class Did(msgspec.Struct, frozen=True, gc=False):
+    """One write of the controller that took effect."""
+
+    at: Instant
+    verb: str
+    subject: str
+    reason: str
+
+
+class Step(msgspec.Struct, frozen=True, gc=False):
+    """How things stood at a moment, and what happened since the moment before."""
+
+    at: Instant
+    pools: tuple[PoolStep, ...]
+    pending_pods: int
+    pending_gpus: int
+    longest_wait_seconds: int
+    micro_dollars_per_hour: int
+    bought: int = 0
+    removed: int = 0
+    evicted: int = 0
+    lost: int = 0
+    finished: int = 0
+    did: tuple[Did, ...] = ()
+    did_more: int = 0  # writes that are not told one by one
+
+
+class PoolSum(msgspec.Struct, frozen=True):
+    """A pool over all the time."""
+
+    pool: str
+    gpu_ms: int  # GPUs that were there, times how long
+    gpu_ms_used: int
+    micro_dollars: int
+    nodes_first: int
+    nodes_last: int
+    nodes_most: int
+
+
+class Sums(msgspec.Struct, frozen=True):
+    """All that adds up over the time."""
+
+    gpu_ms_paid: int = 0
+    gpu_ms: int = 0
+    gpu_ms_used: int = 0
+    gpu_ms_pending: int = 0
+    micro_dollars: int = 0
+    unpriced: bool = False  # a machine was paid for whose price nobody declared
+    evictions: int = 0
+    disrupted_gpus: int = 0  # of the pods that were evicted
+    lost_pods: int = 0  # that were on machines that died
+    finished_pods: int = 0
+    pending_pods: int = 0  # at the end
+    nodes: int = 0  # at the end
+    gpus: int = 0  # of those
+    nodes_bought: int = 0
+    nodes_removed: int = 0
+    mean_wait_seconds: int = 0
+    late_wait_seconds: int = 0  # nineteen of twenty pods waited no longer
+    actions: int = 0
+    held_by_guards: int = 0  # the most at once
+    cycles: int = 0
+    pools: tuple[PoolSum, ...] = ()
+
+    @property
+    def utilization_percent(self) -> int:
+        """Of the GPUs that were there, how many were in use."""
+        return 100 * self.gpu_ms_used // self.gpu_ms if self.gpu_ms else 0
+
+
+class Broken(msgspec.Struct, frozen=True):
+    """A rule of safety that was broken, and by which event."""
+
+    at: Instant
+    event: str
+    rule: str
+    sentence: str
+
+
+class Judged(msgspec.Struct, frozen=True):
+    """An expectation, in words, and what it was held against."""
+
+    told: str
+    found: int
+    is_met: bool
+
+
+class Revision(msgspec.Struct, frozen=True):
+    """Policies that came into force."""
+
+    at: Instant
+    revision: str
+
+
+class Happening(msgspec.Struct, frozen=True):
+    """What went wrong, or somebody did: not by us."""
+
+    at: Instant
+    told: str
+
+
+class Simulated(msgspec.Struct, frozen=True):
+    """What came of one simulation."""
+
+    name: str
+    label: str
+    seed: int
+    start: Instant
+    end: Instant
+    sums: Sums
+    steps: tuple[Step, ...]
+    revisions: tuple[Revision, ...]
+    happenings: tuple[Happening, ...] = ()
+    broken: tuple[Broken, ...] = ()
+    expectations: tuple[Judged, ...] = ()
+    troubles: tuple[str, ...] = ()  # of cycles that came to nothing
+    notices: tuple[str, ...] = ()
+    description: str = ""
+
+    @property
+    def failed(self) -> bool:
+        return bool(self.broken) or any(not each.is_met for each in self.expectations)

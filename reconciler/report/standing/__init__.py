@@ -1,0 +1,1 @@
+"""How things stand, at one look."""

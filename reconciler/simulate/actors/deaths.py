@@ -1,0 +1,81 @@
+"""Nodes that die: nobody notices at first, then their pods are given up, then they are cleared away.
+
+A node whose kubelet is silent is told to be unreachable after 40 s. Its pods are deleted when they bear that taint no
+longer (`taints.py`), which nobody on the node can confirm: they are gone only with the Node object. That is deleted
+with the NodeClaim of a machine that is gone; a node that has none stays as it is.
+"""
+
+import msgspec
+
+from reconciler.model.cluster.pod import Pod
+from reconciler.model.instant import timestamp
+from reconciler.model.planned.action import Ref
+from reconciler.simulate.actors.conditions import condition, with_condition
+from reconciler.simulate.objects import Written, key_of
+from reconciler.simulate.stage import Stage
+
+MANAGER = "node-controller"
+_UNREACHABLE = "node.kubernetes.io/unreachable"
+
+
+class Delays(msgspec.Struct, frozen=True):
+    """How long after a death things happen."""
+
+    noticed_ms: int = 40_000
+    collected_ms: int = 120_000
+
+
+class Deaths:
+    """Whose machines are gone stands on the stage."""
+
+    def __init__(self, delays: Delays | None = None) -> None:
+        self._delays = delays or Delays()
+
+    def start(self, stage: Stage) -> None:
+        self._stage = stage
+        stage.world.subscribe(self._noted)
+
+    def kill(self, node: str) -> None:
+        """The machine is gone from now on. Raises KeyError where there is no such node."""
+        found = self._stage.world.at(("Node", "", node))
+        if found is None:
+            raise KeyError(f"there is no node {node} that could die")
+        uid, engine = found["metadata"]["uid"], self._stage.engine
+        self._stage.dead_nodes.add(node)
+        engine.after(self._delays.noticed_ms, f"{node} is unreachable", lambda: self._notice(node, uid))
+        engine.after(self._delays.collected_ms, f"the machine of {node} is missed", lambda: self._collect(node))
+
+    def _noted(self, written: Written) -> None:
+        if written.key[0] == "Node" and written.after is None:
+            self._stage.dead_nodes.discard(written.key[2])
+
+    def _notice(self, node: str, uid: str) -> None:
+        world, now = self._stage.world, self._stage.now
+        found = world.at(("Node", "", node))
+        if found is None or found["metadata"]["uid"] != uid:
+            return
+        taints = [each for each in found["spec"].get("taints") or () if each["key"] != _UNREACHABLE]
+        taints += [{"key": _UNREACHABLE, "effect": each} for each in ("NoSchedule", "NoExecute")]
+        taints[-1]["timeAdded"] = timestamp(now)
+        silent = condition("Ready", "Unknown", now, "NodeStatusUnknown")
+        patch = {"spec": {"taints": taints}, "status": {"conditions": with_condition(found, silent)}}
+        world.edit(Ref("Node", "", node), patch, MANAGER)
+        fleet = self._stage.what_if()
+        for pod in fleet.pods_of_row(fleet.rows.row_of[node]):
+            self._give_up(pod)
+
+    def _give_up(self, pod: Pod) -> None:
+        """It is ready no longer, as far as anybody knows."""
+        world, ref = self._stage.world, Ref("Pod", pod.metadata.namespace, pod.name)
+        body = world.get(ref)
+        if body is None:
+            return
+        silent = condition("Ready", "False", self._stage.now, "NodeStatusUnknown")
+        world.edit(ref, {"status": {"conditions": with_condition(body, silent)}}, MANAGER)
+
+    def _collect(self, node: str) -> None:
+        if node not in self._stage.dead_nodes:
+            return
+        world = self._stage.world
+        for claim in [each for each in world.of("NodeClaim") if (each.get("status") or {}).get("nodeName") == node]:
+            world.delete(Ref(*key_of(claim)), MANAGER)

@@ -1,0 +1,66 @@
+"""An imagined Karpenter: it buys nodes for pods that no node takes, and takes away nodes that it no longer wants."""
+
+from collections.abc import Mapping, Sequence
+
+from reconciler.simulate.actors.karpenter.buying.fixed import Fixed
+from reconciler.simulate.actors.karpenter.buying.purchasing import Purchasing
+from reconciler.simulate.actors.karpenter.cloud import Cloud, Stockout
+from reconciler.simulate.actors.karpenter.disrupting.disruption import Disruption
+from reconciler.simulate.actors.karpenter.instance_types import instance_types
+from reconciler.simulate.actors.karpenter.knowledge import Knowledge
+from reconciler.simulate.actors.karpenter.leaving import Leaving
+from reconciler.simulate.actors.karpenter.living import Living
+from reconciler.simulate.actors.karpenter.marking import Marking
+from reconciler.simulate.actors.karpenter.timing import Timing
+from reconciler.simulate.market import Offering
+from reconciler.simulate.objects import Key
+from reconciler.simulate.stage import Stage
+
+_NOTHING: Mapping[str, str] = {}
+
+
+class Karpenter:
+    """Buys of `market`; `reserved` of each machine is kept for the machine itself."""
+
+    def __init__(
+        self, market: Sequence[Offering], timing: Timing | None = None, reserved: Mapping[str, str] = _NOTHING
+    ) -> None:
+        self._cloud = Cloud(instance_types(market, reserved))
+        self._timing = timing or Timing()
+
+    def start(self, stage: Stage) -> None:
+        """It finds what is there, and goes on from that."""
+        known = Knowledge(stage, self._cloud, self._timing)
+        living, leaving, marking = Living(known), Leaving(known), Marking(known)
+        purchasing = Purchasing(known)
+        disruption = Disruption(known, purchasing)
+        fixed = Fixed(known, purchasing)
+
+        def machines_changed(keys: Sequence[Key]) -> None:
+            leaving.changed(keys)
+            living.changed(keys)
+            disruption.commands.changed([name for kind, _, name in keys if kind == "NodeClaim"])
+
+        def claims_changed(keys: Sequence[Key]) -> None:
+            marking.claims_changed(keys)
+            fixed.changed()
+            disruption.changed()
+
+        def pools_changed(keys: Sequence[Key]) -> None:
+            marking.pools_changed(keys)
+            fixed.changed()
+            disruption.changed()
+
+        notice = self._timing.notice_ms
+        stage.on_change("NodePools are seen", ("NodePool",), pools_changed, notice)
+        stage.on_change("claims are judged", ("NodeClaim",), claims_changed, notice)
+        stage.on_change("claims and nodes are seen", ("NodeClaim", "Node"), machines_changed)
+        stage.on_change("pods are seen", ("Pod", "Node"), purchasing.changed)
+
+    def hold_back(self, out: Stockout) -> None:
+        """It can't be had from now on."""
+        self._cloud.hold_back(out)
+
+    def restock(self, out: Stockout) -> None:
+        """What was held back in these words can be had again."""
+        self._cloud.restock(out)

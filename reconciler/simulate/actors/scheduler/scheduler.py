@@ -1,0 +1,219 @@
+"""Puts pods that wait onto nodes, the important and the old ones first; less important ones make room for them.
+
+Owner of what waits, and of the nodes that have more to give than when it was last looked at. A pod that fits nowhere
+says so in a condition, by which Karpenter finds it, and is looked at again when a node that might take it has changed.
+"""
+
+from collections.abc import Sequence
+
+import msgspec
+
+from reconciler.fleet.judging import Asked, Judging
+from reconciler.fleet.pod_class import PodClass
+from reconciler.fleet.predicates.nominated import Nominated
+from reconciler.fleet.what_if import WhatIf
+from reconciler.model.cluster.pod import Pod
+from reconciler.model.planned.action import Ref
+from reconciler.protocol.presumed import Object
+from reconciler.simulate.actors.conditions import condition, says, with_condition
+from reconciler.simulate.actors.scheduler.choosing import choose
+from reconciler.simulate.actors.scheduler.preempting import MANAGER, Preempting
+from reconciler.simulate.actors.scheduler.queue import Queue, Waiting, nominated_group
+from reconciler.simulate.objects import Key, Written, key_of
+from reconciler.simulate.stage import Stage
+
+_DELAY_MS = 50
+_ENDED = frozenset({"Succeeded", "Failed"})
+
+
+class Scheduler:
+    """One for all pods, whatever scheduler they name."""
+
+    def __init__(self, delay_ms: int = _DELAY_MS, fills: bool = False) -> None:
+        self._delay_ms = delay_ms
+        self._fills = fills
+        self._queue = Queue()
+        self._new: dict[Key, None] = {}
+        self._eased: dict[str, None] = {}  # names of nodes with more to give, perhaps
+        self._is_due = False
+        self._numbers = 0
+        self._fleet: WhatIf | None = None
+
+    def start(self, stage: Stage) -> None:
+        self._stage = stage
+        for body in stage.world.of("Pod"):
+            self._noted(Written(key_of(body), None, body))
+        stage.world.subscribe(self._noted)
+        self._preempting = Preempting(stage)
+
+    def _noted(self, written: Written) -> None:
+        kind, before, after = written.key[0], written.before, written.after
+        if kind == "Node":
+            if after is not None and (before is None or _differ(before, after)):
+                self._ease(written.key[2])
+        elif kind == "Pod":
+            self._note_nomination(before, after)
+            if after is not None and _waits(after):
+                if before is None or not _waits(before):
+                    self._new[written.key] = None
+                    self._wake()
+            elif before is not None and (after is None or _has_ended(after) > _has_ended(before)):
+                self._ease(before["spec"].get("nodeName", ""))
+
+    def _note_nomination(self, before: Object | None, after: Object | None) -> None:
+        """Where a pod is no longer to come others can go, and it has to look for another place itself."""
+        was, is_now = (((each or {}).get("status") or {}).get("nominatedNodeName") for each in (before, after))
+        if before is not None and was and was != is_now:
+            self._ease(was)
+            self._queue.wake(nominated_group(before["metadata"]["uid"]))
+
+    def _ease(self, node: str) -> None:
+        if node and (self._queue or self._new):
+            self._eased[node] = None
+            self._wake()
+
+    def _wake(self) -> None:
+        if not self._is_due:
+            self._is_due = True
+            self._stage.engine.after(self._delay_ms, "pods are scheduled", self._schedule)
+
+    def _schedule(self) -> None:
+        self._is_due = False
+        fleet = self._stage.what_if()
+        if fleet is not self._fleet:
+            self._begin_anew(fleet)
+        self._take_new(fleet)
+        self._wake_groups(fleet)
+        aside = []
+        for group, pod in self._queue.round():
+            if not self._placed(fleet, group, pod):
+                aside.append(self._as_it_waits(pod))
+            if self._stage.what_if() is not fleet:
+                break
+        for pod in aside:
+            self._queue.put_back(pod)
+        if self._stage.what_if() is not fleet:
+            self._begin_anew(self._stage.what_if())
+            self._wake()
+
+    def _begin_anew(self, fleet: WhatIf) -> None:
+        """Classes are those of one what-if."""
+        for group in self._queue.groups.values():
+            self._new.update((pod.key, None) for pod in group)
+        self._queue = Queue()
+        self._fleet = fleet
+
+    def _take_new(self, fleet: WhatIf) -> None:
+        for key in self._new:
+            pod, body = self._stage.world.seen(key), self._stage.world.at(key)
+            if pod is None or body is None or not _waits(body):
+                continue
+            self._numbers += 1
+            rank = (-pod.spec.priority, pod.metadata.creation_timestamp, self._numbers)
+            displaces, is_nominated = pod.spec.preemption_policy != "Never", bool(pod.status.nominated_node_name)
+            self._queue.push(Waiting(key, pod.metadata.uid, fleet.classes.of(pod), rank, displaces, is_nominated))
+        self._new.clear()
+
+    def _wake_groups(self, fleet: WhatIf) -> None:
+        """Those for whose first pod one of the nodes that have changed has room, or would have without others."""
+        if not self._eased:
+            return
+        rows = [fleet.rows.row_of[name] for name in self._eased if name in fleet.rows.row_of]
+        self._eased.clear()
+        for key, group in self._queue.groups.items():
+            if self._is_concerned(fleet, group.first, rows):
+                self._queue.wake(key)
+
+    def _is_concerned(self, fleet: WhatIf, pod: Waiting, rows: Sequence[int]) -> bool:
+        judging = fleet.part(Judging)
+        asked = judging.asked(pod.pod_class)
+        if pod.is_nominated or not _in_bulk(judging, asked):
+            return True
+        if any(judging.fits(pod.pod_class, row, asked) for row in rows):
+            return True
+        return pod.displaces and any(self._preempting.could_help(fleet, pod.pod_class, row) for row in rows)
+
+    def _placed(self, fleet: WhatIf, group: object, waiting: Waiting) -> bool:
+        """Whether it waits no longer."""
+        body, pod = self._waiting(waiting), self._stage.world.seen(waiting.key)
+        if body is None or pod is None:
+            return True
+        judging = fleet.part(Judging)
+        in_bulk = _in_bulk(judging, judging.asked(waiting.pod_class)) or bool(waiting.pod_class.unmodelled)
+        with fleet.part(Nominated).asking(pod):
+            row = self._row_for(fleet, pod, waiting.pod_class)
+            node = "" if row is not None else self._preempting.node_for(fleet, pod, waiting.pod_class)
+        if row is not None:
+            bound = with_condition(body, condition("PodScheduled", "True", self._stage.now))
+            status = {"conditions": bound, "nominatedNodeName": None}
+            patch = {"spec": {"nodeName": fleet.rows.node(row).name}, "status": status}
+            self._stage.world.edit(Ref(*waiting.key), patch, MANAGER)
+            return True
+        if node != pod.status.nominated_node_name:
+            self._stage.world.edit(Ref(*waiting.key), {"status": {"nominatedNodeName": node or None}}, MANAGER)
+        if not node and in_bulk:
+            self._queue.park(group)
+            self._tell(fleet, self._queue.untold(group))
+        else:
+            self._tell(fleet, [waiting])
+        return False
+
+    def _as_it_waits(self, pod: Waiting) -> Waiting:
+        seen: Pod | None = self._stage.world.seen(pod.key)
+        is_nominated = seen is not None and bool(seen.status.nominated_node_name)
+        return pod if pod.is_nominated == is_nominated else msgspec.structs.replace(pod, is_nominated=is_nominated)
+
+    def _row_for(self, fleet: WhatIf, pod: Pod, pod_class: PodClass) -> int | None:
+        """First of all the node that others have left for it."""
+        judging = fleet.part(Judging)
+        own = fleet.rows.row_of.get(pod.status.nominated_node_name)
+        if own is not None and judging.fits(pod_class, own):
+            return own
+        return choose(fleet, pod_class, judging.mask(pod_class), self._fills)
+
+    def _tell(self, fleet: WhatIf, pods: Sequence[Waiting]) -> None:
+        """They say of themselves that they fit nowhere, once."""
+        bodies = [(pod, self._waiting(pod)) for pod in pods]
+        untold = [(pod, body) for pod, body in bodies if body is not None and says(body, "PodScheduled") != "False"]
+        why = _why(fleet, untold[0][0].pod_class) if untold else ""
+        for pod, body in untold:
+            told = {**condition("PodScheduled", "False", self._stage.now, "Unschedulable"), "message": why}
+            self._stage.world.edit(Ref(*pod.key), {"status": {"conditions": with_condition(body, told)}}, MANAGER)
+
+    def _waiting(self, pod: Waiting) -> Object | None:
+        """The same pod, while it waits."""
+        body = self._stage.world.at(pod.key)
+        return body if body is not None and body["metadata"]["uid"] == pod.uid and _waits(body) else None
+
+
+def _in_bulk(judging: Judging, asked: Asked) -> bool:
+    """Whether those of the same group fit nowhere either: they are in each other's way only by what they take, and
+    whoever is to come somewhere is in the way of all of them."""
+    return judging.goes_in_bulk(tuple(each for each in asked if not isinstance(each, Nominated)))
+
+
+def _why(fleet: WhatIf, pod_class: PodClass) -> str:
+    counted = fleet.part(Judging).counted(pod_class, None)
+    reasons = ", ".join(f"{count} {name}" for name, count in counted.items())
+    return f"0/{len(fleet.rows.order)} nodes are available: {reasons or 'there are none'}."
+
+
+def _waits(pod: Object) -> bool:
+    spec = pod["spec"]
+    if spec.get("nodeName") or spec.get("schedulingGates") or pod["metadata"].get("deletionTimestamp"):
+        return False
+    return (pod.get("status") or {}).get("phase", "Pending") not in _ENDED
+
+
+def _has_ended(pod: Object) -> bool:
+    return (pod.get("status") or {}).get("phase") in _ENDED
+
+
+def _differ(before: Object, after: Object) -> bool:
+    """Whether pods might fit now that did not."""
+    told = ("allocatable",)
+    return (
+        before["spec"] != after["spec"]
+        or before["metadata"].get("labels") != after["metadata"].get("labels")
+        or any((before.get("status") or {}).get(key) != (after.get("status") or {}).get(key) for key in told)
+    )

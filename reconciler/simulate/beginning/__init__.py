@@ -1,0 +1,1 @@
+"""What there is when a simulation begins."""

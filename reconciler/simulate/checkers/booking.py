@@ -1,0 +1,24 @@
+"""The imagined cluster itself is sound: no GPU is given to two pods."""
+
+from collections.abc import Iterator
+
+from reconciler.simulate.checkers.checker import Ground
+from reconciler.simulate.objects import Written
+
+
+class Overbooked:
+    """Whoever places pods, the GPUs of a node are given out once."""
+
+    rule = "no node has pods for more GPUs than it has"
+
+    def wrote(self, written: Written, ground: Ground) -> Iterator[str]:
+        if written.key[0] != "Pod" or written.after is None:
+            return
+        node = (written.after.get("spec") or {}).get("nodeName")
+        if not node or ((written.before or {}).get("spec") or {}).get("nodeName") == node:
+            return
+        seen = ground.where.nodes.get(node)
+        if seen is None:
+            yield f"Pod {written.key[2]} is bound to Node/{node}, which is not there"
+        elif (asked := ground.where.gpus_on(node)) > seen.gpus:
+            yield f"the pods of Node/{node} ask for {asked} GPUs, and it has {seen.gpus}"

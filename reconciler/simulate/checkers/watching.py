@@ -1,0 +1,58 @@
+"""Owner of the checkers of one simulation, and of what they found: each rule, and the event by which it was broken."""
+
+from collections.abc import Callable
+
+import msgspec
+
+from reconciler.model.desired import Desired
+from reconciler.report.simulated.simulated import Broken
+from reconciler.simulate.checkers.booking import Overbooked
+from reconciler.simulate.checkers.ceilings import Ceilings
+from reconciler.simulate.checkers.checker import Checker, Ground
+from reconciler.simulate.checkers.hands import Frozen, Observing, OneOwner, OthersNodes
+from reconciler.simulate.checkers.removing import BusyNodes, Claims, ProtectedPods
+from reconciler.simulate.objects import Written
+from reconciler.simulate.outcome.whereabouts import Whereabouts
+from reconciler.simulate.stage import Stage
+
+MOST_TOLD = 50
+
+CHECKERS: tuple[Callable[[], Checker], ...] = (
+    BusyNodes,
+    Claims,
+    ProtectedPods,
+    OthersNodes,
+    OneOwner,
+    Frozen,
+    Observing,
+    Ceilings,
+    Overbooked,
+)
+
+
+class Watching:
+    """An Actor, made after the whereabouts, which must have each write before it is judged."""
+
+    def __init__(self, where: Whereabouts, desired: Callable[[], Desired]) -> None:
+        self.broken: list[Broken] = []
+        self._where = where
+        self._desired = desired
+        self._checkers = tuple(make() for make in CHECKERS)
+
+    def start(self, stage: Stage) -> None:
+        self._ground = Ground(stage.world, self._where, lambda: stage.now, self._desired)
+        stage.world.subscribe(self._judge)
+        stage.engine.listeners.append(self._name)
+
+    def _judge(self, written: Written) -> None:
+        """Which event it is is known once that is over."""
+        for each in self._checkers:
+            for sentence in each.wrote(written, self._ground):
+                if len(self.broken) < MOST_TOLD:
+                    self.broken.append(Broken(self._ground.now(), "", each.rule, sentence))
+
+    def _name(self, event: str) -> None:
+        at = len(self.broken) - 1
+        while at >= 0 and not self.broken[at].event:
+            self.broken[at] = msgspec.structs.replace(self.broken[at], event=event)
+            at -= 1

@@ -1,0 +1,155 @@
+"""The real loop's step, by events of the engine; a Controller is the owner of the process that it would be.
+
+It is woken by what changed, once it could see that, or when its last plan says; and has at most one cycle in each
+`cycle_every_ms`. An API server that answers late is one whose cluster was seen so much longer ago when writes land.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+
+import msgspec
+
+from reconciler.loop import Cycle, InProcess, Parts
+from reconciler.model.cluster.observed import Observed
+from reconciler.model.instant import Instant
+from reconciler.model.planned.action import Ref
+from reconciler.model.planned.decision import Decision
+from reconciler.model.planned.memory import Memory
+from reconciler.model.planned.outcome import Outcome
+from reconciler.ports import Brain, Fence, Policies, Publisher
+from reconciler.simulate.controller.late_view import LateView
+from reconciler.simulate.controller.remembered import Remembered
+from reconciler.simulate.objects import Written
+from reconciler.simulate.stage import Stage
+
+_SETTLES_MS = 100  # what changes together is looked at together
+_WRITERS = 16
+
+
+class Setting(msgspec.Struct, frozen=True):
+    """How it runs."""
+
+    cycle_every_ms: int = 1_000
+    watch_delay_ms: int = 200
+    answer_delay_ms: int = 20
+    restart_ms: int = 2_000  # until a new process looks for the first time
+    brain: Callable[[], Brain] = InProcess
+    memory: Memory = Memory()
+
+
+class Controller:
+    """A Cluster, a Clock and a Fence to its own cycles."""
+
+    def __init__(
+        self, policies: Policies, publishers: tuple[Publisher, ...] = (), setting: Setting | None = None
+    ) -> None:
+        self._setting = setting or Setting()
+        self.watch_delay_ms = self._setting.watch_delay_ms
+        self.answer_delay_ms = self._setting.answer_delay_ms
+        self._policies = policies
+        self._publishers = publishers
+        self._memory = Remembered(self._setting.memory)
+        self._cycle: Cycle | None = None  # None: there is no process
+        self._view: LateView | None = None
+        self._due: Instant | None = None  # when the next cycle is to begin
+        self._free_at = Instant(0)
+        self._dies_after: int | None = None  # writes
+
+    def start(self, stage: Stage) -> None:
+        self._stage = stage
+        self._cluster_uid = stage.world.observe().cluster_uid
+        stage.world.subscribe(self._noted)
+        stage.world.on_write = self._wrote
+        self.resume()
+
+    def wake(self) -> None:
+        """Policies changed."""
+        self._look_at(Instant(self._stage.now + _SETTLES_MS))
+
+    def crash(self, after_writes: int = 0) -> None:
+        """The process is killed, now or after so many more writes, and started again; what is stored stays."""
+        if after_writes:
+            self._dies_after = after_writes
+        else:
+            self.stop()
+            self._stage.engine.after(self._setting.restart_ms, "the controller starts again", self.resume)
+
+    def stop(self) -> None:
+        """There is no controller, until it resumes."""
+        self._cycle, self._view, self._due, self._dies_after = None, None, None, None
+
+    def resume(self) -> None:
+        """A new process, which knows what is stored and what it sees."""
+        if self._cycle is not None:
+            return
+        self._view = LateView(self._stage.world, self._cluster_uid)
+        setting = self._setting
+        parts = Parts(self._policies, self, self._memory, setting.brain(), self, self._publishers)
+        self._cycle = Cycle(parts)
+        self._look_at(self._stage.now)
+
+    # The ports
+
+    def observe(self) -> Observed:
+        if self._view is None:
+            raise TypeError("a process that is not there observes nothing")
+        return self._view.observe(self.watch_delay_ms + self.answer_delay_ms)
+
+    def apply(self, decisions: Sequence[Decision], fence: Fence) -> Iterator[Outcome]:
+        return self._stage.world.apply(decisions, fence)
+
+    def holds(self) -> bool:
+        """Whoever there is leads."""
+        return self._cycle is not None
+
+    def now(self) -> Instant:
+        return self._stage.now
+
+    def wait(self, until: Instant | None) -> None:
+        raise TypeError("a step never waits")
+
+    # When to look
+
+    def _noted(self, written: Written) -> None:
+        if self._view is None:
+            return
+        self._view.note(written)
+        self._look_at(self._delivered(self._stage.now))
+
+    def _delivered(self, at: Instant) -> Instant:
+        """When to look at what changes then."""
+        return Instant(at + self.watch_delay_ms + self.answer_delay_ms + _SETTLES_MS)
+
+    def _look_at(self, when: Instant) -> None:
+        """A cycle then, or as soon after it as there may be one; an earlier one that is due stays."""
+        when = max(when, self._free_at, self._stage.now)
+        if self._cycle is None or (self._due is not None and self._due <= when):
+            return
+        self._due = when
+        self._stage.engine.at(when, "a cycle", lambda: self._once(when))
+
+    def _once(self, when: Instant) -> None:
+        if self._cycle is None or self._due != when:
+            return
+        self._due = None
+        self._free_at = Instant(when + self._setting.cycle_every_ms)
+        try:
+            cycled = self._cycle.once(self)
+        except _Killed:
+            self.crash()
+            return
+        turns = -(-len(cycled.outcomes) // _WRITERS)
+        self._free_at = max(self._free_at, Instant(when + turns * self.answer_delay_ms))
+        if cycled.wake_at is not None:
+            self._look_at(cycled.wake_at)
+        if self._view is not None and (on_its_way := self._view.next_from) is not None:
+            self._look_at(self._delivered(on_its_way))
+
+    def _wrote(self, ref: Ref) -> None:
+        if self._dies_after is not None:
+            self._dies_after -= 1
+            if self._dies_after <= 0:
+                raise _Killed(ref.title)
+
+
+class _Killed(BaseException):
+    """The process is gone."""

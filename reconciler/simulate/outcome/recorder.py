@@ -1,0 +1,118 @@
+"""Keeps what a simulation is judged by; a Recorder is the owner of what the controller did, and of the expectations."""
+
+from collections.abc import Callable
+
+import msgspec
+
+from reconciler.model.desired import Desired
+from reconciler.model.instant import Instant
+from reconciler.model.planned.action import Hold
+from reconciler.model.planned.cycled import Cycled
+from reconciler.report.simulated.simulated import Broken, Did, Happening, Judged, Revision, Simulated, Sums
+from reconciler.simulate.market import Offering
+from reconciler.simulate.outcome.expecting import judged, moment_of
+from reconciler.simulate.outcome.meter import Meter
+from reconciler.simulate.outcome.timeline import Timeline, step_ms
+from reconciler.simulate.outcome.whereabouts import Whereabouts
+from reconciler.simulate.playing.play import Play
+from reconciler.simulate.scenario.expectation import Expectation
+from reconciler.simulate.stage import Stage
+
+MOST_TROUBLES = 20
+MOST_HAPPENINGS = 200
+
+
+class Recorder:
+    """A Publisher, and an Actor; made when the beginning stands."""
+
+    def __init__(self, stage: Stage, play: Play, market: tuple[Offering, ...]) -> None:
+        self._stage = stage
+        self._play = play
+        self._desired = play.first
+        self._meter = Meter(stage, play.first, market)
+        self._timeline = Timeline(self._meter)
+        self._revisions = [Revision(play.start, play.first.revision)]
+        self._happenings: list[Happening] = []
+        self._judged: dict[int, Judged] = {}
+        self._troubles: dict[str, None] = {}
+        self._actions = self._held = self._cycles = 0
+
+    @property
+    def where(self) -> Whereabouts:
+        """What is where, as of the last write."""
+        return self._meter.where
+
+    def start(self, stage: Stage) -> None:
+        length = step_ms(self._play.end - self._play.start)
+        self._timeline.step(stage.now, self._desired)
+        stage.engine.after(length, "look", lambda: self._look(length))
+        for number, each in enumerate(self._play.scenario.expect):
+            if each.at is not None:
+                stage.engine.at(moment_of(each, self._play.start, self._play.end), "judge", self._judging(number, each))
+
+    def follow(self, desired: Desired) -> None:
+        """Other policies are in force."""
+        self._desired = desired
+        self._meter.follow(desired)
+        self._revisions.append(Revision(self._stage.now, desired.revision))
+
+    def happen(self, at: Instant, told: str) -> None:
+        """Something went wrong, or somebody did something."""
+        if len(self._happenings) < MOST_HAPPENINGS:
+            self._happenings.append(Happening(at, told))
+
+    def publish(self, cycled: Cycled) -> None:
+        self._cycles += 1
+        if cycled.trouble and len(self._troubles) < MOST_TROUBLES:
+            self._troubles[cycled.trouble] = None
+        plan = cycled.plan
+        if plan is None:
+            return
+        self._held = max(self._held, sum(each.held for each in plan.guarded))
+        if not cycled.outcomes:
+            return
+        asked = {each.subject: each for each in plan.decisions if not isinstance(each.act, Hold)}
+        for outcome in cycled.outcomes:
+            if outcome.result == "done":
+                self._actions += 1
+                decision = asked.get(outcome.subject)
+                why = decision.reason.code if decision else ""
+                self._timeline.note(Did(cycled.at, outcome.verb, outcome.subject.title, why))
+
+    def simulated(self, broken: tuple[Broken, ...], notices: tuple[str, ...] = ()) -> Simulated:
+        """At the end."""
+        play, sums = self._play, self._sums()
+        if not self._timeline.steps or self._timeline.steps[-1].at < self._stage.now:
+            self._timeline.step(self._stage.now, self._desired)
+        expect = play.scenario.expect
+        return Simulated(
+            name=play.name,
+            label=play.label,
+            seed=play.seed,
+            start=play.start,
+            end=self._stage.now,
+            sums=sums,
+            steps=tuple(self._timeline.steps),
+            revisions=tuple(self._revisions),
+            happenings=tuple(self._happenings),
+            broken=broken,
+            expectations=tuple(self._judged.get(number) or judged(each, sums) for number, each in enumerate(expect)),
+            troubles=tuple(self._troubles),
+            notices=notices,
+            description=play.scenario.description,
+        )
+
+    def _sums(self) -> Sums:
+        return msgspec.structs.replace(
+            self._meter.sums(), actions=self._actions, held_by_guards=self._held, cycles=self._cycles
+        )
+
+    def _look(self, length_ms: int) -> None:
+        self._timeline.step(self._stage.now, self._desired)
+        self._stage.engine.after(length_ms, "look", lambda: self._look(length_ms))
+
+    def _judging(self, number: int, expectation: Expectation) -> Callable[[], None]:
+        def judge() -> None:
+            self._judged[number] = judged(expectation, self._sums())
+
+        return judge

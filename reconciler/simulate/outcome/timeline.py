@@ -1,0 +1,91 @@
+"""Owner of the timeline: how things stood at each step, some hundred of them however long the time is."""
+
+import msgspec
+
+from reconciler.model.desired import Desired
+from reconciler.model.instant import Instant
+from reconciler.model.pool_use import Use
+from reconciler.plan.scaling.size import decide_size
+from reconciler.report.simulated.simulated import Did, PoolStep, Step
+from reconciler.simulate.outcome.meter import Meter
+from reconciler.simulate.outcome.whereabouts import Totals
+
+MOST_STEPS = 480
+MOST_TOLD = 20  # writes of a step that are told one by one
+
+# Lengths of a step that people reckon with, in seconds; the last is doubled as often as need be.
+_LENGTHS = (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1_800, 3_600)
+
+
+def step_ms(duration_ms: int) -> int:
+    """The shortest such that there are not too many."""
+    for seconds in _LENGTHS:
+        if duration_ms <= seconds * 1_000 * MOST_STEPS:
+            return seconds * 1_000
+    length = _LENGTHS[-1] * 1_000
+    while duration_ms > length * MOST_STEPS:
+        length *= 2
+    return length
+
+
+class Timeline:
+    """Told of each write of the controller; looks at the meter when a step is over."""
+
+    def __init__(self, meter: Meter) -> None:
+        self.steps: list[Step] = []
+        self._meter = meter
+        self._before = self._counts()
+        self._did: list[Did] = []
+        self._more = 0
+
+    def note(self, did: Did) -> None:
+        if len(self._did) < MOST_TOLD:
+            self._did.append(did)
+        else:
+            self._more += 1
+
+    def step(self, now: Instant, desired: Desired) -> None:
+        """One step is over."""
+        meter, where = self._meter, self._meter.where
+        counts = self._counts()
+        bought, removed, evicted, lost, finished = (
+            after - before for before, after in zip(self._before, counts, strict=True)
+        )
+        self._before = counts
+        pools = [
+            _pool_step(name, where.pools.get(name, Totals()), desired)
+            for name in sorted({*where.pools, *(pool.name for pool in desired.pools)})
+        ]
+        told = Step(
+            at=now,
+            pools=tuple(pools),
+            pending_pods=len(where.waiting),
+            pending_gpus=where.waiting_gpus,
+            longest_wait_seconds=meter.longest_wait_ms // 1_000,
+            micro_dollars_per_hour=meter.purse.total_per_hour,
+            bought=bought,
+            removed=removed,
+            evicted=evicted,
+            lost=lost,
+            finished=finished,
+            did=tuple(self._did),
+            did_more=self._more,
+        )
+        self.steps.append(told)
+        self._did, self._more = [], 0
+
+    def _counts(self) -> tuple[int, int, int, int, int]:
+        happened = self._meter.happened
+        return self._meter.bought, happened.removed, happened.evicted, happened.lost, happened.finished
+
+
+def _pool_step(name: str, totals: Totals, desired: Desired) -> PoolStep:
+    told = PoolStep(name, totals.nodes, totals.busy_nodes, totals.gpus, totals.gpus_used, totals.tainted)
+    pool = desired.pool(name)
+    for provisioner in desired.provisioners:
+        if pool is not None and provisioner.spec.pool_name == name and not provisioner.spec.suspend:
+            gpus_per_node = pool.spec.devices.count
+            use = Use(totals.nodes, totals.busy_nodes, totals.gpus_used, totals.gpus, gpus_per_node)
+            target = decide_size(use, provisioner.spec).target
+            return msgspec.structs.replace(told, target=target, provisioner=provisioner.name)
+    return told

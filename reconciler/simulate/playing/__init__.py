@@ -1,0 +1,1 @@
+"""A play, and how it is put on the stage."""

@@ -1,0 +1,49 @@
+"""Faults in words: what went wrong, and that it is over."""
+
+from collections.abc import Sequence
+
+from reconciler.report.wording import counted, span
+from reconciler.simulate.scenario.fault import Fault
+
+_NAMED = 3  # nodes that are named when they die
+
+
+def death_words(doomed: Sequence[str]) -> str:
+    """The machines of these nodes are gone."""
+    more = f" and {len(doomed) - _NAMED} more" if len(doomed) > _NAMED else ""
+    told = f"{counted(len(doomed), 'machine')} {'dies' if len(doomed) == 1 else 'die'}"
+    return f"{told}: {', '.join(doomed[:_NAMED])}{more}" if doomed else "no machine is there to die"
+
+
+def begin_words(fault: Fault) -> str:
+    """What is wrong from now on."""
+    late = span(fault.delay.milliseconds // 1_000)
+    match fault.fault:
+        case "StockOut":
+            return f"{_stock(fault)} can't be bought"
+        case "SlowApi":
+            return f"the API server takes {late} to answer"
+        case "LateWatch":
+            return f"watches tell {late} late"
+        case "ControllerCrash":
+            return "the controller crashes"
+        case _:
+            return "the controller is gone"
+
+
+def end_words(fault: Fault) -> str:
+    """It is over."""
+    match fault.fault:
+        case "StockOut":
+            return f"{_stock(fault)} can be bought again"
+        case "SlowApi":
+            return "the API server answers as usual"
+        case "LateWatch":
+            return "watches tell as usual"
+        case _:
+            return "the controller is back"
+
+
+def _stock(fault: Fault) -> str:
+    words = [fault.instance_type or "any machine", fault.capacity_type or "", f"in {fault.zone}" if fault.zone else ""]
+    return " ".join(filter(None, words))

@@ -1,0 +1,113 @@
+"""A play is put on the stage and run to its end: the real loop on an imagined cluster.
+
+Owner of nothing that outlives it: the same play gives the same outcome, byte for byte.
+"""
+
+from collections.abc import Callable
+
+import msgspec
+
+from reconciler.loop import InProcess
+from reconciler.model.desired import Desired
+from reconciler.model.instant import Instant
+from reconciler.ports import Brain
+from reconciler.report.simulated.simulated import Simulated
+from reconciler.simulate.actors.actor import Actor
+from reconciler.simulate.actors.budgets import Budgets
+from reconciler.simulate.actors.collector import Collector
+from reconciler.simulate.actors.deaths import Deaths
+from reconciler.simulate.actors.karpenter.karpenter import Karpenter
+from reconciler.simulate.actors.karpenter.timing import Timing
+from reconciler.simulate.actors.kubelets import Kubelets
+from reconciler.simulate.actors.scheduler.scheduler import Scheduler
+from reconciler.simulate.actors.taints import Taints
+from reconciler.simulate.actors.workloads.workloads import Workloads
+from reconciler.simulate.beginning.market_of import market_of
+from reconciler.simulate.beginning.nodes import put_nodes, put_openb_nodes
+from reconciler.simulate.beginning.pools import put_pools
+from reconciler.simulate.beginning.seen import put_seen
+from reconciler.simulate.checkers.watching import Watching
+from reconciler.simulate.controller import Controller, Setting
+from reconciler.simulate.engine import Engine
+from reconciler.simulate.outcome.recorder import Recorder
+from reconciler.simulate.playing.edits import Edits
+from reconciler.simulate.playing.faults import Faults, Victims
+from reconciler.simulate.playing.play import Play
+from reconciler.simulate.playing.policies_over_time import PoliciesOverTime
+from reconciler.simulate.scenario.cluster import Market
+from reconciler.simulate.stage import Stage
+from reconciler.simulate.workloads.arrivals import Arrivals
+from reconciler.simulate.world import World
+
+_BEFORE_MS = 86_400_000  # what is there at first has been there for a day
+_TELLS = 200  # times that somebody is told how far it is
+
+
+class Watched(msgspec.Struct, frozen=True):
+    """Who is told how far it is, in parts of 1; and who plans, where that is not the planners themselves."""
+
+    tell: Callable[[float], None] | None = None
+    brain: Callable[[], Brain] = InProcess
+    stops_when_broken: bool = False  # at the first rule of safety that is: nothing after it is of interest
+    is_judged: bool = True  # by the rules of safety
+
+
+def run(play: Play, watched: Watched = Watched()) -> Simulated:  # noqa: B008 - a frozen value
+    """Raises NoCapacity, NoSuchPool: what the play asks for can't be."""
+    market = market_of(play)
+    engine = Engine(play.seed, play.start)
+    stage = Stage(engine, beginning_of(play))
+    recorder = Recorder(stage, play, market)
+    policies = PoliciesOverTime(play.revisions, lambda desired: _follow(desired, recorder, controller))
+    setting = Setting(cycle_every_ms=play.scenario.cycle_every.milliseconds, brain=watched.brain, memory=play.memory)
+    controller = Controller(policies, (recorder,), setting)
+    watching = Watching(recorder.where, lambda: policies.desired)
+    karpenter = Karpenter(market, _timing(play.scenario.market))
+    deaths = Deaths()
+    faults = Faults(play.scenario.faults, Victims(controller, karpenter, deaths), recorder.happen)
+    edits = Edits(play.scenario, recorder.happen)
+    arrivals = [Arrivals(each, play.trace(each.name).jobs) for each in play.scenario.workloads]
+    kubernetes: list[Actor] = [Workloads(), Scheduler(), Kubelets(), Budgets(), Collector(), Taints()]
+    actors = [*kubernetes, deaths, karpenter]
+    judges = (watching,) if watched.is_judged else ()
+    for each in (*judges, *actors, *arrivals, policies, recorder, controller, faults, edits):
+        each.start(stage)
+    _run(play, watched, engine, watching)
+    notices = tuple(notice for _, each in play.traces for notice in each.notices)
+    return recorder.simulated(tuple(watching.broken), notices)
+
+
+def _run(play: Play, watched: Watched, engine: Engine, watching: Watching) -> None:
+    for part in range(1, _TELLS + 1):
+        engine.run(Instant(play.start + (play.end - play.start) * part // _TELLS))
+        if watched.tell is not None:
+            watched.tell(part / _TELLS)
+        if watched.stops_when_broken and watching.broken:
+            return
+
+
+def _timing(market: Market) -> Timing:
+    return Timing(
+        launch_ms=market.launch_delay.milliseconds,
+        registration_ms=market.registration_delay.milliseconds,
+        initialization_ms=market.initialization_delay.milliseconds,
+    )
+
+
+def _follow(desired: Desired, recorder: Recorder, controller: Controller) -> None:
+    recorder.follow(desired)
+    controller.wake()
+
+
+def beginning_of(play: Play) -> World:
+    """The cluster as it is at first, the day before the story begins. Raises NoCapacity, NoSuchPool."""
+    uid = play.observed.cluster_uid if play.observed else ""
+    guarded = (guard.spec.cluster_uid for guard in play.first.guards if guard.spec.cluster_uid)
+    world = World(Instant(play.start - _BEFORE_MS), uid or next(guarded, "imagined"))
+    if play.observed is not None:
+        put_seen(world, play.observed)
+    else:
+        put_pools(world, play.first)
+    put_nodes(world, play, market_of(play))
+    put_openb_nodes(world, play.machines)
+    return world

@@ -1,0 +1,28 @@
+"""A Fault: something that goes wrong, once or again and again."""
+
+from typing import Annotated, Literal
+
+import msgspec
+
+from reconciler.model.fields import LABEL_VALUE, NAME, Says, Unit, Within
+from reconciler.model.kinds.gpu_pool import CapacityType
+from reconciler.model.quantity import Duration
+
+FaultKind = Literal["NodeDeath", "StockOut", "SlowApi", "LateWatch", "ControllerCrash", "ControllerAbsent"]
+
+
+class Fault(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
+    """Something that goes wrong."""
+
+    fault: Annotated[FaultKind, Says("What goes wrong.")]
+    at: Annotated[Duration, Says("When.")]
+    lasts: Annotated[Duration | None, Says("For how long; absent, until the end.")] = None
+    every: Annotated[Duration | None, Says("How often it happens again; absent, once.")] = None
+    pool: Annotated[str, Says("NodeDeath: of which NodePool; absent, of any."), Within(1, 253), NAME] = ""
+    count: Annotated[int, Says("NodeDeath: how many at once."), Within(1, 10_000), Unit("nodes")] = 1
+    instance_type: Annotated[
+        str, Says("StockOut: which instance type is not to be had; absent, any."), Within(1, 63), LABEL_VALUE
+    ] = ""
+    zone: Annotated[str, Says("StockOut: in which zone; absent, in any."), Within(1, 63), LABEL_VALUE] = ""
+    capacity_type: Annotated[CapacityType | None, Says("StockOut: bought how; absent, in any way.")] = None
+    delay: Annotated[Duration, Says("SlowApi and LateWatch: by how much.")] = Duration(5_000)

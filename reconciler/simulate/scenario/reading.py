@@ -1,0 +1,56 @@
+"""The text of a scenario becomes a Scenario, or Problems: all of them, each where it stands."""
+
+import msgspec
+
+from reconciler.model.bundle import Text
+from reconciler.model.problem import Problem
+from reconciler.policy.document import read_head
+from reconciler.policy.read import read_spec
+from reconciler.policy.texts.yaml_text import read
+from reconciler.policy.tree import places, written
+from reconciler.simulate.scenario.kind import SCENARIO
+from reconciler.simulate.scenario.rules import rule_problems
+from reconciler.simulate.scenario.spec import Scenario
+
+
+class Read(msgspec.Struct, frozen=True):
+    """A scenario with its name, where it could be read whole; and what is wrong with it."""
+
+    name: str = ""
+    scenario: Scenario | None = None
+    problems: tuple[Problem, ...] = ()
+
+
+def read_scenario(text: Text) -> Read:
+    """One document in one file."""
+    found = _read(text)
+    lines = text.content.decode(errors="replace").splitlines()
+    told = sorted({_with_its_line(each, lines) for each in found.problems})
+    return msgspec.structs.replace(found, problems=tuple(told))
+
+
+def _read(text: Text) -> Read:
+    nodes, problems = read(text.path, text.content)
+    if problems:
+        return Read(problems=tuple(problems))
+    if len(nodes) != 1:
+        told = f"a scenario is one document, and here are {len(nodes)}"
+        return Read(problems=(Problem(text.path, 0, 0, "RC101", told, "write one scenario a file"),))
+    document, problems = read_head(nodes[0], (SCENARIO,))
+    if document is None:
+        return Read(problems=tuple(problems))
+    scenario, wrong = read_spec(SCENARIO.shape, document.spec, document.named_at)
+    problems += wrong
+    if scenario is None:
+        return Read(document.name, None, tuple(problems))
+    marks = {"": document.named_at}
+    if document.spec is not None:
+        marks |= {written(path): mark for path, mark in places(document.spec, ("spec",))}
+    problems += rule_problems(scenario, marks)
+    return Read(document.name, None if problems else scenario, tuple(problems))
+
+
+def _with_its_line(problem: Problem, lines: list[str]) -> Problem:
+    if not 0 < problem.line <= len(lines):
+        return problem
+    return msgspec.structs.replace(problem, excerpt=lines[problem.line - 1])

@@ -1,0 +1,133 @@
+"""What must hold between the fields of a scenario."""
+
+from collections.abc import Iterator, Mapping
+
+import msgspec
+
+from reconciler.model.problem import Problem
+from reconciler.policy.tree import Mark, problem
+from reconciler.policy.words import choice
+from reconciler.simulate.scenario.cluster import Nodes
+from reconciler.simulate.scenario.edit import Edit
+from reconciler.simulate.scenario.expectation import POOLED, Expectation
+from reconciler.simulate.scenario.fault import Fault
+from reconciler.simulate.scenario.spec import Scenario
+from reconciler.simulate.scenario.workload import JOBS, WAYS, Workload
+
+_SHORTEST_EVERY_MS = 1_000
+_NEVER = "the scenario is over by then: this never happens"
+
+Told = tuple[str, str, str, str]  # path, code, sentence, remedy
+
+
+def rule_problems(scenario: Scenario, marks: Mapping[str, Mark]) -> list[Problem]:
+    """What is wrong; a value that stands nowhere is a default: what holds it is pointed at."""
+    return [problem(_mark(marks, path), *told) for path, *told in _told(scenario)]
+
+
+def _mark(marks: Mapping[str, Mark], path: str) -> Mark:
+    while path and path not in marks:
+        path = path[: max(path.rfind("."), path.rfind("["), 0)]
+    return marks[path]
+
+
+def _told(scenario: Scenario) -> Iterator[Told]:
+    if not scenario.duration.milliseconds:
+        yield "spec.duration", "RC105", "a scenario of no length shows nothing", "give it a length, such as 24h"
+    yield from _revisions(scenario)
+    for number, group in enumerate(scenario.cluster.nodes):
+        yield from _nodes(group, f"spec.cluster.nodes[{number}]")
+    for number, workload in enumerate(scenario.workloads):
+        yield from _workload(workload, f"spec.workloads[{number}]")
+    for number, fault in enumerate(scenario.faults):
+        yield from _fault(fault, f"spec.faults[{number}]", scenario.duration.milliseconds)
+    for number, edit in enumerate(scenario.edits):
+        yield from _edit(edit, f"spec.edits[{number}]", scenario)
+    for number, expectation in enumerate(scenario.expect):
+        yield from _expectation(expectation, f"spec.expect[{number}]", scenario.duration.milliseconds)
+
+
+def _revisions(scenario: Scenario) -> Iterator[Told]:
+    before = -1
+    for number, revision in enumerate(scenario.policies):
+        path = f"spec.policies[{number}]"
+        if bool(revision.folder) == bool(revision.files):
+            yield path, "RC104", f"{path} has neither or both of folder and files", "give one of the two"
+        at = revision.at.milliseconds
+        if number == 0 and at:
+            yield f"{path}.at", "RC105", "the first policies are there from the beginning", "take `at` out"
+        elif at <= before:
+            yield f"{path}.at", "RC105", f"{path}.at is not after the revision before it", "write them in order"
+        before = at
+
+
+def _nodes(group: Nodes, path: str) -> Iterator[Told]:
+    if group.pool and group.taints:
+        yield f"{path}.taints", "RC310", "nodes of a pool have the pool's taints", "take `taints` out, or `pool`"
+    if not group.pool and not group.name:
+        yield path, "RC104", f"{path} names neither a pool nor how the nodes are called", "add pool or name"
+    if not group.pool and not group.capacity:
+        yield path, "RC104", f"{path}.capacity is missing: no pool says what the nodes have", "add capacity"
+
+
+def _workload(workload: Workload, path: str) -> Iterator[Told]:
+    ways = [name for name in WAYS if getattr(workload, name) is not None]
+    if len(ways) != 1:
+        told = f"{path} comes in {len(ways)} ways" if ways else f"{path} says no way in which it comes"
+        yield path, "RC104", told, f"give exactly one of {choice(WAYS)}"
+        return
+    if ways[0] in JOBS and workload.runs_for is None:
+        yield path, "RC104", f"{path}.runsFor is missing: jobs end some day", "add runsFor, such as 2h"
+    if workload.mix and not any(msgspec.structs.astuple(workload.mix.shares)):
+        yield f"{path}.mix.shares", "RC105", "no job is of any size", "leave a share above 0"
+    every = getattr(getattr(workload, ways[0]), "every", None)
+    if every is not None and every.milliseconds < _SHORTEST_EVERY_MS:
+        yield f"{path}.{ways[0]}.every", "RC105", "that is more often than once a second", "write 1s or more"
+    if workload.inference and workload.inference.least > workload.inference.most:
+        yield f"{path}.inference.least", "RC201", "least is above most", "swap the two"
+    if workload.ends is not None and workload.ends <= workload.begins:
+        yield f"{path}.ends", "RC105", f"{path} ends before it begins", "write a later time"
+
+
+def _fault(fault: Fault, path: str, duration_ms: int) -> Iterator[Told]:
+    if fault.at.milliseconds >= duration_ms:
+        yield f"{path}.at", "RC310", _NEVER, "write an earlier time"
+    if fault.every is not None and fault.every.milliseconds < _SHORTEST_EVERY_MS:
+        yield f"{path}.every", "RC105", "that is more often than once a second", "write 1s or more"
+    if fault.fault == "ControllerAbsent" and fault.every and not fault.lasts:
+        yield path, "RC104", "a controller that never comes back can't go again", "add lasts"
+
+
+def _edit(edit: Edit, path: str, scenario: Scenario) -> Iterator[Told]:
+    if edit.at.milliseconds >= scenario.duration.milliseconds:
+        yield f"{path}.at", "RC310", _NEVER, "write an earlier time"
+    sets = bool(edit.labels or edit.annotations or edit.taints) or edit.unschedulable is not None
+    if sum((sets, edit.deleted, edit.max_unavailable is not None)) != 1:
+        told = f"{path} must set something, or delete it, or give maxUnavailable: one of these"
+        yield path, "RC104", told, "such as unschedulable: true"
+    if edit.deleted and edit.lasts is not None:
+        yield f"{path}.lasts", "RC310", "what is deleted does not come back by itself", "take `lasts` out"
+    if edit.kind != "Node" and (edit.taints or edit.unschedulable is not None):
+        yield path, "RC310", f"a {edit.kind} has no taints and can't be cordoned", "edit a Node"
+    if edit.kind == "PodDisruptionBudget":
+        workloads = tuple(each.name for each in scenario.workloads)
+        if edit.name not in workloads:
+            yield path, "RC201", f'there is no workload "{edit.name}" whose budget it could be', _named(workloads)
+    elif edit.max_unavailable is not None:
+        yield f"{path}.maxUnavailable", "RC310", f"a {edit.kind} has no such field", "edit a PodDisruptionBudget"
+
+
+def _named(workloads: tuple[str, ...]) -> str:
+    return f"name {choice(workloads)}" if workloads else "add the workload"
+
+
+def _expectation(expectation: Expectation, path: str, duration_ms: int) -> Iterator[Told]:
+    if expectation.at_least is None and expectation.at_most is None:
+        yield path, "RC104", f"{path} expects nothing", "add atLeast or atMost"
+    if (expectation.at_least or 0) > (10**15 if expectation.at_most is None else expectation.at_most):
+        yield f"{path}.atLeast", "RC201", "atLeast is above atMost", "swap the two"
+    if expectation.at is not None and expectation.at.milliseconds > duration_ms:
+        yield f"{path}.at", "RC310", "the scenario is over by then", "write an earlier time, or take `at` out"
+    if expectation.pool and expectation.measure not in POOLED:
+        told = f"{expectation.measure} is only known of all pools together"
+        yield f"{path}.pool", "RC310", told, "take `pool` out"

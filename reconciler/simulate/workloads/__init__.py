@@ -1,0 +1,1 @@
+"""What runs on an imagined cluster: how pods come and go."""

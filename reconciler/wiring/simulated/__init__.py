@@ -1,0 +1,1 @@
+"""Scenarios read, played and told."""

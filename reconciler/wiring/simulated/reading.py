@@ -1,0 +1,173 @@
+"""From the file of a scenario to a Play: everything that it names is read, rendered and checked here."""
+
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import msgspec
+
+from reconciler.model.bundle import Bundle, Text
+from reconciler.model.cluster.observed import Observed
+from reconciler.model.desired import Desired
+from reconciler.model.planned.memory import Memory
+from reconciler.model.problem import Problem
+from reconciler.policy.environments import chosen
+from reconciler.policy.resolve import Resolved
+from reconciler.simulate.playing.play import Play, Revised
+from reconciler.simulate.scenario.reading import read_scenario
+from reconciler.simulate.scenario.revision import MOST_REVISION, Revision
+from reconciler.simulate.scenario.spec import Scenario
+from reconciler.simulate.workloads.openb.nodes import OpenbNode, read_nodes
+from reconciler.simulate.workloads.openb.pods import OpenbPods, read_pods
+from reconciler.wiring.cluster import ClusterPlace, observed_cluster
+from reconciler.wiring.policies import Checkup, Origins, check, check_bundle
+
+_TEMPLATE = ".j2"
+_TEMPLATES = "templates/"
+
+
+class Asked(msgspec.Struct, frozen=True):
+    """A scenario's file; the folders of policies to play it with, instead of its last ones; and its seed."""
+
+    file: Path
+    policies: tuple[Path, ...] = ()
+    seed: int | None = None
+
+
+class Prepared(msgspec.Struct, frozen=True):
+    """The plays, one a set of policies; none where something has problems."""
+
+    checkup: Checkup
+    plays: tuple[Play, ...] = ()
+    notices: tuple[str, ...] = ()
+
+
+def prepared(asked: Asked) -> Prepared:
+    """Raises NotChosen, OSError, ClusterFileError."""
+    text = Text(asked.file.as_posix(), asked.file.read_bytes())
+    read = read_scenario(text)
+    if read.scenario is None:
+        return Prepared(_refused(read.problems))
+    reading = _Reading(asked, read.name, read.scenario)
+    plays = tuple(reading.plays())
+    if reading.problems:
+        return Prepared(_refused(tuple(sorted(set(reading.problems))), reading.notices))
+    return Prepared(_refused((), reading.notices), plays, tuple(dict.fromkeys(reading.notices)))
+
+
+def _refused(problems: tuple[Problem, ...], notices: Sequence[str] = ()) -> Checkup:
+    return Checkup(Resolved((), (), problems, 1), tuple(dict.fromkeys(notices)))
+
+
+class _Reading:
+    """Owner of the problems found in all that one scenario names."""
+
+    def __init__(self, asked: Asked, name: str, scenario: Scenario) -> None:
+        self.problems: list[Problem] = []
+        self.notices: list[str] = []
+        self._asked = asked
+        self._name = name
+        self._scenario = scenario
+        self._folder = asked.file.parent
+
+    def plays(self) -> Iterator[Play]:
+        """One for each set of policies; a play with problems is not to be played."""
+        asked, scenario = self._asked, self._scenario
+        first = [self._revised(each) for each in scenario.policies[:-1]]
+        observed, memory = self._seen()
+        machines, traces = self._machines(), tuple(self._traces())
+        for label, last in self._last_ones():
+            revisions = tuple(each for each in (*first, self._revised(last)) if each is not None)
+            if len(revisions) == len(scenario.policies):
+                yield Play(
+                    name=self._name,
+                    scenario=msgspec.structs.replace(scenario, policies=[*scenario.policies[:-1], last]),
+                    revisions=revisions,
+                    seed=scenario.seed if asked.seed is None else asked.seed,
+                    label=label,
+                    machines=machines,
+                    traces=traces,
+                    observed=observed,
+                    memory=memory,
+                )
+
+    def _last_ones(self) -> Iterator[tuple[str, Revision]]:
+        """The scenario's last revision, or those that stand in its place."""
+        last = self._scenario.policies[-1]
+        if not self._asked.policies:
+            yield "", last
+        for label, path in _labelled(self._asked.policies):
+            yield label, Revision(at=last.at, revision=label[:MOST_REVISION], folder=relative(path, self._folder))
+
+    def _revised(self, revision: Revision) -> Revised | None:
+        if revision.folder:
+            checkup = check(Origins((Path(os.path.normpath(self._folder / revision.folder)),)))
+        else:
+            checkup = check_bundle(_bundle(revision), "the scenario")
+        return self._wished(checkup, revision.at.milliseconds, revision.revision)
+
+    def _wished(self, checkup: Checkup, after_ms: int, name: str) -> Revised | None:
+        self.notices += checkup.notices
+        self.problems += checkup.resolved.problems
+        if checkup.resolved.problems:
+            return None
+        desired: Desired = chosen(checkup.resolved, self._scenario.environment)
+        return Revised(after_ms, msgspec.structs.replace(desired, revision=name or desired.revision))
+
+    def _seen(self) -> tuple[Observed | None, Memory]:
+        path = self._scenario.cluster.dump
+        if not path:
+            return None, Memory()
+        sight = observed_cluster(ClusterPlace(self._folder / path))
+        self.notices += sight.notes
+        return sight.observed, sight.memory
+
+    def _machines(self) -> tuple[OpenbNode, ...]:
+        path = self._scenario.cluster.openb_nodes
+        text = self._file(path) if path else None
+        if text is None:
+            return ()
+        found = read_nodes(text)
+        self.problems += found.problems
+        return found.nodes
+
+    def _traces(self) -> Iterator[tuple[str, OpenbPods]]:
+        for each in self._scenario.workloads:
+            if each.trace and (text := self._file(each.trace.openb_pods)) is not None:
+                found = read_pods(text, each.trace.from_.milliseconds)
+                self.problems += found.problems
+                yield each.name, found
+
+    def _file(self, path: str) -> Text | None:
+        file = self._folder / path
+        try:
+            return Text(file.as_posix(), file.read_bytes())
+        except OSError as wrong:
+            told = f"cannot be read: {wrong.strerror or wrong}"
+            self.problems.append(Problem(file.as_posix(), 0, 0, "RC501", told, "name a file that is there"))
+            return None
+
+
+def relative(path: Path, folder: Path) -> str:
+    """As it is named from a folder."""
+    return Path(os.path.relpath(path.resolve(), folder.resolve())).as_posix()
+
+
+def _labelled(paths: Sequence[Path]) -> Iterator[tuple[str, Path]]:
+    """Each by as much of its end as tells it from the others."""
+    for path in paths:
+        others = {each.resolve().parts for each in paths if each != path}
+        parts = path.resolve().parts
+        length = next(
+            (number for number in range(1, len(parts)) if all(each[-number:] != parts[-number:] for each in others)), 1
+        )
+        yield "/".join(parts[-length:]), path
+
+
+def _bundle(revision: Revision) -> Bundle:
+    """Files that are written out in the scenario; they are found there by their names."""
+    texts = [Text(path, content.encode()) for path, content in sorted(revision.files.items())]
+    policies = tuple(each for each in texts if not each.path.endswith(_TEMPLATE))
+    templates = [each for each in texts if each.path.endswith(_TEMPLATE)]
+    renamed = tuple(Text(each.path.removeprefix(_TEMPLATES), each.content, each.path) for each in templates)
+    return Bundle(revision.revision or "inline", policies, renamed)

@@ -1,0 +1,1 @@
+"""A large fleet that is simulated for days."""

@@ -1,0 +1,14 @@
+"""The imagined Karpenter buys and takes away what the real one does; all scenarios are tried by `make oracle`."""
+
+import pytest
+
+from tests.lab.lab import Lab
+from tests.stages.purchase_scenarios import SCENARIOS
+from tests.stages.purchases import Scenario, imagined, real
+
+
+@pytest.mark.parametrize("scenario", SCENARIOS[:4], ids=lambda each: each.name)
+def test_the_same_machines_are_bought_in_world_and_lab(scenario: Scenario, cluster: Lab) -> None:
+    cluster.start("scheduler", "kwok", "karpenter")
+    expected = imagined(scenario)
+    assert real(scenario, cluster, expected) == expected

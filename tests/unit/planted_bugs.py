@@ -1,0 +1,104 @@
+"""Planners with a bug, one for each rule of safety: what nobody may do is added to what the real ones decide."""
+
+from collections.abc import Callable, Iterator
+
+import msgspec
+
+from reconciler.loop import InProcess
+from reconciler.model import names
+from reconciler.model.cluster.node import Node
+from reconciler.model.planned.action import Action, Bind, Delete, Evict, Ref, Taint
+from reconciler.model.planned.decision import Decision
+from reconciler.model.planned.inputs import Inputs
+from reconciler.model.planned.plan import Plan
+from reconciler.model.planned.reason import Reason
+
+Bug = Callable[[Inputs], Iterator[tuple[Ref, Action]]]
+
+LEAVES = Taint(key=names.DELETION_TIME, value="1795013520", effect="PreferNoSchedule")
+DRAINS = Taint(key=names.DRAINING, value="", effect="NoSchedule")
+
+
+class Planted(InProcess):
+    """A Brain with a bug."""
+
+    def __init__(self, bug: Bug) -> None:
+        super().__init__()
+        self._bug = bug
+
+    def plan(self, inputs: Inputs) -> Plan:
+        plan = super().plan(inputs)
+        added = [Decision("planted", ref, act, Reason("Planted"), "a100") for ref, act in self._bug(inputs)]
+        return msgspec.structs.replace(plan, decisions=(*plan.decisions, *added))
+
+
+def deletes_a_busy_node(inputs: Inputs) -> Iterator[tuple[Ref, Action]]:
+    busy = {pod.node for pod in inputs.observed.pods if pod.counts}
+    yield from [(ref(node), Delete()) for node in nodes(inputs) if node.name in busy][:1]
+
+
+def deletes_a_claim(inputs: Inputs) -> Iterator[tuple[Ref, Action]]:
+    claims = sorted(each.name for each in inputs.observed.node_claims)
+    yield from [(Ref("NodeClaim", "", name), Delete()) for name in claims][:1]
+
+
+def evicts_the_protected(inputs: Inputs) -> Iterator[tuple[Ref, Action]]:
+    for pod in inputs.observed.pods:
+        if pod.metadata.annotations.do_not_disrupt and pod.node:
+            yield Ref("Pod", pod.metadata.namespace, pod.name), Evict(grace_seconds=30)
+
+
+def takes_the_cordoned(inputs: Inputs) -> Iterator[tuple[Ref, Action]]:
+    yield from [(ref(node), LEAVES) for node in nodes(inputs) if node.spec.unschedulable]
+
+
+def marks_twice(inputs: Inputs) -> Iterator[tuple[Ref, Action]]:
+    for first in nodes(inputs)[:1]:
+        yield ref(first), LEAVES if first.taint(names.DELETION_TIME) is None else DRAINS
+
+
+def forgets_a_freeze(inputs: Inputs) -> Iterator[tuple[Ref, Action]]:
+    """Three minutes after it was put there, when everybody knows of it."""
+    is_known = inputs.now % 3_600_000 > 240_000
+    yield from [(ref(node), LEAVES) for node in nodes(inputs) if is_known and node.metadata.annotations.frozen_until]
+
+
+def marks_one(inputs: Inputs) -> Iterator[tuple[Ref, Action]]:
+    yield from [(ref(node), LEAVES) for node in nodes(inputs)[:1]]
+
+
+def marks_three_empty(inputs: Inputs) -> Iterator[tuple[Ref, Action]]:
+    """Once they have been empty for a while."""
+    busy = {pod.node for pod in inputs.observed.pods if pod.counts}
+    if inputs.now % 3_600_000 > 120_000:
+        yield from [(ref(node), LEAVES) for node in nodes(inputs) if node.name not in busy][:3]
+
+
+def books_twice(inputs: Inputs) -> Iterator[tuple[Ref, Action]]:
+    """A pod that waits goes where another is already."""
+    busy = sorted(pod.node for pod in inputs.observed.pods if pod.gpus == 8 and pod.node)
+    for pod in inputs.observed.pods:
+        if busy and not pod.node and pod.gpus:
+            bind = Bind(node=busy[0], leases=(), annotations=())
+            yield Ref("Pod", pod.metadata.namespace, pod.name, pod.metadata.uid), bind
+
+
+BUGS: dict[str, Bug] = {
+    "no node with a pod that counts is deleted by us": deletes_a_busy_node,
+    "no NodeClaim is made or deleted by us": deletes_a_claim,
+    "no pod that says so is disrupted by us": evicts_the_protected,
+    "nothing is done to a node that another is taking away": takes_the_cordoned,
+    "no node bears the taints of two planners": marks_twice,
+    "nothing is done to what is frozen": forgets_a_freeze,
+    "nothing is written to a pool that only observes": marks_one,
+    "no guard's ceiling is passed": marks_three_empty,
+    "no node has pods for more GPUs than it has": books_twice,
+}
+
+
+def nodes(inputs: Inputs) -> list[Node]:
+    return sorted(inputs.observed.nodes, key=lambda each: each.name)
+
+
+def ref(node: Node) -> Ref:
+    return Ref("Node", "", node.name, node.metadata.uid)

@@ -1,0 +1,109 @@
+"""A plan's forecast: from a cluster as it was seen, its load goes on, and the change shows what it does."""
+
+import contextlib
+import json
+from pathlib import Path
+
+import jsonschema
+import msgspec
+import pytest
+
+from reconciler.cli.main import main
+from reconciler.model.instant import Instant
+from reconciler.model.planned.inputs import Inputs
+from reconciler.plan import dump
+from reconciler.report.published.files import PLAN, published_files
+from reconciler.simulate.beginning.market_of import market_of
+from reconciler.simulate.beginning.nodes import put_nodes
+from reconciler.simulate.beginning.pools import put_pools
+from reconciler.simulate.scenario.workload import Constant, Toleration, Workload
+from reconciler.simulate.workloads.pods import replicas_of
+from reconciler.simulate.world import World
+from reconciler.wiring.simulated.reading import Asked, prepared
+from tests.lab.places import REPOSITORY
+from tests.processes.script_worlds import pull_request
+
+EXAMPLE = REPOSITORY / "examples" / "taint-edit"
+PULL_REQUEST = ("plan", "--base", "main", "--cluster", "cluster.json", "--complete", "--forecast", "2h")
+FORMATS = ("text", "json", "markdown", "html")
+
+
+def dumped(path: Path) -> Path:
+    """The example's cluster at its beginning, with a pod of one replica set on each of its first three nodes."""
+    play = prepared(Asked(EXAMPLE / "scenario.yaml")).plays[0]
+    world = World(play.start)
+    put_pools(world, play.first)
+    put_nodes(world, play, market_of(play))
+    workload = Workload(name="web", gpus=8, tolerations=[Toleration(key="dedicated")], constant=Constant(pods=3))
+    made = replicas_of(workload, 3)
+    owner = world.put(made)
+    template = made["spec"]["template"]
+    for number in (1, 2, 3):
+        owners = [{"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "web", "uid": owner.uid, "controller": True}]
+        metadata = {**template["metadata"], "name": f"web-{number}", "namespace": "default", "ownerReferences": owners}
+        spec = {**template["spec"], "nodeName": f"a100-{number:04d}"}
+        status = {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}
+        world.put({"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec, "status": status})
+    file = path / "cluster.dump"
+    file.write_bytes(dump.write(Inputs(play.first, world.observe(), Instant(play.start))))
+    return file
+
+
+@pytest.mark.parametrize(("policies", "evictions", "removed"), [("before", "0", ""), ("after", "3", "nodes removed")])
+def test_what_runs_goes_on_and_the_change_shows(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], policies: str, evictions: str, removed: str
+) -> None:
+    asked = ["plan", "--cluster", str(dumped(tmp_path)), "--policies", str(EXAMPLE / "policies" / policies)]
+    assert main([*asked, "--forecast", "2h"]) == 0
+    told = capsys.readouterr().out
+    forecast = told[told.index("The next 2 h, if the present load goes on") :]
+    lines = [line.rsplit(maxsplit=1) for line in forecast.splitlines() if line.strip()]
+    figures = {line[0].strip(): line[-1] for line in lines}
+    assert figures["evictions"] == evictions
+    assert "nodes at the end" in figures
+    assert not removed or removed in figures
+
+
+@pytest.fixture(scope="module")
+def told(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """Of a pull request that edits a taint, on what kubectl printed: without Jobs and DaemonSets."""
+    folder = tmp_path_factory.mktemp("pull-request")
+    pull_request(folder)
+    with contextlib.chdir(folder):
+        main([*PULL_REQUEST, *(each for form in FORMATS for each in ("-o", f"{form}=out.{form}"))])
+    return {form: (folder / f"out.{form}").read_text(encoding="utf-8") for form in FORMATS}
+
+
+def test_the_json_of_a_plan_has_its_forecast(told: dict[str, str]) -> None:
+    plan = msgspec.json.decode(told["json"])
+    jsonschema.Draft7Validator(json.loads(published_files()[PLAN])).validate(plan)
+    forecast = plan["forecast"]
+    assert forecast["seconds"] == 7_200
+    without, held, approved = (forecast[each] for each in ("without", "with", "approved"))
+    assert (without["evictions"], without["nodes"], without["gpus"]) == (0, 18, 120)
+    # The guard holds the edited NodePool; once it is approved, all six busy nodes that can be emptied are.
+    assert (held["evictions"], held["held_by_guards"], held["nodes"]) == (0, 1, 18)
+    assert (approved["evictions"], approved["held_by_guards"]) == (12, 0)
+    assert approved["nodes_removed"] == 10
+    assert approved["micro_dollars"] < without["micro_dollars"]
+
+
+def test_what_is_lost_of_a_job_that_nobody_read_is_made_anew(told: dict[str, str]) -> None:
+    approved = msgspec.json.decode(told["json"])["forecast"]["approved"]
+    assert approved["nodes_bought"] > 0
+    assert approved["pending_pods"] == 0
+
+
+@pytest.mark.parametrize("form", [form for form in FORMATS if form != "json"])
+def test_people_read_of_it_in_every_format(told: dict[str, str], form: str) -> None:
+    assert "The next 2 h, if the present load goes on" in told[form]
+    assert "once approved" in told[form]
+    assert "guards hold 1 decision" in told[form]
+    assert "GPUs at the end" in told[form]
+
+
+def test_without_the_option_there_is_none(tmp_path: Path) -> None:
+    policies = str(EXAMPLE / "policies" / "before")
+    out = tmp_path / "out"
+    assert main(["plan", "--cluster", str(dumped(tmp_path)), "--policies", policies, "-o", f"json={out}"]) == 0
+    assert msgspec.json.decode(out.read_bytes())["forecast"] is None

@@ -1,0 +1,98 @@
+"""For each rule of safety: a planner that breaks it is found, its event is named, and a small scenario is left."""
+
+import msgspec
+import pytest
+
+from reconciler.model import names
+from reconciler.model.bundle import Text
+from reconciler.model.desired import Declared, Desired
+from reconciler.model.kinds.change_guard import Ceiling, ChangeGuard
+from reconciler.model.quantity import Duration
+from reconciler.report.simulated.simulated import Simulated
+from reconciler.simulate.checkers.watching import CHECKERS
+from reconciler.simulate.playing.play import Play, Revised
+from reconciler.simulate.playing.shrinking import how_it_fails, shrink
+from reconciler.simulate.playing.staging import Watched, run
+from reconciler.simulate.scenario.cluster import Beginning, Nodes
+from reconciler.simulate.scenario.edit import Edit
+from reconciler.simulate.scenario.reading import read_scenario
+from reconciler.simulate.scenario.workload import Constant, Workload
+from reconciler.simulate.scenario.writing import scenario_text
+from reconciler.wiring.simulated.reading import Asked, prepared
+from tests.lab.places import REPOSITORY
+from tests.unit.manifests_stage import POLICY
+from tests.unit.planted_bugs import BUGS, Planted
+
+EXAMPLE = REPOSITORY / "examples" / "taint-edit" / "scenario.yaml"
+OBSERVES, FROZEN, CORDONED, BOOKED, GUARDED = (
+    "nothing is written to a pool that only observes",
+    "nothing is done to what is frozen",
+    "nothing is done to a node that another is taking away",
+    "no node has pods for more GPUs than it has",
+    "no guard's ceiling is passed",
+)
+
+
+def play_for(rule: str) -> Play:
+    """Ten minutes of the example, with one workload that is protected and more than there is room for."""
+    found = prepared(Asked(EXAMPLE)).plays[0]
+    more = [
+        Workload(name="kept", gpus=4, do_not_disrupt=True, constant=Constant(pods=2)),
+        Workload(name="large", gpus=8, constant=Constant(pods=6 if rule == BOOKED else 0)),
+    ]
+    scenario = msgspec.structs.replace(
+        found.scenario,
+        duration=Duration(600_000),
+        workloads=[*found.scenario.workloads, *more],
+        policies=found.scenario.policies[:1],
+        cluster=Beginning(nodes=[Nodes(pool="a100", count=22 if rule == GUARDED else 12)]),
+        edits=edits_for(rule),
+        expect=[],
+    )
+    return msgspec.structs.replace(found, scenario=scenario, revisions=(Revised(0, desired_for(rule, found.first)),))
+
+
+def edits_for(rule: str) -> list[Edit]:
+    minute = Duration(60_000)
+    frozen = Edit(at=minute, kind="Node", pool="a100", annotations={names.FROZEN_UNTIL: "2030-01-01T00:00:00Z"})
+    cordoned = Edit(at=minute, kind="Node", pool="a100", unschedulable=True)
+    return [frozen] * (rule == FROZEN) + [cordoned] * (rule == CORDONED)
+
+
+def desired_for(rule: str, desired: Desired) -> Desired:
+    guard = ChangeGuard(pool_names=["*"], per_plan=Ceiling(max_removed_nodes=2))
+    declared = Declared("ChangeGuard", "fleet", guard, (("", POLICY),))
+    mode = "Observe" if rule == OBSERVES else "Enforce"
+    pools = [
+        msgspec.structs.replace(each, spec=msgspec.structs.replace(each.spec, mode=mode)) for each in desired.pools
+    ]
+    return msgspec.structs.replace(desired, pools=tuple(pools), guards=(declared,))
+
+
+def planted(rule: str, each: Play) -> Simulated:
+    return run(each, Watched(brain=lambda: Planted(BUGS[rule]), stops_when_broken=True))
+
+
+def test_there_is_a_bug_for_each_rule() -> None:
+    assert {make().rule for make in CHECKERS} == set(BUGS)
+
+
+@pytest.mark.parametrize("rule", BUGS)
+def test_a_planner_that_breaks_it_is_found_and_what_fails_is_made_small(rule: str) -> None:
+    whole = play_for(rule)
+    assert run(whole).broken == (), "the real planners break nothing"
+    found = planted(rule, whole)
+    assert rule in {each.rule for each in found.broken}
+    assert {each.event for each in found.broken} == {"a cycle"}
+    small = shrink(whole, lambda each: rule in how_it_fails(planted(rule, each)), most_tries=60)
+    assert size(small) <= size(whole) // 3
+    again = read_scenario(Text("small.yaml", scenario_text("small", small.scenario).encode()))
+    assert again.problems == ()
+    assert again.scenario is not None
+    assert rule in how_it_fails(planted(rule, msgspec.structs.replace(small, scenario=again.scenario)))
+
+
+def size(each: Play) -> int:
+    """Workloads, edits and nodes."""
+    scenario = each.scenario
+    return 3 * len(scenario.workloads) + len(scenario.edits) + sum(group.count for group in scenario.cluster.nodes)
