@@ -16,7 +16,7 @@ SIDE_BY_SIDE := tests/processes tests/tidy tests/unit
 help:  ## this list
 	@sed -n 's/^\([a-z]*\):.*##  */  make \1\t/p' $(MAKEFILE_LIST) | expand -t 16
 
-demo: $(READY)  ## the main job on an embedded example, no cluster needed
+demo: $(READY)  ## what it does, in half a minute, on an imagined cluster
 	@$(BIN)/reconciler demo
 
 check: lint types tidy unit  ## lint, types, tidy, unit tests

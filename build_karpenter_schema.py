@@ -18,7 +18,7 @@ DEFINITION = "pkg/apis/crds/karpenter.sh_nodepools.yaml"
 TARGET = "reconciler/defaults/karpenter.sh_nodepools.json"
 MODULE = "tests/control_plane"
 # Folder of the repository, folder of the wheel.
-PACKAGED = {"templates": "reconciler/defaults/templates"}
+PACKAGED = {each: f"reconciler/defaults/{each}" for each in ("templates", "policies", "examples/demo")}
 
 
 class Unavailable(Exception):

@@ -11,7 +11,7 @@ from reconciler.cli.exit_codes import ExitCode
 # Name and first line of help, in the order of the help. The text stands here so that `--help` imports no command:
 # start-up is then the same however many there are.
 COMMANDS = (
-    ("demo", "Decide the size of an example pool, as time passes. Needs no cluster."),
+    ("demo", "See what it does, in half a minute and on an imagined cluster."),
     ("validate", "Tell every problem of the policies, in base and in each overlay."),
     ("render", "Print the manifests that the policies yield."),
     ("plan", "Tell what would happen to the cluster, and why. Nothing is ever written."),

@@ -11,3 +11,5 @@ class Use(msgspec.Struct, frozen=True, gc=False):
     gpus_used: int
     gpus_total: int
     gpus_per_node: int
+    # Where its nodes differ in GPUs: those of each empty node, in the order in which they go. None: all are alike.
+    spare: tuple[int, ...] | None = None

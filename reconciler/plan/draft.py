@@ -1,6 +1,6 @@
-"""Owner of a plan in the making: the what-if fleet, and the subjects that planners have claimed so far."""
+"""Owner of a plan in the making: the what-if fleet, the subjects claimed so far, and the capacity that is missing."""
 
-from typing import Protocol
+from typing import Literal, Protocol
 
 import msgspec
 
@@ -9,8 +9,19 @@ from reconciler.model.instant import Instant
 from reconciler.model.planned.action import Ref
 from reconciler.model.planned.consequence import Consequence
 from reconciler.model.planned.decision import Decision
+from reconciler.model.planned.evaluated import Evaluated
 from reconciler.model.planned.inputs import Inputs
 from reconciler.model.planned.memory import Memory
+
+
+class Missing(msgspec.Struct, frozen=True):
+    """Nodes that a pool lacks, and that nobody has bought."""
+
+    pool: str
+    provisioner: str
+    nodes: int
+    why: Literal["demand", "minSize"]
+    pods: tuple[Ref, ...] = ()  # of demand: whom they are for
 
 
 class Draft:
@@ -18,6 +29,7 @@ class Draft:
 
     def __init__(self, fleet: Fleet) -> None:
         self.fleet = fleet
+        self.missing: list[Missing] = []
         self._claimed: dict[Ref, str] = {}
 
     def claimed_by(self, subject: Ref) -> str:
@@ -36,6 +48,7 @@ class Verdict(msgspec.Struct, frozen=True):
     consequences: tuple[Consequence, ...] = ()
     memory: Memory | None = None  # None: as it was
     wake_at: Instant | None = None
+    sizes: tuple[Evaluated, ...] = ()
 
 
 class Planner(Protocol):

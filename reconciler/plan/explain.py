@@ -7,10 +7,19 @@ from reconciler.plan.guards import reasons as guards
 from reconciler.plan.manifests import reasons as manifests
 from reconciler.plan.reasons import by_code
 from reconciler.plan.release import reasons as release
+from reconciler.plan.scaling import reasons as scaling
 from reconciler.plan.statuses import reasons as statuses
 
 REASONS = by_code(
-    (*guards.REASONS, *frozen.REASONS, *removal.REASONS, *manifests.REASONS, *release.REASONS, *statuses.REASONS)
+    (
+        *guards.REASONS,
+        *frozen.REASONS,
+        *removal.REASONS,
+        *manifests.REASONS,
+        *scaling.REASONS,
+        *release.REASONS,
+        *statuses.REASONS,
+    )
 )
 
 

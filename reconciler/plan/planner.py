@@ -18,6 +18,8 @@ from reconciler.plan.draft import Draft, Planner, Verdict
 from reconciler.plan.guards.door import Door
 from reconciler.plan.guards.judging import Proposed, judge
 from reconciler.plan.manifests.planner import manifests
+from reconciler.plan.scaling.imagined import imagined_after
+from reconciler.plan.scaling.planner import scaling
 
 # The kinds that the planners go by, as titles of kinds.SEEN: where another could not be read, no plan is worse for it.
 LOOKED_AT = frozenset(
@@ -25,7 +27,7 @@ LOOKED_AT = frozenset(
 )
 
 # In this order: an earlier one has the first choice of subjects.
-PLANNERS: tuple[Planner, ...] = (manifests,)
+PLANNERS: tuple[Planner, ...] = (manifests, scaling)
 
 
 def plan(inputs: Inputs, fleet: Fleet, planners: tuple[Planner, ...] | None = None) -> Plan:
@@ -43,13 +45,23 @@ def plan(inputs: Inputs, fleet: Fleet, planners: tuple[Planner, ...] | None = No
         consequences += follows
     judged = judge(inputs, fleet, Proposed(tuple(decisions), tuple(consequences)))
     memory: Memory = next((each.memory for each in reversed(verdicts) if each.memory is not None), inputs.memory)
-    memory = msgspec.structs.replace(memory, marks=judged.marks)
+    imagined = imagined_after(inputs, fleet, judged.decisions)
+    memory = msgspec.structs.replace(memory, marks=judged.marks, imagined=imagined)
     moments = [each.wake_at for each in verdicts if each.wake_at is not None] + _looks_again(
         judged.decisions, inputs.now
     )
     wake_at: Instant | None = min(moments, default=None)
     digest = digest_of(judged.decisions, memory, wake_at)
-    return Plan(digest, judged.decisions, tuple(consequences), memory, inputs.hints, wake_at, guarded=judged.guarded)
+    return Plan(
+        digest,
+        judged.decisions,
+        tuple(consequences),
+        memory,
+        inputs.hints,
+        wake_at,
+        guarded=judged.guarded,
+        sizes=tuple(size for each in verdicts for size in each.sizes),
+    )
 
 
 def unread_of_use(observed: Observed) -> tuple[Unread, ...]:

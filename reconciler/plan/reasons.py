@@ -28,3 +28,8 @@ def by_code(reasons: Sequence[Because]) -> dict[str, Because]:
     if len(found) != len(reasons):
         raise ValueError("two reasons share a code")
     return found
+
+
+def counted(number: int, noun: str) -> str:
+    """A number and what it counts: 1 pod, 2 pods."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

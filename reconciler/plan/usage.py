@@ -21,11 +21,15 @@ def use_of(fleet: Fleet, pool: str, gpus_per_node: int) -> Use:
 
 def is_busy(fleet: Fleet, node: Node) -> bool:
     """Whether a pod on it counts: DaemonSet and mirror pods come with every node."""
-    return any(pod.counts for pod in fleet.pods_on(node.name))
+    return fleet.occupancy.counting.get(node.name, 0) > 0
+
+
+def is_empty(fleet: Fleet, node: Node) -> bool:
+    """Whether it could go: no pod on it counts, and none of its GPUs is lent."""
+    return not is_busy(fleet, node) and not fleet.lent.get(node.name, 0)
 
 
 def gpus_in_use(fleet: Fleet, nodes: Sequence[Node]) -> int:
-    """GPUs that unfinished pods ask for, on each node at most those it has."""
-    return sum(
-        min(node.gpus, sum(pod.gpus for pod in fleet.pods_on(node.name) if not pod.is_finished)) for node in nodes
-    )
+    """On each node the larger of what unfinished pods ask for and what is lent to claims; at most what it has."""
+    asked, lent = fleet.occupancy.gpus, fleet.lent
+    return sum(min(node.gpus, max(asked.get(node.name, 0), lent.get(node.name, 0))) for node in nodes)

@@ -50,11 +50,12 @@ def merged(value: Any, patch: Any) -> Any:
 def _tainted(act: Taint, found: Object) -> Edit | None:
     """Taints are told apart by key and effect; those of others keep their order."""
     before: list[Object] = found.get("spec", {}).get("taints") or []
-    own = [each for each in before if (each["key"], each["effect"]) == (act.key, act.effect)]
+    effects = {act.effect, act.instead_of}
+    own = [each for each in before if each["key"] == act.key and each["effect"] in effects]
     wished = [] if act.value is None else [_taint(act.key, act.value, act.effect)]
     if [_taint(each["key"], each.get("value", ""), each["effect"]) for each in own] == wished:
         return None
-    others = [each for each in before if (each["key"], each["effect"]) != (act.key, act.effect)]
+    others = [each for each in before if each not in own]
     return Edit({"spec": {"taints": [*others, *wished]}})
 
 

@@ -5,11 +5,12 @@ from typing import Any
 
 import msgspec
 
+from reconciler.model.spoken_time import moment
 from reconciler.report.blocks import Block, Fact, Facts, Line, line
 from reconciler.report.document import Document, Judged
 from reconciler.report.plans.plan_json import decision_told
 from reconciler.report.setting import Setting
-from reconciler.report.told import Told, moment
+from reconciler.report.told import Told
 from reconciler.report.wording import short
 
 FORMAT_VERSION = 1
@@ -60,11 +61,13 @@ def _facts(explained: Explained) -> tuple[Fact, ...]:
 
 def _of_decisions(explained: Explained) -> Iterator[tuple[str, str]]:
     """The lines that asked for what is decided, and when that is looked at again."""
+    places = []
     for told in explained.told:
         if told.place:
             origin = told.decision.reason.origin
             revision = f" @ {short(origin.revision)}" if origin and origin.revision else ""
-            yield "asked for by", f"{told.place}{revision}"
+            places.append(f"{told.place}{revision}")
+    yield from (("asked for by", place) for place in dict.fromkeys(places))
     for told in explained.told:
         if told.until is not None:
             yield "looked at again", moment(told.until, explained.setting.now)

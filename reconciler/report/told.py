@@ -9,9 +9,9 @@ from reconciler.model.instant import Instant
 from reconciler.model.origin import Origin
 from reconciler.model.planned.action import Apply, Delete, Hold
 from reconciler.model.planned.decision import Decision
+from reconciler.model.spoken_time import moment
 from reconciler.report.blocks import Detail, Item, Tone
 from reconciler.report.edited import Edited
-from reconciler.report.wording import clock, span
 
 # More decisions for one and the same reason say no more.
 MOST_ALIKE = 5
@@ -85,9 +85,3 @@ def _mark(told: Told) -> tuple[str, Tone]:
 def would(title: str, marked: bool) -> str:
     """What a pool that only observes would have done bears the word."""
     return f"{title} (would)" if marked else title
-
-
-def moment(then: Instant, now: Instant) -> str:
-    """at 14:52Z (in 11 min)."""
-    left = (then - now) // 1_000
-    return f"at {clock(then, now)} (in {span(left)})" if left > 0 else f"at {clock(then, now)}"

@@ -3,10 +3,10 @@
 import re
 from collections.abc import Sequence
 
-from reconciler.model.instant import Instant, timestamp
+from reconciler.model.instant import Instant
+from reconciler.model.spoken_time import span
 
 _DIGEST = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
-_SPANS = ((86_400, "d"), (3_600, "h"), (60, "min"), (1, "s"))
 
 
 def counted(number: int, noun: str) -> str:
@@ -39,22 +39,9 @@ def _amount(micro_dollars: int) -> str:
     return f"{whole:,}.{cents:02d}"
 
 
-def span(seconds: int) -> str:
-    """40 s, 3 min, 2 h, 5 d: in the largest unit of which there are two, or else the smallest."""
-    length, unit = next((each for each in _SPANS if seconds >= 2 * each[0]), _SPANS[-1])
-    return f"{seconds // length} {unit}"
-
-
 def age(then: Instant, now: Instant) -> str:
     """40 s ago; what is not past, clocks being what they are, is now."""
     return f"{span((now - then) // 1_000)} ago" if now - then >= 1_000 else "just now"
-
-
-def clock(moment: Instant, now: Instant) -> str:
-    """14:52Z; on another day with its date."""
-    written = timestamp(Instant(moment - moment % 60_000))
-    day, time = written[:10], f"{written[11:16]}Z"
-    return time if timestamp(now)[:10] == day else f"{day} {time}"
 
 
 def short(revision: str) -> str:

@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 
 from reconciler.model import names
+from reconciler.model.cluster.pod import Pod
 from reconciler.model.instant import Instant
 from reconciler.model.planned.action import Act, Apply, Bind, Delete, Evict, Hold, Ref, Resize, Status
 from reconciler.model.planned.decision import Decision
@@ -16,6 +17,7 @@ from reconciler.plan.manifests.compare import compare
 from reconciler.plan.manifests.kind_traits import fixed_fields
 from reconciler.protocol.conflicts import conflict
 from reconciler.protocol.edits import Editing, edit_of, merged
+from reconciler.protocol.emptiness import occupied
 from reconciler.protocol.lending import HELD, lease, lent_to_another, unbindable
 from reconciler.protocol.own_status import is_told, said_before
 from reconciler.protocol.presumed import DONE, Object, Settled, identified, presumed, text_at
@@ -45,7 +47,18 @@ def effect_of(decision: Decision, place: Place) -> Effect:
     if (settled := identified(decision, found)) or found is None:
         return settled or DONE
     effect = _effect(act, found, place)
-    return effect if isinstance(effect, Settled) else presumed(decision, found) or effect
+    return effect if isinstance(effect, Settled) else _not_so(decision, found, place) or effect
+
+
+def _not_so(decision: Decision, found: Object, place: Place) -> Settled | None:
+    """How it ends where something that was presumed is not so."""
+    if settled := presumed(decision, found):
+        return settled
+    act, subject = decision.act, decision.subject
+    if isinstance(act, Hold) or not act.presumes.empty:
+        return None
+    bound = (pod for pod in place.objects.of("Pod") if (pod.get("spec") or {}).get("nodeName") == subject.name)
+    return occupied(subject.title, (msgspec.convert(each, Pod) for each in bound))
 
 
 def _effect(act: Act | Hold, found: Object, place: Place) -> Effect:

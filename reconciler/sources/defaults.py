@@ -1,6 +1,6 @@
-"""What the product brings along: the templates that pools use by default, and Karpenter's schema of a NodePool.
+"""What the product brings along: templates that pools use by default, Karpenter's schema of a NodePool, and the demo.
 
-A wheel has them in its package; a checkout has the templates at its root, and the schema where the build put it.
+A wheel has them in its package; a checkout has them at its root, and the schema where the build put it.
 """
 
 import json
@@ -23,7 +23,18 @@ NOT_CHECKED = (
 @cache
 def default_templates() -> tuple[Text, ...]:
     """The templates, sorted by path."""
-    return tuple(sorted(_texts(_templates(), ""), key=lambda text: text.path))
+    return tuple(sorted(_texts(_folder("templates"), "", ".j2"), key=_path))
+
+
+@cache
+def example_policies() -> tuple[Text, ...]:
+    """The example fleet, sorted by path: policies/base/guard.yaml."""
+    return tuple(sorted(_texts(_folder("policies"), "policies/", ".yaml"), key=_path))
+
+
+def demo_scenario() -> Text:
+    """The scenario that the demo plays."""
+    return Text("scenario.yaml", (_folder("examples") / "demo" / "scenario.yaml").read_bytes())
 
 
 @cache
@@ -37,16 +48,20 @@ def _package() -> Traversable:
     return resources.files(reconciler) / "defaults"
 
 
-def _templates() -> Traversable:
-    packaged = _package() / "templates"
-    return packaged if packaged.is_dir() else Path(reconciler.__file__).parents[1] / "templates"
+def _folder(name: str) -> Traversable:
+    packaged = _package() / name
+    return packaged if packaged.is_dir() else Path(reconciler.__file__).parents[1] / name
 
 
-def _texts(folder: Traversable, prefix: str) -> list[Text]:
+def _texts(folder: Traversable, prefix: str, ending: str) -> list[Text]:
     found = []
     for entry in folder.iterdir():
         if entry.is_dir():
-            found += _texts(entry, f"{prefix}{entry.name}/")
-        elif entry.name.endswith(".j2"):
+            found += _texts(entry, f"{prefix}{entry.name}/", ending)
+        elif entry.name.endswith(ending):
             found.append(Text(prefix + entry.name, entry.read_bytes()))
     return found
+
+
+def _path(text: Text) -> str:
+    return text.path

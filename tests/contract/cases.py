@@ -12,6 +12,7 @@ from reconciler.model.planned.action import (
     Delete,
     Evict,
     Label,
+    Presumes,
     Ref,
     Resize,
     Status,
@@ -54,6 +55,10 @@ def _is_tainted(found: Object | None) -> bool:
     return bool(found and OUR_TAINT in found["spec"]["taints"])
 
 
+def _is_soft(found: Object | None) -> bool:
+    return any(each["effect"] == "PreferNoSchedule" for each in (found or {})["spec"]["taints"])
+
+
 def _gates(found: Object | None) -> list[str]:
     return [each["name"] for each in (found or {})["spec"].get("schedulingGates", ())]
 
@@ -80,6 +85,13 @@ CASES = (
     Case("delete", objects.priority, lambda _: Delete(), _is_going, goes=True),
     Case(
         "taint", objects.node, lambda _: Taint(key=OUR_KEY, value=OUR_TAINT["value"], effect="NoSchedule"), _is_tainted
+    ),
+    Case("delete-empty", objects.node, lambda _: Delete(presumes=Presumes(empty=True)), _is_going, goes=True),
+    Case(
+        "harden",
+        objects.soft,
+        lambda _: Taint(key=OUR_KEY, value=OUR_TAINT["value"], effect="NoSchedule", instead_of="PreferNoSchedule"),
+        lambda found: _is_tainted(found) and not _is_soft(found),
     ),
     Case("evict", objects.running, lambda _: Evict(grace_seconds=30), _is_going, goes=True),
     Case(

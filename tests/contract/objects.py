@@ -15,6 +15,12 @@ def node(name: str) -> Object:
     return shape.node(name, "eu-1a")
 
 
+def soft(name: str) -> Object:
+    """It bears a taint of ours that does not keep pods away yet."""
+    ours = {"key": "gpu.scheduling/draining", "value": "1795013520", "effect": "PreferNoSchedule"}
+    return fleet.Shape(labels=THEIRS, annotations=THEIRS, taints=[THEIR_TAINT, ours]).node(name, "eu-1a")
+
+
 def pod(name: str) -> fleet.Pod:
     """Never scheduled by anybody."""
     return fleet.Pod(name, labels={**THEIRS, "app": name}, annotations=THEIRS).unseen()
@@ -32,6 +38,19 @@ def running(name: str) -> Object:
     """On a node that has no kubelet, which says so itself."""
     ready = [{"type": "Ready", "status": "True"}]
     return {**pod(name).on(f"{name}-node").manifest(), "status": {"phase": "Running", "conditions": ready}}
+
+
+def finished(name: str, node: str) -> Object:
+    """On a node, and done."""
+    return {**pod(name).on(node).manifest(), "status": {"phase": "Succeeded"}}
+
+
+def daemon(name: str, node: str) -> Object:
+    """One that comes and goes with its node."""
+    manifest = pod(name).on(node).manifest()
+    owner = {"apiVersion": "apps/v1", "kind": "DaemonSet", "name": "exporter", "uid": "4f1c", "controller": True}
+    manifest["metadata"]["ownerReferences"] = [owner]
+    return manifest
 
 
 def node_pool(name: str) -> Object:

@@ -3,7 +3,7 @@
 from typing import Any
 
 from reconciler.model import names
-from reconciler.model.planned.action import Delete, Ref, Taint
+from reconciler.model.planned.action import Delete, Presumes, Ref, Taint
 from tests.contract import objects
 from tests.contract.ground import Ground, decision
 
@@ -78,4 +78,27 @@ def test_a_node_with_a_finalizer_goes_when_that_is_taken_off(ground: Ground, nam
     assert [each.result for each in ground.apply([decision(ref, Delete())])] == ["done"]
     assert ground.writes == written
     ground.edit(ref, {"metadata": {"finalizers": None}})
+    assert ground.get(ref) is None
+
+
+def emptied(ground: Ground, ref: Ref) -> tuple[str, str]:
+    (outcome,) = ground.apply([decision(ref, Delete(presumes=Presumes(empty=True)))])
+    return outcome.result, outcome.detail
+
+
+def test_a_node_that_is_to_be_empty_is_not_deleted_while_a_pod_counts(ground: Ground, name: str) -> None:
+    ref = ground.put(objects.node(name))
+    pods = [ground.put(objects.pod(f"{name}-{number}").on(name).manifest()) for number in range(2)]
+    written = ground.writes
+    title = f"Pod/{pods[0].namespace}/{name}-0"
+    assert emptied(ground, ref) == ("stale", f"{ref.title} was to be empty, and {title} and 1 more came to it")
+    assert ground.writes == written
+    assert ground.get(ref)
+
+
+def test_pods_that_come_with_a_node_or_are_done_leave_it_empty(ground: Ground, name: str) -> None:
+    ref = ground.put(objects.node(name))
+    ground.put(objects.daemon(f"{name}-exporter", name))
+    ground.put(objects.finished(f"{name}-done", name))
+    assert emptied(ground, ref) == ("done", "")
     assert ground.get(ref) is None

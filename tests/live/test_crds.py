@@ -119,10 +119,11 @@ def test_where_nothing_is_required_not_even_a_spec_is(kinds: Lab) -> None:
 def test_kubectl_shows_the_columns(kinds: Lab) -> None:
     spec = {"poolName": "a100", "minSize": 8, "maxSize": 16, "minGPUUtilizationPercent": 70}
     kinds.admin.must("POST", path(NODE_PROVISIONER), manifest(NODE_PROVISIONER, spec))
-    kinds.admin.merge(f"{path(NODE_PROVISIONER, 'a100')}/status", {"status": {"conditions": [ready("True")]}})
+    status = {"currentSize": 12, "targetSize": 10, "conditions": [ready("True")]}
+    kinds.admin.merge(f"{path(NODE_PROVISIONER, 'a100')}/status", {"status": status})
     titles, values = kubectl(kinds, "get", NODE_PROVISIONER.short)
-    assert titles == ["NAME", "POOL", "MIN", "MAX", "UTILIZATION", "READY", "AGE"]
-    assert values[:-1] == ["a100", "a100", "8", "16", "70", "True"]
+    assert titles == ["NAME", "POOL", "MIN", "MAX", "UTILIZATION", "SIZE", "TARGET", "READY", "AGE"]
+    assert values[:-1] == ["a100", "a100", "8", "16", "70", "12", "10", "True"]
 
 
 @each_kind

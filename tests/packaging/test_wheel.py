@@ -65,7 +65,9 @@ def test_the_console_script_and_the_module_say_the_same(installed: Path, tmp_pat
 
 
 def test_the_demo_runs_without_the_checkout(installed: Path, tmp_path: Path) -> None:
-    assert "nothing was changed" in run(installed, "reconciler", "demo", cwd=tmp_path)
+    told = run(installed, "reconciler", "demo", "--folder", "left", cwd=tmp_path)
+    assert "20 empty nodes left" in told
+    assert (tmp_path / "left" / "report.html").exists()
 
 
 PROGRAM = """
@@ -92,9 +94,10 @@ def test_the_wheel_holds_the_package_and_nothing_else(wheel: Path) -> None:
         metadata = Parser().parsestr(archive.read(f"reconciler-{__version__}.dist-info/METADATA").decode())
     assert {name.split("/")[0] for name in names} == {"reconciler", f"reconciler-{__version__}.dist-info"}
     modules = {str(path.relative_to(REPOSITORY)) for path in (REPOSITORY / "reconciler").rglob("*.py")}
-    templates = {f"{DEFAULTS}/templates/{path.name}" for path in (REPOSITORY / "templates").iterdir()}
+    brought = [each for name in ("templates", "policies", "examples/demo") for each in (REPOSITORY / name).rglob("*")]
+    defaults = {f"{DEFAULTS}/{path.relative_to(REPOSITORY)}" for path in brought if path.is_file()}
     # Built where no Go can be had, it lacks Karpenter's schema.
     schema = {f"{DEFAULTS}/{SCHEMA}"} if (REPOSITORY / DEFAULTS / SCHEMA).exists() else set()
-    assert shipped == modules | templates | schema
+    assert shipped == modules | defaults | schema
     assert metadata["Requires-Python"] == ">=3.11"
     assert set(metadata.get_all("Provides-Extra", [])) == {"report", "agent"}

@@ -48,10 +48,15 @@ def examples(folder: Path) -> None:
     shutil.copytree(REPOSITORY / "examples", folder / "examples")
 
 
+def nowhere(_: Path) -> None:
+    """Nothing at all: where somebody is who has just installed it."""
+
+
 WORLDS: Mapping[str, Callable[[Path], None]] = {
     "pull-request": pull_request,
     "foreign": foreign,
     "examples": examples,
+    "nowhere": nowhere,
 }
 
 

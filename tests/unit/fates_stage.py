@@ -96,6 +96,8 @@ def observed(case: Words) -> Observed:
 def _metadata(name: str, words: Words) -> Words:
     return {
         "name": name,
+        "uid": f"uid-{name}",
+        "resourceVersion": "1",
         "labels": {
             "gpu.scheduling/pool" if words.get("made_by_hand") else "karpenter.sh/nodepool": POOL,
             "node.kubernetes.io/instance-type": words.get("type", "p4d.24xlarge"),

@@ -9,9 +9,11 @@ from reconciler.model.origin import Origin
 from reconciler.model.planned.action import Apply, Delete, Hold, Presumes, Ref
 from reconciler.model.planned.consequence import Consequence, Share
 from reconciler.model.planned.decision import Decision
+from reconciler.model.planned.evaluated import Evaluated
 from reconciler.model.planned.memory import Hints, Memory
 from reconciler.model.planned.plan import Plan
 from reconciler.model.planned.reason import Reason
+from reconciler.model.pool_use import Use
 from reconciler.report.plans.plan_shape import Amount
 from reconciler.report.plans.planned import Cost, Planned, PoolLine
 from reconciler.report.setting import Setting
@@ -122,12 +124,18 @@ def planned(*told: Told, consequences: tuple[Consequence, ...] = ()) -> Planned:
     return Planned(ALONE, plan(*told, consequences=consequences), told)
 
 
+def sized(told: Plan, target: int) -> Plan:
+    """The provisioner came to that."""
+    evaluated = Evaluated(A100, A100, Use(120, 80, 640, 960, 8), target, Reason("TargetSize"))
+    return msgspec.structs.replace(told, sizes=(evaluated,))
+
+
 QUIET = planned()
 PULL_REQUEST = Planned(
     setting=SETTING,
-    plan=plan(EDITED, HELD, consequences=(STANDING, REMOVED, REPLACED, BLOCKED)),
+    plan=sized(plan(EDITED, HELD, consequences=(STANDING, REMOVED, REPLACED, BLOCKED)), 100),
     told=(EDITED, HELD),
-    base=plan(consequences=(STANDING,)),
+    base=sized(plan(consequences=(STANDING,)), 114),
     changes=CHANGES,
     pools=(POOL,),
     nodes=Amount(120, 114, 80),

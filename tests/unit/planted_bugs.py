@@ -67,6 +67,19 @@ def marks_one(inputs: Inputs) -> Iterator[tuple[Ref, Action]]:
     yield from [(ref(node), LEAVES) for node in nodes(inputs)[:1]]
 
 
+def deletes_at_once(inputs: Inputs) -> Iterator[tuple[Ref, Action]]:
+    """An empty node, which nobody has announced."""
+    busy = {pod.node for pod in inputs.observed.pods if pod.counts}
+    yield from [(ref(node), Delete()) for node in nodes(inputs) if node.name not in busy][:1]
+
+
+def marks_a_busy_one(inputs: Inputs) -> Iterator[tuple[Ref, Action]]:
+    """Once it has been busy for a while."""
+    busy = {pod.node for pod in inputs.observed.pods if pod.counts}
+    if inputs.now % 3_600_000 > 180_000:
+        yield from [(ref(node), LEAVES) for node in nodes(inputs) if node.name in busy][:1]
+
+
 def marks_three_empty(inputs: Inputs) -> Iterator[tuple[Ref, Action]]:
     """Once they have been empty for a while."""
     busy = {pod.node for pod in inputs.observed.pods if pod.counts}
@@ -92,6 +105,9 @@ BUGS: dict[str, Bug] = {
     "nothing is done to what is frozen": forgets_a_freeze,
     "nothing is written to a pool that only observes": marks_one,
     "no guard's ceiling is passed": marks_three_empty,
+    "no node is deleted before its time, nor within 30 s of pods being kept away": deletes_at_once,
+    "no pool is brought below minSize by us": deletes_at_once,
+    "no node in use is marked by us": marks_a_busy_one,
     "no node has pods for more GPUs than it has": books_twice,
 }
 

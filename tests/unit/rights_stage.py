@@ -5,7 +5,8 @@ import yaml
 
 from reconciler.model.bundle import Bundle, Text
 from reconciler.model.cluster.kinds import SEEN
-from reconciler.model.desired import Desired, Manifest
+from reconciler.model.desired import Declared, Desired, Manifest
+from reconciler.model.kinds.node_provisioner import NodeProvisioner
 from reconciler.model.origin import Origin
 from reconciler.policy.kinds import KINDS as ALL_KINDS
 from reconciler.policy.resolve import resolve
@@ -44,6 +45,14 @@ def wish(yields: tuple[tuple[str, str], ...] = (("NodePool", ""),), **changed: s
     here = Origin("t", 1)
     manifests = (Manifest(kind, namespace, "x", "{}", found.pools[0].name, here, here) for kind, namespace in yields)
     return msgspec.structs.replace(found, manifests=tuple(manifests))
+
+
+def scaled(wish: Desired, **changed: str) -> Desired:
+    """With a NodeProvisioner for the pool a100."""
+    spec = {"pool_name": "a100", "min_size": 0, "max_size": 9, "min_gpu_utilization_percent": 80}
+    provisioner = NodeProvisioner(**spec, suspend=changed.get("suspend") == "true")  # type: ignore[arg-type]
+    here = (("", Origin("p", 1)),)
+    return msgspec.structs.replace(wish, provisioners=(Declared("NodeProvisioner", "a100", provisioner, here),))
 
 
 def granted(page: str) -> Rules:

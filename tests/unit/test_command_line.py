@@ -37,7 +37,7 @@ def test_an_interrupt_is_code_130(monkeypatch: pytest.MonkeyPatch, capsys: pytes
     def interrupted(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(demo, "decide_size", interrupted)
+    monkeypatch.setattr(demo, "Tour", interrupted)
     assert main(["demo"]) == 130
     assert "interrupted" in capsys.readouterr().err
 
@@ -49,10 +49,3 @@ def test_help_imports_no_command() -> None:
         "assert not [each for each in sys.modules if each.startswith('reconciler.cli.commands')], sys.modules"
     )
     subprocess.run([sys.executable, "-c", script], check=True, capture_output=True)
-
-
-def test_the_demo_decides_the_scenarios_of_the_design(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["demo"]) == 0
-    told = capsys.readouterr().out
-    assert "66.7 % in use; 80 % keeps at most 100: 20 can go" in told
-    assert all(line == line.rstrip() for line in told.splitlines())

@@ -50,7 +50,7 @@ def test_a_pull_request_is_told_as_in_the_design() -> None:
         "  ~ GpuPool/a100-training          policies/base/a100-training.yaml:14\n"
         "      taints: + dedicated=training:NoSchedule  drifts 114 of 120 nodes\n"
         "  ~ NodeProvisioner/a100-training  policies/base/a100-training.yaml:23\n"
-        "      minGPUUtilizationPercent: 70 -> 80       in place; plans don't size pools yet\n"
+        "      minGPUUtilizationPercent: 70 -> 80       in place; target size 114 -> 100\n"
         "\n"
         "a100-training: 120 nodes, 80 busy     nodes  GPUs      $/h  when\n"
         "  without this change\n"
@@ -151,7 +151,7 @@ def test_an_edit_of_what_is_held_is_not_said_to_be_in_place() -> None:
     held = replace(HELD, decision=replace(HELD.decision, pool=A100, subject=Ref("NodePool", "", A100)))
     lines = told(replace(PULL_REQUEST, plan=plan(held), told=(held,), base=plan()))
     assert "taints: + dedicated=training:NoSchedule  held, see below\n" in lines
-    assert "minGPUUtilizationPercent: 70 -> 80       in place; plans don't size pools yet\n" in lines
+    assert "minGPUUtilizationPercent: 70 -> 80       in place\n" in lines
 
 
 def test_a_provisioner_is_not_blamed_for_the_pool_of_its_name() -> None:

@@ -21,6 +21,7 @@ from tests.unit.rights_stage import (
     granted,
     kept,
     looked_at,
+    scaled,
     told_in,
     told_where,
     wish,
@@ -102,6 +103,14 @@ def test_nodes_are_labelled_only_for_a_pool_that_adopts() -> None:
     assert granted(writing_page([wish(adopt="true")])) - granted(writing_page([wish()])) == labels
 
 
+def test_nodes_are_tainted_labelled_and_deleted_only_for_a_pool_that_is_scaled() -> None:
+    nodes = {("", "", "nodes", "delete"), ("", "", "nodes", "patch")} | told_in("default")
+    assert granted(writing_page([scaled(wish())])) - granted(writing_page([wish()])) == nodes - told_in("default")
+    assert granted(writing_page([scaled(wish(()))])) - granted(writing_page([wish(())])) == nodes
+    for unscaled in (scaled(wish(), suspend="true"), scaled(wish(mode="Observe")), scaled(wish(name="l4"))):
+        assert not nodes & acted(writing_page([unscaled], resources=False)) - told_in("default")
+
+
 @pytest.mark.parametrize("changed", [{"mode": "Observe"}, {"suspend": "true"}])
 def test_a_pool_that_is_not_acted_on_asks_for_nothing_to_be_written_but_what_is_kept(changed: dict[str, str]) -> None:
     asked = wish(YIELDS, **changed, adopt="true")
@@ -111,7 +120,7 @@ def test_a_pool_that_is_not_acted_on_asks_for_nothing_to_be_written_but_what_is_
 
 def test_without_policies_pods_are_written_in_the_reconciler_s_own_namespace_at_most() -> None:
     rules = granted(writing_page((), "here")) - kept("here") - told_where("here") - STATUSES
-    assert rules == {("", "", "nodes", "patch")} | told_in("default", "here") | written(
+    assert rules == {("", "", "nodes", "delete"), ("", "", "nodes", "patch")} | told_in("default", "here") | written(
         ("", "karpenter.sh", "nodepools"),
         ("", "scheduling.k8s.io", "priorityclasses"),
         ("here", "policy", "poddisruptionbudgets"),

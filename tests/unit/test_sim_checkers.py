@@ -9,6 +9,7 @@ from reconciler.model import names
 from reconciler.model.desired import Declared, Desired
 from reconciler.model.instant import Instant
 from reconciler.model.kinds.change_guard import Ceiling, ChangeGuard
+from reconciler.model.kinds.node_provisioner import NodeProvisioner
 from reconciler.model.planned.action import Ref
 from reconciler.simulate.checkers.watching import Watching
 from reconciler.simulate.engine import Engine
@@ -28,15 +29,17 @@ NODES = 4
 class Site:
     """Owner of a stage with a pool of a few nodes, a pod on the first; an hour has gone by since they were made."""
 
-    def __init__(self, mode: str = "Enforce") -> None:
+    def __init__(self, mode: str = "Enforce", provisioner: NodeProvisioner | None = None) -> None:
         engine = Engine(1, Instant(NOW - HOUR_MS))
         self.world = World(engine.now)
         self.stage = Stage(engine, self.world)
         guard = ChangeGuard(pool_names=["*"], per_hour=Ceiling(max_removed_nodes=2, max_disrupted_gpus=8))
+        scaled = [Declared("NodeProvisioner", "a100", each, (("", POLICY),)) for each in (provisioner,) if each]
         desired = Desired(
             "1",
             "base",
             (pool("a100", {"mode": mode}),),
+            provisioners=tuple(scaled),
             guards=(Declared("ChangeGuard", "fleet", guard, (("", POLICY),)),),
         )
         for number in range(NODES):

@@ -7,6 +7,7 @@ from reconciler.model import names
 from reconciler.model.bundle import Text
 from reconciler.model.desired import Declared, Desired
 from reconciler.model.kinds.change_guard import Ceiling, ChangeGuard
+from reconciler.model.kinds.node_provisioner import NodeProvisioner
 from reconciler.model.quantity import Duration
 from reconciler.report.simulated.simulated import Simulated
 from reconciler.simulate.checkers.watching import CHECKERS
@@ -31,6 +32,8 @@ OBSERVES, FROZEN, CORDONED, BOOKED, GUARDED = (
     "no node has pods for more GPUs than it has",
     "no guard's ceiling is passed",
 )
+EARLY = "no node is deleted before its time, nor within 30 s of pods being kept away"
+TOO_FEW = "no pool is brought below minSize by us"
 
 
 def play_for(rule: str) -> Play:
@@ -66,7 +69,13 @@ def desired_for(rule: str, desired: Desired) -> Desired:
     pools = [
         msgspec.structs.replace(each, spec=msgspec.structs.replace(each.spec, mode=mode)) for each in desired.pools
     ]
-    return msgspec.structs.replace(desired, pools=tuple(pools), guards=(declared,))
+    scaled = provisioners(12 if rule == TOO_FEW else 0) if rule in {EARLY, TOO_FEW} else desired.provisioners
+    return msgspec.structs.replace(desired, pools=tuple(pools), guards=(declared,), provisioners=scaled)
+
+
+def provisioners(min_size: int) -> tuple[Declared[NodeProvisioner], ...]:
+    wish = NodeProvisioner(pool_name="a100", min_size=min_size, max_size=40, min_gpu_utilization_percent=50)
+    return (Declared("NodeProvisioner", "a100", wish, (("", POLICY),)),)
 
 
 def planted(rule: str, each: Play) -> Simulated:

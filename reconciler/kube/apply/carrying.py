@@ -16,8 +16,9 @@ from reconciler.kube.apply.places import UnknownKind
 from reconciler.kube.apply.verbs import next_write
 from reconciler.kube.backoff import Backoff, Waits
 from reconciler.kube.decode import Undecodable
-from reconciler.model.planned.action import Bind
+from reconciler.model.planned.action import Bind, Hold
 from reconciler.model.planned.decision import Decision
+from reconciler.protocol.emptiness import occupied
 from reconciler.protocol.presumed import DONE, NO_LONGER_OURS, Object, Settled
 
 _WAITS = Waits(first_seconds=0.2, most_seconds=5.0)
@@ -45,6 +46,7 @@ class Errand:
         self._decision, self._pen = decision, pen
         act = decision.act
         self._lending = Lending(act, namespace, pen) if isinstance(act, Bind) else None
+        self._is_to_be_empty = not isinstance(act, Hold) and act.presumes.empty
         self._wrote = False
         self._in_doubt = False  # something was sent, and what became of it was not told
 
@@ -82,9 +84,28 @@ class Errand:
         except Unreachable as fault:
             return Again(Settled("retry", str(fault)))
         coming = next_write(self._decision, found)
-        if isinstance(coming, Settled) or found is None or self._lending is None:
-            return coming if isinstance(coming, Settled) else self._sent(coming)
+        if isinstance(coming, Settled):
+            return coming
+        if occupied := self._occupied():
+            return occupied
+        if found is None or self._lending is None:
+            return self._sent(coming)
         return self._lend(self._lending, found, coming)
+
+    def _occupied(self) -> Settled | Again | None:
+        """How it ends where a node was to be empty, and is not by the most recent list of its pods.
+
+        The turn to write is taken before: between the list and the write nothing is waited for."""
+        subject = self._decision.subject
+        if not self._is_to_be_empty:
+            return None
+        try:
+            self._pen.take_turn()
+            return occupied(subject.title, self._pen.pods_on(subject.name))
+        except NotSeen as unseen:
+            return _unseen(unseen.answer)
+        except Unreachable as fault:
+            return Again(Settled("retry", str(fault)))
 
     def _lend(self, lending: Lending, pod: Object, binding: Request) -> Settled | Again:
         """What is lent is taken first; where the Binding definitely failed, it is given back."""
@@ -100,7 +121,7 @@ class Errand:
 
     def _sent(self, request: Request) -> Settled | Again:
         try:
-            answer = self._pen.send(request)
+            answer = self._pen.send(request, has_turn=self._is_to_be_empty)
         except Unreachable as fault:
             self._in_doubt = True
             return Again(Settled("unknown", f"it was sent, and no answer came: {fault}"))

@@ -12,9 +12,15 @@ import msgspec
 from reconciler.kube.api_server import Answer, Request, Writer
 from reconciler.kube.apply.bucket import Bucket
 from reconciler.kube.apply.places import path_of
+from reconciler.kube.decode import page
+from reconciler.model.cluster.kinds import SEEN
+from reconciler.model.cluster.pod import Pod
 from reconciler.model.planned.action import Ref
 from reconciler.ports import Fence
 
+_PODS = next(each for each in SEEN if each.field == "pods")
+_PODS_PATH = "/api/v1/pods"
+_PAGE = 500
 _SLICE_SECONDS = 0.1  # a fence that falls is noticed within that while something is waited for
 
 
@@ -65,9 +71,30 @@ class Pen:
         found: dict[str, Any] = msgspec.json.decode(answer.body)
         return found
 
-    def send(self, request: Request) -> Answer:
-        """Raises Unreachable, where it may have taken effect all the same, and FenceFell, where nothing was sent."""
+    def pods_on(self, node: str) -> list[Pod]:
+        """The pods of a node, most recently: read page by page, and from nobody's cache. Raises as `look`, and
+        Undecodable."""
+        found: list[Pod] = []
+        query = {"fieldSelector": f"spec.nodeName={node}", "limit": str(_PAGE)}
+        while True:
+            self._mind_fence()
+            answer = self._server.get(_PODS_PATH, query)
+            if answer.status != 200:
+                raise NotSeen(answer)
+            listed = page(_PODS, answer.body)
+            found += listed.items
+            if not listed.continue_token:
+                return found
+            query = {**query, "continue": listed.continue_token}
+
+    def take_turn(self) -> None:
+        """Waits until another write may be sent. Raises FenceFell."""
         self._wait(self._bucket.reserve())
+
+    def send(self, request: Request, has_turn: bool = False) -> Answer:
+        """Raises Unreachable, where it may have taken effect all the same, and FenceFell, where nothing was sent."""
+        if not has_turn:
+            self.take_turn()
         self._mind_fence()
         return self._server.send(request)
 

@@ -7,6 +7,21 @@ import msgspec
 from reconciler.model.fields import Refers, Says, Unit, Within
 from reconciler.model.quantity import Duration
 
+_Nodes = Annotated[int | None, Within(0, 2**31), Unit("nodes")]
+_Gpus = Annotated[int | None, Within(0, 2**31), Unit("GPUs")]
+
+
+class NodeProvisionerReport(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
+    """How the pool stands, and the size that follows from it."""
+
+    current_size: Annotated[_Nodes, Says("Nodes of the pool that are not being deleted.")] = None
+    target_size: Annotated[_Nodes, Says("How many it shall have.")] = None
+    tainted: Annotated[_Nodes, Says("Nodes that are marked, and leave if they are still empty then.")] = None
+    busy: Annotated[_Nodes, Says("Nodes with a pod that counts.")] = None
+    gpus_used: Annotated[_Gpus, Says("GPUs that pods ask for, or that are lent to claims.")] = None
+    gpus_total: Annotated[_Gpus, Says("GPUs of all its nodes.")] = None
+    reason: Annotated[str | None, Says("Why it shall have so many, in a sentence."), Within(most=1024)] = None
+
 
 class NodeProvisioner(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
     """Scales one pool by how much of its GPUs is in use."""
@@ -14,7 +29,12 @@ class NodeProvisioner(msgspec.Struct, frozen=True, rename="camel", kw_only=True)
     suspend: Annotated[bool, Says("Set aside: nothing is planned for it until this is taken back.")] = False
     pool_name: Annotated[str, Says("The pool it scales."), Refers("GpuPool")]
     min_size: Annotated[int, Says("Fewest nodes, whatever the load."), Within(0, 100_000), Unit("nodes")]
-    max_size: Annotated[int, Says("Most nodes, whatever the demand."), Within(0, 100_000), Unit("nodes")]
+    max_size: Annotated[
+        int,
+        Says("Most nodes, whatever the demand; Karpenter's limit too, where the pool has no limits.nodes of its own."),
+        Within(0, 100_000),
+        Unit("nodes"),
+    ]
     min_gpu_utilization_percent: Annotated[
         int, Says("Below this share of GPUs in use, empty nodes are taken away."), Within(0, 100), Unit("%")
     ] = msgspec.field(name="minGPUUtilizationPercent")

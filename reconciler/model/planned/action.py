@@ -25,6 +25,7 @@ class Presumes(msgspec.Struct, frozen=True, gc=False):
     absent: bool = False
     resource_version: str = ""
     fields: tuple[tuple[str, str], ...] = ()
+    empty: bool = False  # of a Node: no pod that counts is bound to it, by a list that is as recent as can be
 
 
 class Act(msgspec.Struct, frozen=True, gc=False, tag_field="verb", tag=str.lower, kw_only=True):
@@ -50,6 +51,7 @@ class Taint(Act, frozen=True, gc=False):
     key: str
     value: str | None  # None takes it off
     effect: str
+    instead_of: str = ""  # the effect of a taint of the same key that goes in the same write
 
 
 class Evict(Act, frozen=True, gc=False):

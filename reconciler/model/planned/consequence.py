@@ -10,6 +10,7 @@ import msgspec
 Cause = Literal["change", "standing"]
 # What becomes of the nodes, in the order in which it is told.
 Fate = Literal[
+    "scaled",  # empty, and more than the pool needs: marked, and deleted at its time; told in reports alone
     "removed",  # drifted while empty: deleted, not replaced
     "replaced",  # drifted and busy: a replacement is launched, the pods are evicted
     "blocked",  # drifted and busy, and pods, budgets or limits hold it up with no end known

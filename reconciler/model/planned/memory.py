@@ -2,6 +2,7 @@
 
 import msgspec
 
+from reconciler.model.planned.imagined import Imagined
 from reconciler.model.planned.mark import Mark
 
 
@@ -9,6 +10,7 @@ class Memory(msgspec.Struct, frozen=True):
     """Written before actions go out."""
 
     marks: tuple[Mark, ...] = ()  # of the last hour, and of what is leaving still; sorted
+    imagined: tuple[Imagined, ...] = ()  # taints of nodes of pools in mode Observe; sorted
 
 
 class Hints(msgspec.Struct, frozen=True):

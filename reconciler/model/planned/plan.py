@@ -5,6 +5,7 @@ import msgspec
 from reconciler.model.instant import Instant
 from reconciler.model.planned.consequence import Consequence
 from reconciler.model.planned.decision import Decision
+from reconciler.model.planned.evaluated import Evaluated
 from reconciler.model.planned.guarded import Guarded
 from reconciler.model.planned.memory import Hints, Memory
 
@@ -19,3 +20,4 @@ class Plan(msgspec.Struct, frozen=True):
     hints: Hints
     wake_at: Instant | None
     guarded: tuple[Guarded, ...] = ()  # what each guard says to it, where it counted anything or is full
+    sizes: tuple[Evaluated, ...] = ()  # each NodeProvisioner that is not suspended, by order and name

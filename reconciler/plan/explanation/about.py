@@ -4,7 +4,7 @@ import msgspec
 
 from reconciler.model.origin import Origin
 from reconciler.model.planned.action import Hold
-from reconciler.model.planned.consequence import Consequence
+from reconciler.model.planned.consequence import Consequence, Fate
 from reconciler.model.planned.decision import Decision
 from reconciler.plan.explain import sentence
 from reconciler.plan.guards.door import observes
@@ -91,7 +91,8 @@ def _holder(scene: Scene, consequence: Consequence) -> str:
     return ""
 
 
-FATES = {
+FATES: dict[Fate, str] = {
+    "scaled": "is empty and more than its pool needs: it is deleted at its time",
     "removed": "drifts and is empty: Karpenter deletes it and does not replace it",
     "replaced": "drifts: Karpenter launches a new node, evicts its pods and deletes it",
     "blocked": "drifts, and stays until what holds it up gives way",

@@ -5,11 +5,26 @@ from collections.abc import Iterator
 from reconciler.model.cluster.karpenter import NodeClaim
 from reconciler.model.cluster.node import Node
 from reconciler.model.planned.consequence import Consequence
+from reconciler.model.planned.decision import Decision
+from reconciler.model.spoken_time import moment
 from reconciler.plan.explain import sentence
-from reconciler.plan.explanation.about import About, UnknownSubject, counted, fate_of, placed, told, unread, would_be
+from reconciler.plan.explanation.about import (
+    WOULD,
+    About,
+    UnknownSubject,
+    counted,
+    fate_of,
+    placed,
+    told,
+    unread,
+    would_be,
+)
+from reconciler.plan.explanation.going import Going, going, leaves_at, stop_rows, why_rows
 from reconciler.plan.explanation.standing_orders import freeze_rows, guard_rows
 from reconciler.plan.guards.frozen import Freezes
+from reconciler.plan.guards.reasons import BY_LIMITS
 from reconciler.plan.removal import untouchable
+from reconciler.plan.scaling.reasons import LABELLED, PLANNER
 from reconciler.plan.scene import Scene
 from reconciler.plan.usage import gpus_in_use
 
@@ -25,11 +40,28 @@ def about_node(scene: Scene, name: str) -> About:
         each for each in scene.plan.decisions if each.subject.kind == "Node" and each.subject.name == name
     )
     fates = [each for each in scene.plan.consequences if name in each.nodes]
-    outcome = [told(each) for each in decisions] + [would_be(scene, each, f"It {fate_of(each)}.") for each in fates]
-    rows = (*_why(scene, node, fates), *_karpenter(scene, node), *_in_play(scene, node))
+    scaled = going(scene, node)
+    outcome = [_outcome(scene, scaled, each) for each in decisions if each.reason.code != LABELLED.code]
+    outcome += [would_be(scene, each, f"It {fate_of(each)}.") for each in fates]
+    rows = (
+        *(why_rows(scaled) if scaled else ()),
+        *_why(scene, node, fates),
+        *_karpenter(scene, node),
+        *_in_play(scene, node),
+        *(stop_rows(scaled) if scaled else ()),
+    )
     return About(
         f"node/{name}", _headline(scene, node), " ".join(outcome) or "Nothing is planned for it.", rows, decisions
     )
+
+
+def _outcome(scene: Scene, scaled: Going | None, decision: Decision) -> str:
+    """What scaling does to it in as few words as will do, since the rows tell the rest."""
+    at = leaves_at(scaled) if scaled else None
+    if at is None or decision.planner != PLANNER or decision.reason.code in BY_LIMITS:
+        return told(decision)
+    words = f"ill be deleted {moment(at, scene.inputs.now)} if still empty."
+    return f"{WOULD}w{words}" if decision.would else f"W{words}"
 
 
 def _headline(scene: Scene, node: Node) -> str:

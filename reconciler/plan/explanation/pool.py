@@ -2,13 +2,12 @@
 
 from collections.abc import Iterator
 
-from reconciler.model.desired import Declared
-from reconciler.model.kinds.node_provisioner import NodeProvisioner
 from reconciler.model.pool_use import Use
 from reconciler.plan.explanation.about import About, UnknownSubject, counted, fate_of, placed, told, unread, would_be
+from reconciler.plan.explanation.going import marked_words
 from reconciler.plan.explanation.standing_orders import freeze_rows, guard_rows
 from reconciler.plan.guards.frozen import Freezes
-from reconciler.plan.scaling.size import decide_size
+from reconciler.plan.scaling.reasons import PLANNER as SCALING
 from reconciler.plan.scene import Scene
 from reconciler.plan.usage import use_of
 
@@ -23,13 +22,18 @@ def about_pool(scene: Scene, name: str) -> About:
     if pool is None and not live and not nodes:
         none = f"there is no pool {name}: no policy, no NodePool and no node names it"
         raise UnknownSubject(unread(scene, NODE_POOLS, "nodes") or none)
-    decisions = tuple(each for each in scene.plan.decisions if name in {each.pool, each.subject.name})
+    decisions = tuple(
+        each
+        for each in scene.plan.decisions
+        if name in {each.pool, each.subject.name} and (each.planner != SCALING or each.subject.kind != "Node")
+    )
     outcome = " ".join(told(each) for each in decisions) or "It is as the policies want it; nothing is to be done."
-    headline = _headline(scene, use_of(scene.fleet, name, 0))
-    return About(f"pool/{name}", headline, outcome, tuple(_rows(scene, name)), decisions)
+    told_headline = headline(scene, use_of(scene.fleet, name, 0))
+    return About(f"pool/{name}", told_headline, outcome, tuple(_rows(scene, name)), decisions)
 
 
-def _headline(scene: Scene, use: Use) -> str:
+def headline(scene: Scene, use: Use) -> str:
+    """How it is used, as far as that is known."""
     if why := unread(scene, "nodes"):
         return f"its nodes are not known: {why}"
     if why := unread(scene, "pods"):
@@ -52,34 +56,12 @@ def _rows(scene: Scene, name: str) -> Iterator[tuple[str, str]]:
             cause = "because of this change" if consequence.cause == "change" else "as things stand"
             each = f"{counted(len(consequence.nodes), 'node')}: each {fate_of(consequence)}"
             yield cause, would_be(scene, consequence, each)
+    for evaluated in scene.plan.sizes:
+        if evaluated.pool == name:
+            marked = f", {marked_words(evaluated, scene.inputs.now)}" if evaluated.marked else ""
+            yield "scaled by", f"provisioner/{evaluated.provisioner}: target {evaluated.target}{marked}"
     yield from freeze_rows(Freezes(scene.inputs, scene.fleet).of_pool(name))
     yield from guard_rows(scene, name)
     drifted = [claim for claim in scene.fleet.claims_of(name) if claim.says("Drifted")]
     if drifted:
         yield "drifted now", counted(len(drifted), "NodeClaim")
-
-
-def about_provisioner(scene: Scene, name: str) -> About:
-    """What it asks for, and the size that follows from how its pool is used now."""
-    found: Declared[NodeProvisioner] | None = next(
-        (each for each in scene.inputs.desired.provisioners if each.name == name), None
-    )
-    if found is None:
-        raise UnknownSubject(f"there is no NodeProvisioner {name}")
-    spec = found.spec
-    pool = scene.inputs.desired.pool(spec.pool_name)
-    use = use_of(scene.fleet, spec.pool_name, pool.spec.devices.count if pool else 1)
-    policy = ("policy", f"{spec.min_size} to {spec.max_size} nodes of {spec.pool_name}, {placed(found.origin())}")
-    headline = _headline(scene, use)
-    if why := unread(scene, "nodes", "pods"):
-        return About(f"provisioner/{name}", headline, "Its target is not known.", (policy, ("target", why)))
-    size = decide_size(use, spec)
-    place = placed(found.origin("spec.minGPUUtilizationPercent"))
-    target = ("target", f"{counted(size.target, 'node')}: {size.reason}. {place}")
-    return About(f"provisioner/{name}", headline, _beside_target(use.nodes - size.target), (policy, target))
-
-
-def _beside_target(more: int) -> str:
-    if not more:
-        return "As many nodes as its target."
-    return f"{counted(abs(more), 'node')} {'more' if more > 0 else 'fewer'} than its target."

@@ -5,7 +5,8 @@ from difflib import get_close_matches
 from reconciler.plan.explanation.about import About, Asked, UnknownSubject, unread
 from reconciler.plan.explanation.node import about_node
 from reconciler.plan.explanation.pod import about_pod
-from reconciler.plan.explanation.pool import about_pool, about_provisioner
+from reconciler.plan.explanation.pool import about_pool
+from reconciler.plan.explanation.provisioner import about_provisioner
 from reconciler.plan.scene import Scene
 
 SUBJECTS = ("node/NAME", "pod/NAMESPACE/NAME", "pool/NAME", "claim/NAME", "provisioner/NAME")

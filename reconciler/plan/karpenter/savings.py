@@ -17,7 +17,7 @@ from reconciler.model.planned.consequence import Consequence, Fate, summed
 from reconciler.plan.cost import Machine, Tariff
 from reconciler.plan.karpenter.survey import Site
 
-_SAVES: frozenset[Fate] = frozenset({"removed", "deleted"})
+_SAVES: frozenset[Fate] = frozenset({"scaled", "removed", "deleted"})
 
 
 class Saved(msgspec.Struct, frozen=True):

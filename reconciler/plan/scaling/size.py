@@ -2,7 +2,9 @@
 
 With u GPUs in use of G, g a node, and p the least percentage that shall be in use: a pool is too large while
 100 u < p G. The largest size that is full enough is ⌊100 u / (p g)⌋; it never undercuts the busy nodes and the
-empty ones that are to be kept. All in integers: at the threshold itself a rounding would taint a node or not.
+empty ones that are to be kept, and those are kept, not bought. Where nodes differ in GPUs there is no such g: empty
+nodes are taken away, in the order in which they would go, for as long as what is left is too large. Where they are
+alike, both come to the same. All in integers: at the threshold itself a rounding would taint a node or not.
 """
 
 import msgspec
@@ -37,14 +39,25 @@ def _wished(use: Use, wish: NodeProvisioner) -> tuple[int, str]:
     in_use = f"{_tenths_of_percent(use)} % in use"
     if 100 * use.gpus_used >= percent * use.gpus_total:
         return use.nodes, f"{in_use}, {percent} % wanted"
-    full_enough = 100 * use.gpus_used // (percent * use.gpus_per_node)
-    kept = use.busy_nodes + wish.min_unutilized_gpu_nodes
+    full_enough = _full_enough(use, percent)
     # GPUs can be in use on a node without a pod that counts (lent to a claim): it is not empty.
     some = 1 if use.gpus_used else 0
+    kept = min(max(use.busy_nodes + wish.min_unutilized_gpu_nodes, some), use.nodes)
     reason = f"{in_use}; {percent} % keeps at most {full_enough}"
-    if max(kept, some) > full_enough:
-        return max(kept, some), f"{reason}, {kept} are busy or kept empty"
+    if kept > full_enough:
+        return kept, f"{reason}, {kept} are busy or kept empty"
     return full_enough, reason
+
+
+def _full_enough(use: Use, percent: int) -> int:
+    if use.spare is None:
+        return 100 * use.gpus_used // (percent * use.gpus_per_node)
+    nodes, total = use.nodes, use.gpus_total
+    for gpus in use.spare:
+        if 100 * use.gpus_used >= percent * total:
+            break
+        nodes, total = nodes - 1, total - gpus
+    return nodes
 
 
 def _tenths_of_percent(use: Use) -> str:

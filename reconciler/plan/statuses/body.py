@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from reconciler.model.instant import Instant, timestamp
-from reconciler.plan.statuses.standing import Standing
+from reconciler.plan.statuses.standing import Standing, conditions_of
 
 LONGEST = 1_024  # characters of a sentence
 MOST_PROBLEMS = 100
@@ -17,27 +17,23 @@ def body_of(standing: Standing, generation: int, live: Mapping[str, Any], now: I
     observed = {"observedGeneration": generation} if generation else {}
     turned = {each.get("type"): each for each in live.get("conditions") or () if isinstance(each, dict)}
     conditions = []
-    for kind, holds in (
-        ("Ready", standing.is_ready),
-        ("Reconciling", standing.is_reconciling),
-        ("Stalled", standing.is_stalled),
-    ):
-        before = turned.get(kind, {})
-        status = "True" if holds else "False"
+    for each in conditions_of(standing):
+        before = turned.get(each.kind, {})
+        status = "True" if each.holds else "False"
         # Kubernetes counts in seconds here.
         at = before.get("lastTransitionTime") if before.get("status") == status else None
         conditions.append(
             {
-                "type": kind,
+                "type": each.kind,
                 "status": status,
                 **observed,
                 "lastTransitionTime": at or timestamp(Instant(now - now % 1_000)),
-                "reason": standing.reason,
-                "message": standing.message[:LONGEST],
+                "reason": each.reason,
+                "message": each.message[:LONGEST],
             }
         )
     problems = [each[:LONGEST] for each in standing.problems[:MOST_PROBLEMS]]
-    return {**observed, "conditions": conditions, "problems": problems}
+    return {**observed, "conditions": conditions, "problems": problems, **dict(standing.report)}
 
 
 def is_same(body: Body, live: Mapping[str, Any]) -> bool:
@@ -46,5 +42,6 @@ def is_same(body: Body, live: Mapping[str, Any]) -> bool:
     return (
         all(told.get(each["type"]) == each for each in body["conditions"])
         and (live.get("problems") or []) == body["problems"]
+        and all(live.get(key) == told for key, told in body.items() if key not in {"conditions", "problems"})
         and live.get("observedGeneration") == body.get("observedGeneration")
     )

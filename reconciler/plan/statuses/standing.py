@@ -2,7 +2,7 @@
 
 Ready is what it is when there is nothing left to do for it, Reconciling while that is on its way, and Stalled when it
 waits for a person. A pool is on its way while what its template yields is not in the cluster as it is wished; that it
-grows and shrinks all day is its rest.
+grows and shrinks all day is its rest, and so it is that of its provisioner.
 """
 
 from collections.abc import Callable, Iterator
@@ -15,6 +15,7 @@ from reconciler.model.desired import Declared
 from reconciler.model.kinds.gpu_pool import GpuPool
 from reconciler.model.planned.action import Hold
 from reconciler.model.planned.decision import Decision
+from reconciler.model.planned.evaluated import Evaluated
 from reconciler.model.planned.inputs import Inputs
 from reconciler.model.planned.plan import Plan
 from reconciler.model.problem import Problem
@@ -26,6 +27,15 @@ NOT_WHOLE = "RC521"  # a bundle that is still being applied
 Key = tuple[str, str]  # kind and name
 
 
+class Condition(msgspec.Struct, frozen=True):
+    """One thing that holds of it, or does not."""
+
+    kind: str
+    holds: bool
+    reason: str
+    message: str
+
+
 class Standing(msgspec.Struct, frozen=True):
     """In one word for programs and one sentence for people."""
 
@@ -35,6 +45,18 @@ class Standing(msgspec.Struct, frozen=True):
     is_reconciling: bool = False
     is_stalled: bool = False
     problems: tuple[str, ...] = ()
+    further: tuple[Condition, ...] = ()  # conditions of its kind alone
+    report: tuple[tuple[str, str | int], ...] = ()  # further fields of its status
+
+
+def conditions_of(standing: Standing) -> tuple[Condition, ...]:
+    """The three that every kind has, and its own."""
+    three = (
+        ("Ready", standing.is_ready),
+        ("Reconciling", standing.is_reconciling),
+        ("Stalled", standing.is_stalled),
+    )
+    return (*(Condition(kind, holds, standing.reason, standing.message) for kind, holds in three), *standing.further)
 
 
 class Scenery(msgspec.Struct, frozen=True, dict=True):
@@ -59,6 +81,11 @@ class Scenery(msgspec.Struct, frozen=True, dict=True):
             if (subject.kind, subject.namespace, subject.name) in wished:
                 found.setdefault(each.pool, []).append(each)
         return found
+
+    @cached_property
+    def sizes(self) -> dict[str, Evaluated]:
+        """By NodeProvisioner."""
+        return {each.provisioner: each for each in (self.plan.sizes if self.plan else ())}
 
     def problems_of(self, title: str) -> tuple[str, ...]:
         """Its own, and those that its template has with it."""

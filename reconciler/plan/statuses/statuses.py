@@ -11,7 +11,8 @@ from reconciler.model.planned.inputs import Inputs
 from reconciler.model.planned.plan import Plan
 from reconciler.plan.statuses.body import LONGEST, MOST_PROBLEMS, body_of, is_same
 from reconciler.plan.statuses.reasons import PLANNER, TOLD
-from reconciler.plan.statuses.standing import About, Scenery, problem_lines, standing_of
+from reconciler.plan.statuses.sized import sized
+from reconciler.plan.statuses.standing import About, Scenery, Standing, problem_lines, standing_of
 from reconciler.plan.statuses.told import Told
 
 NAME = "reconciler-status"
@@ -32,7 +33,7 @@ def _of_objects(scenery: Scenery) -> Iterator[Decision]:
     for each in sorted(there, key=lambda one: (one.kind, one.name)):
         if each.metadata.deletion_timestamp:
             continue
-        standing = standing_of(About(scenery, each.kind, each.name))
+        standing = _standing(scenery, each.kind, each.name)
         live = each.rest.get("status")
         before: dict[str, Any] = live if isinstance(live, dict) else {}
         body = body_of(standing, each.metadata.generation, before, scenery.inputs.now)
@@ -40,6 +41,11 @@ def _of_objects(scenery: Scenery) -> Iterator[Decision]:
             subject = Ref(each.kind, "", each.name, each.metadata.uid)
             reason = TOLD.reason(object=subject.title, standing=standing.message)
             yield Decision(PLANNER, subject, Status(body=_json(body)), reason)
+
+
+def _standing(scenery: Scenery, kind: str, name: str) -> Standing:
+    standing = standing_of(About(scenery, kind, name))
+    return sized(standing, scenery.sizes.get(name)) if kind == "NodeProvisioner" else standing
 
 
 def _of_all(scenery: Scenery) -> Iterator[Decision]:
@@ -50,9 +56,7 @@ def _of_all(scenery: Scenery) -> Iterator[Decision]:
     problems = [line[:LONGEST] for line in problem_lines(told.problems)][:MOST_PROBLEMS]
     if problems:
         lines["problems"] = "\n".join(problems)
-    standings = [
-        (f"{each.kind}.{each.name}", standing_of(About(scenery, each.kind, each.name))) for each in desired.declared
-    ]
+    standings = [(f"{each.kind}.{each.name}", _standing(scenery, each.kind, each.name)) for each in desired.declared]
     lines |= _fitting(
         (key, _json(body_of(standing, 0, before.get(key, {}), scenery.inputs.now)))
         for key, standing in sorted(standings, key=lambda each: each[1].is_ready)  # what waits for somebody comes first

@@ -1,17 +1,20 @@
 """NodeProvisioner: its names, columns and rules; the fields stand in `model.kinds.node_provisioner`."""
 
-from reconciler.model.kinds.node_provisioner import NodeProvisioner
+from reconciler.model.kinds.node_provisioner import NodeProvisioner, NodeProvisionerReport
 from reconciler.policy.kind import AGE, READY, Column, Kind, Rule
 
 NODE_PROVISIONER = Kind(
     spec=NodeProvisioner,
     plural="nodeprovisioners",
     short="nprov",
+    report=NodeProvisionerReport,
     columns=(
         Column("Pool", "string", ".spec.poolName"),
         Column("Min", "integer", ".spec.minSize"),
         Column("Max", "integer", ".spec.maxSize"),
         Column("Utilization", "integer", ".spec.minGPUUtilizationPercent"),
+        Column("Size", "integer", ".status.currentSize"),
+        Column("Target", "integer", ".status.targetSize"),
         READY,
         AGE,
     ),

@@ -6,9 +6,16 @@ from reconciler.model.kinds.gpu_pool import GpuPool
 from reconciler.policy.shape import ListOf, MapOf, Measured, Object, Shape, describe
 
 
-def values_of(name: str, spec: GpuPool, covered: bool) -> dict[str, Any]:
-    """The values of one rendering; `covered` is whether a NodeProvisioner or DrainPolicy looks after the pool."""
-    return {"pool": {"name": name, **_plain(describe(GpuPool), spec)}, "covered": covered}
+def values_of(name: str, spec: GpuPool, covered: bool, most_nodes: int | None = None) -> dict[str, Any]:
+    """The values of one rendering; `covered` is whether a NodeProvisioner or DrainPolicy looks after the pool.
+
+    Of a pool that is scaled Karpenter is to buy no more than `most_nodes` either, unless the pool has a limit of its
+    own: one above that is what leaves room for the nodes which replace drifted ones.
+    """
+    pool = {"name": name, **_plain(describe(GpuPool), spec)}
+    if most_nodes is not None and "nodes" not in spec.limits:
+        pool["limits"] = dict(sorted({**pool["limits"], "nodes": str(most_nodes)}.items()))
+    return {"pool": pool, "covered": covered}
 
 
 def _plain(shape: Shape, value: Any) -> Any:

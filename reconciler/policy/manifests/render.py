@@ -2,11 +2,13 @@
 
 import itertools
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 import msgspec
 
 from reconciler.model.desired import Declared, Desired, Manifest
 from reconciler.model.kinds.gpu_pool import GpuPool
+from reconciler.model.kinds.node_provisioner import NodeProvisioner
 from reconciler.model.origin import Origin
 from reconciler.model.problem import Problem
 from reconciler.model.rendering import Rendering, RenderRequest
@@ -29,12 +31,7 @@ class Order(msgspec.Struct, frozen=True):
 
 def orders(wish: Desired) -> tuple[Order, ...]:
     """What to render for a wish, one order a pool."""
-    return tuple(
-        Order(
-            pool, RenderRequest(pool.spec.template, values_of(pool.name, pool.spec, _covering(wish, pool) is not None))
-        )
-        for pool in wish.pools
-    )
+    return tuple(Order(pool, RenderRequest(pool.spec.template, _values(wish, pool))) for pool in wish.pools)
 
 
 def manifests(
@@ -57,11 +54,22 @@ def manifests(
     return ordered, [*problems, *_clashes(ordered)]
 
 
+def _values(wish: Desired, pool: Declared[GpuPool]) -> dict[str, Any]:
+    provisioner = _provisioner(wish, pool)
+    most_nodes = provisioner.spec.max_size if provisioner else None
+    return values_of(pool.name, pool.spec, _covering(wish, pool) is not None, most_nodes)
+
+
+def _provisioner(wish: Desired, pool: Declared[GpuPool]) -> Declared[NodeProvisioner] | None:
+    """The one that scales the pool."""
+    scaling = (each for each in wish.provisioners if each.spec.pool_name == pool.name and not each.spec.suspend)
+    return next(scaling, None)
+
+
 def _covering(wish: Desired, pool: Declared[GpuPool]) -> Declared[object] | None:
     """The policy that decides which of the pool's nodes go, if there is one: Karpenter must then leave them alone."""
-    for provisioner in wish.provisioners:
-        if provisioner.spec.pool_name == pool.name and not provisioner.spec.suspend:
-            return provisioner
+    if provisioner := _provisioner(wish, pool):
+        return provisioner
     for drain in wish.drains:
         if {"*", pool.name} & set(drain.spec.pool_names) and not drain.spec.suspend:
             return drain

@@ -11,7 +11,7 @@ from reconciler.report.blocks import Severity
 from reconciler.report.document import Finding
 from reconciler.report.plans.blame import Blame, pool_of
 from reconciler.report.plans.changed import change_origin, field_words
-from reconciler.report.plans.effects import ALREADY, HELD, IN_PLACE, UNSIZED, drift_words, effect
+from reconciler.report.plans.effects import ALREADY, HELD, IN_PLACE, drift_words, effect
 from reconciler.report.plans.guard_section import approve_words, blocked_words
 from reconciler.report.plans.planned import Planned
 from reconciler.report.wording import counted
@@ -52,9 +52,18 @@ def _edited(planned: Planned, blamed: Blame) -> Iterator[Finding]:
                 yield _beside(change.origin, "warning", title, f"{title}: {words}; {summary}")
             continue
         for field in change.fields:
-            words, _ = effect(planned, blamed, change, field)
-            if words not in {IN_PLACE, HELD, ALREADY, UNSIZED}:
+            words, tone = effect(planned, blamed, change, field)
+            if change.kind == "NodeProvisioner":
+                summary = _scaled(planned, blamed, change.name)
+            if tone != "dim" and words not in {IN_PLACE, HELD, ALREADY} and summary:
                 yield _beside(field.origin, "warning", title, f"{field_words(field)}: {words}; {summary}")
+
+
+def _scaled(planned: Planned, blamed: Blame, provisioner: str) -> str:
+    """Only what an edit of a provisioner can bring about."""
+    pools = {each.pool for each in planned.plan.sizes if each.provisioner == provisioner}
+    scaled = tuple(each for each in blamed.because if each.fate == "scaled")
+    return "; ".join(filter(None, (_summary(scaled, pool) for pool in sorted(pools))))
 
 
 def _written(planned: Planned, blamed: Blame) -> Iterator[Finding]:

@@ -9,6 +9,7 @@ from reconciler.model.change import FieldChange, PolicyChange
 from reconciler.model.origin import Origin
 from reconciler.model.planned.action import Apply, Delete, Hold
 from reconciler.model.planned.decision import Decision
+from reconciler.plan.scaling.reasons import PLANNER
 from reconciler.report.blocks import Detail, Item, Tone
 from reconciler.report.plans.blame import Blame
 from reconciler.report.plans.effects import drift_words, effect
@@ -54,7 +55,23 @@ def changed_items(planned: Planned, blame: Blame) -> Iterator[Item]:
     """Policies first; then what is written although no policy of its pool was edited: a template was, say."""
     for change in planned.changes:
         yield _policy_item(planned, blame, change)
+    if planned.base is None:
+        yield from _scaled_items(planned)
     yield from decision_items(unexplained(planned), planned.setting.now)
+
+
+def _scaled_items(planned: Planned) -> Iterator[Item]:
+    """What scaling does to nodes, alike ones of a pool in one line."""
+    alike: dict[tuple[str, str, bool], list[Told]] = {}
+    for each in planned.acted:
+        if _of_a_node(each):
+            decision = each.decision
+            alike.setdefault((decision.pool, decision.reason.code, decision.would), []).append(each)
+    for (pool, _, would_be), group in alike.items():
+        first = group[0]
+        title = first.decision.subject.title if len(group) == 1 else f"{len(group)} Nodes of {pool}"
+        told = first.sentence if len(group) == 1 else f"one of them: {first.sentence}"
+        yield Item("~", would(title, would_be), first.place, (Detail(told),), "warn")
 
 
 def unexplained(planned: Planned) -> tuple[Told, ...]:
@@ -62,14 +79,21 @@ def unexplained(planned: Planned) -> tuple[Told, ...]:
     edited = {each.name for each in planned.changes if each.kind == "GpuPool"}
     anyway = _deeds(planned)
     return tuple(
-        each for each in planned.acted if each.decision.pool not in edited and _deed(each.decision) not in anyway
+        each
+        for each in planned.acted
+        if each.decision.pool not in edited and _deed(each.decision) not in anyway and not _of_a_node(each)
     )
 
 
 def anyway(planned: Planned) -> tuple[Told, ...]:
     """What is done with this change just as without it."""
     deeds = _deeds(planned)
-    return tuple(each for each in planned.acted if _deed(each.decision) in deeds)
+    return tuple(each for each in planned.acted if _deed(each.decision) in deeds and not _of_a_node(each))
+
+
+def _of_a_node(told: Told) -> bool:
+    """What scaling does to nodes: the section of their pool tells of it."""
+    return told.decision.planner == PLANNER and told.decision.subject.kind == "Node"
 
 
 def _deeds(planned: Planned) -> frozenset[bytes]:

@@ -13,7 +13,6 @@ from reconciler.report.wording import counted
 IN_PLACE = "in place"
 HELD = "held, see below"
 ALREADY = "drifted already"
-UNSIZED = "in place; plans don't size pools yet"
 
 # These never get into what Karpenter compares nodes with. Any other field of a pool may: through a template, even that
 # which no template of ours uses.
@@ -58,12 +57,26 @@ def effect(planned: Planned, blamed: Blame, change: PolicyChange, field: FieldCh
     if change.kind == "GpuPool" and _is_held(planned, change.name):
         return HELD, "warn"
     if change.kind == "NodeProvisioner":
-        return UNSIZED, "dim"
+        return _resized(planned, change)
     if change.kind != "GpuPool" or not _may_drift(field):
         return IN_PLACE, "dim"
     if drifts := drift_words(planned, blamed, change):
         return drifts, "warn"
     return (ALREADY if _drifts_anyway(planned, change.name) else IN_PLACE), "dim"
+
+
+def _resized(planned: Planned, change: PolicyChange) -> tuple[str, Tone]:
+    """in place; target size 114 -> 100. Several fields of a provisioner come to one size together."""
+    sizes = [
+        next((each.target for each in plan.sizes if each.provisioner == change.name), None) if plan else None
+        for plan in (planned.base, planned.plan)
+    ]
+    before, after = sizes
+    if after is None:
+        return IN_PLACE, "dim"
+    if before is None or before == after:
+        return f"{IN_PLACE}; target size {'stays ' if before else ''}{after}", "dim"
+    return f"{IN_PLACE}; target size {before} -> {after}", "warn"
 
 
 def _drifts_anyway(planned: Planned, pool: str) -> bool:

@@ -6,11 +6,11 @@ import msgspec
 
 from reconciler.model.instant import Instant
 from reconciler.model.planned.guarded import GuardCount, Guarded, Measure, Needed
+from reconciler.model.spoken_time import clock
 from reconciler.plan.guards.told import WORDS
 from reconciler.report.blocks import Block, Column, Group, Line, Row, Section, Table, line
 from reconciler.report.plans.planned import Planned
 from reconciler.report.told import place_of
-from reconciler.report.wording import clock
 
 # For a sentence, the gravest first.
 _DONE: dict[Measure, str] = {

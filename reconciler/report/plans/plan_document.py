@@ -1,8 +1,10 @@
 """A plan as a document: what changes first, then what that does, what it costs, and what is held."""
 
+from collections import Counter
 from collections.abc import Iterator
 
-from reconciler.report.blocks import Blank, Block, Items, Note, Notes, Section, line
+from reconciler.plan.guards.reasons import BY_LIMITS
+from reconciler.report.blocks import Blank, Block, Detail, Item, Items, Note, Notes, Section, line
 from reconciler.report.document import Document, Judged
 from reconciler.report.plans.beside_lines import annotations, findings
 from reconciler.report.plans.blame import Blame, blame
@@ -14,6 +16,7 @@ from reconciler.report.plans.pool_section import pool_sections
 from reconciler.report.plans.totals import cost_blocks, no_changes, totals
 from reconciler.report.setting import unread_notes
 from reconciler.report.told import decision_items
+from reconciler.report.wording import counted
 
 
 def plan_document(planned: Planned) -> Document:
@@ -83,4 +86,17 @@ def _pools(planned: Planned, blamed: Blame) -> Iterator[Block]:
 
 def _held(planned: Planned) -> Iterator[Block]:
     if planned.held:
-        yield Section("Held", (Items(tuple(decision_items(planned.held, planned.setting.now))),))
+        yield Section("Held", (Items(tuple(_held_items(planned))),))
+
+
+def _held_items(planned: Planned) -> Iterator[Item]:
+    """Nodes that would be scaled down in one line a pool: what they wait for is told of the others."""
+    alike = [each for each in planned.held if each.decision.subject.kind == "Node" and each.decision.pool]
+    alike = [each for each in alike if each.decision.reason.code in BY_LIMITS]
+    yield from decision_items([each for each in planned.held if each not in alike], planned.setting.now)
+    pools = Counter(each.decision.pool for each in alike)
+    for pool, number in sorted(pools.items()):
+        first = next(each for each in alike if each.decision.pool == pool)
+        guard = first.decision.reason.fact("guard")
+        title = f"{counted(number, 'Node')} of {pool}, which {'is' if number == 1 else 'are'} empty"
+        yield Item("!", title, first.place, (Detail(f"marked to leave once {guard} lets them"),), "warn")

@@ -8,6 +8,7 @@ from reconciler.model.change import PolicyChange
 from reconciler.model.cluster.observed import Unread
 from reconciler.model.planned.plan import Plan
 from reconciler.plan.guards.frozen import Freeze
+from reconciler.plan.scaling.departing import Departing, is_waiting
 from reconciler.report.plans.plan_shape import Amount
 from reconciler.report.setting import Setting
 from reconciler.report.told import Told
@@ -56,6 +57,7 @@ class Planned(msgspec.Struct, frozen=True):
     notices: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()  # notices that must not be overlooked
     freezes: tuple[Freeze, ...] = ()  # that hold now
+    departing: tuple[Departing, ...] = ()  # nodes that scaling takes away, with this change or without it
 
     @property
     def acted(self) -> tuple[Told, ...]:
@@ -63,7 +65,8 @@ class Planned(msgspec.Struct, frozen=True):
 
     @property
     def held(self) -> tuple[Told, ...]:
-        return tuple(each for each in self.told if each.held)
+        """A marked node that waits for its time is not held: the pools tell of it."""
+        return tuple(each for each in self.told if each.held and not is_waiting(each.decision))
 
     def pool(self, name: str) -> PoolLine | None:
         return next((each for each in self.pools if each.pool == name), None)

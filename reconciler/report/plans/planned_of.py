@@ -12,11 +12,13 @@ from reconciler.plan.guards.approvals import told_of_approvals
 from reconciler.plan.guards.elsewhere import told_of_guards
 from reconciler.plan.guards.frozen import Freezes
 from reconciler.plan.planner import unread_of_use
+from reconciler.plan.scaling.departing import Departing, departing
 from reconciler.plan.scene import Scene
 from reconciler.report.edited import edited
 from reconciler.report.plans.plan_shape import Amount
 from reconciler.report.plans.planned import Planned
 from reconciler.report.plans.pool_lines import gone_with, gone_without, pool_lines, priced_as_before
+from reconciler.report.plans.scaled import with_scaled
 from reconciler.report.setting import Setting
 from reconciler.report.told import Told
 
@@ -31,6 +33,8 @@ class Compared(msgspec.Struct, frozen=True):
 def planned_of(setting: Setting, scene: Scene, compared: Compared | None, notices: tuple[str, ...] = ()) -> Planned:
     """All that the report of a plan says."""
     base = compared.scene if compared else None
+    departs = _departing(scene, base)
+    scene, base = with_scaled(scene, base)
     scene = priced_as_before(scene, base)
     nodes, gpus = _fleet_left(scene, base)
     guards = told_of_guards(scene.inputs)
@@ -48,7 +52,17 @@ def planned_of(setting: Setting, scene: Scene, compared: Compared | None, notice
         notices=(*notices, *guards.notices, *told_of_approvals(scene.inputs)),
         warnings=(*guards.warnings, *(f"{each.what} is frozen {each.told}" for each in freezes)),
         freezes=freezes,
+        departing=departs,
     )
+
+
+def _departing(scene: Scene, base: Scene | None) -> tuple[Departing, ...]:
+    """What goes without the change goes at that time, though a guard holds all that comes with it."""
+    found = departing(scene.inputs, scene.plan)
+    for name, each in (departing(base.inputs, base.plan) if base else {}).items():
+        if name not in found or found[name].at is None:
+            found[name] = each
+    return tuple(found.values())
 
 
 def told_of(decisions: Iterable[Decision], observed: Observed) -> tuple[Told, ...]:

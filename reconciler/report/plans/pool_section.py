@@ -5,10 +5,12 @@ from collections.abc import Iterator
 import msgspec
 
 from reconciler.model.planned.consequence import Consequence, Fate
+from reconciler.model.spoken_time import span
 from reconciler.report.blocks import Block, Column, Group, Note, Notes, Row, Section, Table, Tone, line
 from reconciler.report.plans.blame import Blame, pool_of
+from reconciler.report.plans.departures import Departures
 from reconciler.report.plans.planned import Planned, PoolLine
-from reconciler.report.wording import counted, difference, span
+from reconciler.report.wording import counted, difference
 
 _BUDGET = "PodDisruptionBudget/"
 _COLUMNS = (Column(""), Column("nodes", True), Column("GPUs", True), Column("$/h", True), Column("when"))
@@ -34,6 +36,7 @@ class _Words(msgspec.Struct, frozen=True):
 
 
 _FATES: dict[Fate, _Words] = {
+    "scaled": _Words("-", "bad", "empty, scaled down"),
     "removed": _Words("-", "bad", "empty, drifted, not replaced", "Karpenter"),
     "replaced": _Words("-/+", "bad", "busy, drifted, pods evicted", "Karpenter"),
     "blocked": _Words("~", "warn", "busy, drifted, held up"),
@@ -50,16 +53,18 @@ def pool_sections(planned: Planned, blamed: Blame) -> Iterator[Section]:
     headings = _WITH_BASE if planned.base else _ALONE
     for name in [*known, *sorted(happening - set(known))]:
         if name in happening:
-            yield _section(name, known.get(name), blamed, headings)
+            yield _section(name, planned, blamed, headings)
 
 
-def _section(name: str, pool: PoolLine | None, blamed: Blame, headings: _Headings) -> Section:
+def _section(name: str, planned: Planned, blamed: Blame, headings: _Headings) -> Section:
+    pool = planned.pool(name)
     parts = (
         (headings.without, _own(name, blamed.without)),
         (_marked(headings.because, pool), _own(name, blamed.because)),
         (headings.spared, _own(name, blamed.spared)),
     )
-    groups = tuple(Group(tuple(map(_row, own)), heading) for heading, own in parts if own)
+    departures = Departures(planned)
+    groups = tuple(Group(tuple(_row(each, departures) for each in own), heading) for heading, own in parts if own)
     declared = pool is not None and pool.declared
     title = f"{name}: {counted(pool.nodes, 'node')}, {pool.busy_nodes} busy" if pool and declared else _gone(name)
     coming = (*parts[0][1], *parts[1][1])
@@ -79,10 +84,11 @@ def _own(name: str, consequences: tuple[Consequence, ...]) -> tuple[Consequence,
     return tuple(sorted(own, key=lambda each: (_ORDER.index(each.fate), each.node_pool, each.nodes)))
 
 
-def _row(consequence: Consequence) -> Row:
+def _row(consequence: Consequence, departures: Departures) -> Row:
     words = _FATES[consequence.fate]
     numbers = (str(len(consequence.nodes)), str(consequence.gpus), difference(consequence.micro_dollars_per_hour))
-    return Row((words.text, *numbers, "; ".join(_when(consequence, words.pace))), words.mark, words.tone)
+    when = departures.words(consequence.nodes) if consequence.fate == "scaled" else _when(consequence, words.pace)
+    return Row((words.text, *numbers, "; ".join(when)), words.mark, words.tone)
 
 
 def _when(consequence: Consequence, pace: str) -> Iterator[str]:

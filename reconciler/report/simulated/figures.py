@@ -5,8 +5,9 @@ from typing import Literal
 
 import msgspec
 
+from reconciler.model.spoken_time import span
 from reconciler.report.simulated.simulated import Sums
-from reconciler.report.wording import dollars, span
+from reconciler.report.wording import dollars
 
 _HOUR_MS = 3_600_000
 _MINUTE_MS = 60_000

@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator, Sequence
 
+from reconciler.model.spoken_time import clock
 from reconciler.report.document import Finding
 from reconciler.report.simulated.simulated import Simulated
-from reconciler.report.wording import clock
 
 UNMET, UNSAFE = "ExpectationFailed", "Unsafe"
 TITLES = ((UNMET, "What the scenario expects did not come about"), (UNSAFE, "A rule of safety was broken"))

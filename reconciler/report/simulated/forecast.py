@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 import msgspec
 
+from reconciler.model.spoken_time import span
 from reconciler.report.blocks import Blank, Block, Note, Notes, Section, line
 from reconciler.report.document import Document
 from reconciler.report.plans.plan_shape import ForecastTold
@@ -11,7 +12,7 @@ from reconciler.report.simulated.simulated import Simulated
 from reconciler.report.simulated.simulated_document import broken_lines, summary
 from reconciler.report.simulated.simulated_json import summary_told
 from reconciler.report.simulated.told import story
-from reconciler.report.wording import counted, span
+from reconciler.report.wording import counted
 
 WITHOUT, WITH, APPROVED = "without this change", "with it", "once approved"
 

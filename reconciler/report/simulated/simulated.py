@@ -55,6 +55,8 @@ class PoolSum(msgspec.Struct, frozen=True):
     nodes_first: int
     nodes_last: int
     nodes_most: int
+    tainted: int = 0  # now
+    target: int = 0  # now, where a provisioner sizes it
 
 
 class Sums(msgspec.Struct, frozen=True):

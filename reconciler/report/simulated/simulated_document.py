@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from reconciler.model.instant import timestamp
+from reconciler.model.spoken_time import clock, span
 from reconciler.report.blocks import Blank, Block, Column, Group, Item, Items, Note, Notes, Row, Section, Table, line
 from reconciler.report.document import Document, Judged
 from reconciler.report.simulated.figures import COMPARED, FIGURES, best
@@ -10,7 +11,7 @@ from reconciler.report.simulated.findings import TITLES, findings_of, who
 from reconciler.report.simulated.simulated import PoolSum, Simulated
 from reconciler.report.simulated.simulated_json import payload
 from reconciler.report.simulated.told import story
-from reconciler.report.wording import clock, counted, dollars, listed, span
+from reconciler.report.wording import counted, dollars, listed
 
 _HOUR_MS = 3_600_000
 _POOL_COLUMNS = (

@@ -4,9 +4,10 @@ from collections import Counter
 from collections.abc import Iterator
 
 from reconciler.model.instant import Instant
+from reconciler.model.spoken_time import clock
 from reconciler.report.blocks import Detail, Item, Items, Tone
 from reconciler.report.simulated.simulated import Simulated, Step
-from reconciler.report.wording import clock, counted, short
+from reconciler.report.wording import counted, short
 
 MOST_MOMENTS = 40
 

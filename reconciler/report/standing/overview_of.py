@@ -5,6 +5,7 @@ from reconciler.model.kinds.gpu_pool import GpuPool
 from reconciler.model.planned.action import Hold
 from reconciler.plan.guards.frozen import Freezes
 from reconciler.plan.planner import unread_of_use
+from reconciler.plan.scaling.departing import is_waiting
 from reconciler.plan.scene import Scene
 from reconciler.plan.usage import use_of
 from reconciler.report.setting import Setting
@@ -14,6 +15,7 @@ from reconciler.report.standing.overview import Overview, PoolStanding
 def overview_of(setting: Setting, scene: Scene, notices: tuple[str, ...] = ()) -> Overview:
     """All pools that policies declare, and how many decisions wait, each for what."""
     decisions = scene.plan.decisions
+    decisions = tuple(each for each in decisions if not is_waiting(each))
     held = sum(isinstance(each.act, Hold) for each in decisions)
     would = sum(each.would for each in decisions)
     return Overview(

@@ -11,6 +11,7 @@ from reconciler.simulate.checkers.ceilings import Ceilings
 from reconciler.simulate.checkers.checker import Checker, Ground
 from reconciler.simulate.checkers.hands import Frozen, Observing, OneOwner, OthersNodes
 from reconciler.simulate.checkers.removing import BusyNodes, Claims, ProtectedPods
+from reconciler.simulate.checkers.scaling import Announced, IdleMarks, LeastSize
 from reconciler.simulate.objects import Written
 from reconciler.simulate.outcome.whereabouts import Whereabouts
 from reconciler.simulate.stage import Stage
@@ -26,6 +27,9 @@ CHECKERS: tuple[Callable[[], Checker], ...] = (
     Frozen,
     Observing,
     Ceilings,
+    Announced,
+    LeastSize,
+    IdleMarks,
     Overbooked,
 )
 

@@ -24,6 +24,8 @@ _WORDS: dict[Measure, str] = {
     "finishedPods": "pods finished",
     "actions": "writes of the controller",
     "nodes": "nodes",
+    "targetNodes": "nodes that provisioners want",
+    "taintedNodes": "nodes that are marked",
     "pendingPods": "pods pending",
     "heldByGuards": "decisions held by guards",
 }
@@ -40,11 +42,15 @@ _OF_ALL: dict[Measure, Callable[[Sums], int]] = {
     "finishedPods": lambda sums: sums.finished_pods,
     "actions": lambda sums: sums.actions,
     "nodes": lambda sums: sums.nodes,
+    "targetNodes": lambda sums: sum(each.target for each in sums.pools),
+    "taintedNodes": lambda sums: sum(each.tainted for each in sums.pools),
     "pendingPods": lambda sums: sums.pending_pods,
     "heldByGuards": lambda sums: sums.held_by_guards,
 }
 _OF_A_POOL: dict[Measure, Callable[[PoolSum], int]] = {
     "nodes": lambda pool: pool.nodes_last,
+    "targetNodes": lambda pool: pool.target,
+    "taintedNodes": lambda pool: pool.tainted,
     "gpuUtilizationPercent": lambda pool: 100 * pool.gpu_ms_used // pool.gpu_ms if pool.gpu_ms else 0,
     "gpuHoursPaid": lambda pool: pool.gpu_ms // _HOUR_MS,
     "dollars": lambda pool: pool.micro_dollars // _DOLLAR,

@@ -133,6 +133,7 @@ class Meter:
             nodes_first=over.nodes_first,
             nodes_last=totals.nodes if totals else 0,
             nodes_most=over.nodes_most,
+            tainted=totals.tainted if totals else 0,
         )
 
     def _note(self, written: Written) -> None:

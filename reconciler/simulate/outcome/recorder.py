@@ -8,7 +8,16 @@ from reconciler.model.desired import Desired
 from reconciler.model.instant import Instant
 from reconciler.model.planned.action import Hold
 from reconciler.model.planned.cycled import Cycled
-from reconciler.report.simulated.simulated import Broken, Did, Happening, Judged, Revision, Simulated, Sums
+from reconciler.report.simulated.simulated import (
+    Broken,
+    Did,
+    Happening,
+    Judged,
+    Revision,
+    Simulated,
+    Step,
+    Sums,
+)
 from reconciler.simulate.market import Offering
 from reconciler.simulate.outcome.expecting import judged, moment_of
 from reconciler.simulate.outcome.meter import Meter
@@ -25,12 +34,14 @@ MOST_HAPPENINGS = 200
 class Recorder:
     """A Publisher, and an Actor; made when the beginning stands."""
 
-    def __init__(self, stage: Stage, play: Play, market: tuple[Offering, ...]) -> None:
+    def __init__(
+        self, stage: Stage, play: Play, market: tuple[Offering, ...], look: Callable[[Step], None] | None = None
+    ) -> None:
         self._stage = stage
         self._play = play
         self._desired = play.first
         self._meter = Meter(stage, play.first, market)
-        self._timeline = Timeline(self._meter)
+        self._timeline = Timeline(self._meter, look)
         self._revisions = [Revision(play.start, play.first.revision)]
         self._happenings: list[Happening] = []
         self._judged: dict[int, Judged] = {}
@@ -44,8 +55,7 @@ class Recorder:
 
     def start(self, stage: Stage) -> None:
         length = step_ms(self._play.end - self._play.start)
-        self._timeline.step(stage.now, self._desired)
-        stage.engine.after(length, "look", lambda: self._look(length))
+        stage.engine.at(stage.now, "look", lambda: self._look(length))
         for number, each in enumerate(self._play.scenario.expect):
             if each.at is not None:
                 stage.engine.at(moment_of(each, self._play.start, self._play.end), "judge", self._judging(number, each))
@@ -68,6 +78,7 @@ class Recorder:
         plan = cycled.plan
         if plan is None:
             return
+        self._timeline.sizes = plan.sizes
         self._held = max(self._held, sum(each.held for each in plan.guarded))
         if not cycled.outcomes:
             return
@@ -103,8 +114,14 @@ class Recorder:
         )
 
     def _sums(self) -> Sums:
+        sums = self._meter.sums()
+        targets = {each.pool: each.target for each in self._timeline.sizes}
         return msgspec.structs.replace(
-            self._meter.sums(), actions=self._actions, held_by_guards=self._held, cycles=self._cycles
+            sums,
+            actions=self._actions,
+            held_by_guards=self._held,
+            cycles=self._cycles,
+            pools=tuple(msgspec.structs.replace(each, target=targets.get(each.pool, 0)) for each in sums.pools),
         )
 
     def _look(self, length_ms: int) -> None:

@@ -1,11 +1,12 @@
 """Owner of the timeline: how things stood at each step, some hundred of them however long the time is."""
 
+from collections.abc import Callable
+
 import msgspec
 
 from reconciler.model.desired import Desired
 from reconciler.model.instant import Instant
-from reconciler.model.pool_use import Use
-from reconciler.plan.scaling.size import decide_size
+from reconciler.model.planned.evaluated import Evaluated
 from reconciler.report.simulated.simulated import Did, PoolStep, Step
 from reconciler.simulate.outcome.meter import Meter
 from reconciler.simulate.outcome.whereabouts import Totals
@@ -31,8 +32,10 @@ def step_ms(duration_ms: int) -> int:
 class Timeline:
     """Told of each write of the controller; looks at the meter when a step is over."""
 
-    def __init__(self, meter: Meter) -> None:
+    def __init__(self, meter: Meter, look: Callable[[Step], None] | None = None) -> None:
         self.steps: list[Step] = []
+        self.sizes: tuple[Evaluated, ...] = ()  # of the last plan: what each provisioner came to
+        self._told = look
         self._meter = meter
         self._before = self._counts()
         self._did: list[Did] = []
@@ -53,7 +56,7 @@ class Timeline:
         )
         self._before = counts
         pools = [
-            _pool_step(name, where.pools.get(name, Totals()), desired)
+            _pool_step(name, where.pools.get(name, Totals()), self.sizes)
             for name in sorted({*where.pools, *(pool.name for pool in desired.pools)})
         ]
         told = Step(
@@ -72,6 +75,8 @@ class Timeline:
             did_more=self._more,
         )
         self.steps.append(told)
+        if self._told is not None:
+            self._told(told)
         self._did, self._more = [], 0
 
     def _counts(self) -> tuple[int, int, int, int, int]:
@@ -79,13 +84,9 @@ class Timeline:
         return self._meter.bought, happened.removed, happened.evicted, happened.lost, happened.finished
 
 
-def _pool_step(name: str, totals: Totals, desired: Desired) -> PoolStep:
+def _pool_step(name: str, totals: Totals, sizes: tuple[Evaluated, ...]) -> PoolStep:
     told = PoolStep(name, totals.nodes, totals.busy_nodes, totals.gpus, totals.gpus_used, totals.tainted)
-    pool = desired.pool(name)
-    for provisioner in desired.provisioners:
-        if pool is not None and provisioner.spec.pool_name == name and not provisioner.spec.suspend:
-            gpus_per_node = pool.spec.devices.count
-            use = Use(totals.nodes, totals.busy_nodes, totals.gpus_used, totals.gpus, gpus_per_node)
-            target = decide_size(use, provisioner.spec).target
-            return msgspec.structs.replace(told, target=target, provisioner=provisioner.name)
+    for each in sizes:
+        if each.pool == name:
+            return msgspec.structs.replace(told, target=each.target, provisioner=each.provisioner)
     return told

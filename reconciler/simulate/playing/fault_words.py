@@ -2,7 +2,8 @@
 
 from collections.abc import Sequence
 
-from reconciler.report.wording import counted, span
+from reconciler.model.spoken_time import span
+from reconciler.report.wording import counted
 from reconciler.simulate.scenario.fault import Fault
 
 _NAMED = 3  # nodes that are named when they die

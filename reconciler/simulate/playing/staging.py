@@ -3,15 +3,15 @@
 Owner of nothing that outlives it: the same play gives the same outcome, byte for byte.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import msgspec
 
 from reconciler.loop import InProcess
 from reconciler.model.desired import Desired
 from reconciler.model.instant import Instant
-from reconciler.ports import Brain
-from reconciler.report.simulated.simulated import Simulated
+from reconciler.ports import Brain, Publisher
+from reconciler.report.simulated.simulated import Simulated, Step
 from reconciler.simulate.actors.actor import Actor
 from reconciler.simulate.actors.budgets import Budgets
 from reconciler.simulate.actors.collector import Collector
@@ -36,7 +36,7 @@ from reconciler.simulate.playing.play import Play
 from reconciler.simulate.playing.policies_over_time import PoliciesOverTime
 from reconciler.simulate.scenario.cluster import Market
 from reconciler.simulate.stage import Stage
-from reconciler.simulate.workloads.arrivals import Arrivals
+from reconciler.simulate.workloads.arrivals import Arrivals, always_runs
 from reconciler.simulate.world import World
 
 _BEFORE_MS = 86_400_000  # what is there at first has been there for a day
@@ -50,31 +50,44 @@ class Watched(msgspec.Struct, frozen=True):
     brain: Callable[[], Brain] = InProcess
     stops_when_broken: bool = False  # at the first rule of safety that is: nothing after it is of interest
     is_judged: bool = True  # by the rules of safety
+    publishers: tuple[Publisher, ...] = ()  # who else is told of each cycle
+    look: Callable[[Step], None] | None = None  # who is told how things stand, step by step
 
 
 def run(play: Play, watched: Watched = Watched()) -> Simulated:  # noqa: B008 - a frozen value
     """Raises NoCapacity, NoSuchPool: what the play asks for can't be."""
     market = market_of(play)
-    engine = Engine(play.seed, play.start)
+    warm_up_ms = play.scenario.warm_up.milliseconds
+    engine = Engine(play.seed, Instant(play.start - warm_up_ms))
     stage = Stage(engine, beginning_of(play))
-    recorder = Recorder(stage, play, market)
+    karpenter, deaths = Karpenter(market, _timing(play.scenario.market)), Deaths()
+    kubernetes: list[Actor] = [Workloads(), Scheduler(), Kubelets(), Budgets(), Collector(), Taints()]
+    crew = [*kubernetes, deaths, karpenter]
+    early = [each for each in play.scenario.workloads if warm_up_ms and always_runs(each)]
+    if warm_up_ms:
+        _start(stage, [*crew, *(Arrivals(each, warm_up_ms=warm_up_ms) for each in early)])
+        engine.run(play.start)
+    recorder = Recorder(stage, play, market, watched.look)
+    publishers = (recorder, *watched.publishers)
     policies = PoliciesOverTime(play.revisions, lambda desired: _follow(desired, recorder, controller))
     setting = Setting(cycle_every_ms=play.scenario.cycle_every.milliseconds, brain=watched.brain, memory=play.memory)
-    controller = Controller(policies, (recorder,), setting)
+    controller = Controller(policies, publishers, setting)
     watching = Watching(recorder.where, lambda: policies.desired)
-    karpenter = Karpenter(market, _timing(play.scenario.market))
-    deaths = Deaths()
     faults = Faults(play.scenario.faults, Victims(controller, karpenter, deaths), recorder.happen)
     edits = Edits(play.scenario, recorder.happen)
-    arrivals = [Arrivals(each, play.trace(each.name).jobs) for each in play.scenario.workloads]
-    kubernetes: list[Actor] = [Workloads(), Scheduler(), Kubelets(), Budgets(), Collector(), Taints()]
-    actors = [*kubernetes, deaths, karpenter]
+    later = [each for each in play.scenario.workloads if each not in early]
+    arrivals = [Arrivals(each, play.trace(each.name).jobs) for each in later]
     judges = (watching,) if watched.is_judged else ()
-    for each in (*judges, *actors, *arrivals, policies, recorder, controller, faults, edits):
-        each.start(stage)
+    others = () if warm_up_ms else crew
+    _start(stage, [*judges, *others, *arrivals, policies, controller, recorder, faults, edits])
     _run(play, watched, engine, watching)
     notices = tuple(notice for _, each in play.traces for notice in each.notices)
     return recorder.simulated(tuple(watching.broken), notices)
+
+
+def _start(stage: Stage, actors: Sequence[Actor]) -> None:
+    for each in actors:
+        each.start(stage)
 
 
 def _run(play: Play, watched: Watched, engine: Engine, watching: Watching) -> None:

@@ -20,11 +20,13 @@ Measure = Literal[
     "finishedPods",
     "actions",
     "nodes",
+    "targetNodes",
+    "taintedNodes",
     "pendingPods",
     "heldByGuards",
 ]
 # Known of each pool by itself.
-POOLED = frozenset({"nodes", "gpuUtilizationPercent", "gpuHoursPaid", "dollars"})
+POOLED = frozenset({"nodes", "targetNodes", "taintedNodes", "gpuUtilizationPercent", "gpuHoursPaid", "dollars"})
 
 
 class Expectation(msgspec.Struct, frozen=True, rename="camel", kw_only=True):

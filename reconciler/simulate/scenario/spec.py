@@ -24,6 +24,10 @@ class Scenario(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
         "2026-11-16T08:00:00Z"
     )
     duration: Annotated[Duration, Says("How long it lasts.")]
+    warm_up: Annotated[
+        Duration,
+        Says("So long it all goes on before, with no controller there; what always runs from the beginning runs then."),
+    ] = Duration(0)
     seed: Annotated[int, Says("From which all chance follows."), Within(0, 2**53)] = 1
     cycle_every: Annotated[Duration, Says("How far apart cycles of the controller are at least.")] = Duration(1_000)
     environment: Annotated[

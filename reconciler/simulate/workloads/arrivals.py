@@ -16,19 +16,26 @@ from reconciler.simulate.workloads.pods import Job, budget_of, job_of, replicas_
 from reconciler.simulate.workloads.rates import comes_now, gap_ms, run_seconds, share
 
 
+def always_runs(workload: Workload) -> bool:
+    """Whether it is there from the beginning to stay, as far as it is known then."""
+    return bool(workload.constant or workload.inference) and not workload.begins.milliseconds
+
+
 class Arrivals:
     """An Actor: owner of how many jobs of one workload have come. `traced` are those of its trace, by their time."""
 
-    def __init__(self, workload: Workload, traced: tuple[tuple[int, Job], ...] = ()) -> None:
+    def __init__(self, workload: Workload, traced: tuple[tuple[int, Job], ...] = (), warm_up_ms: int = 0) -> None:
         self._workload = workload
         self._traced = traced
+        self._warm_up_ms = warm_up_ms  # how long the story is still to begin when it starts
         self._come = 0
 
     def start(self, stage: Stage) -> None:
         workload, self._stage = self._workload, stage
-        begins = Instant(stage.now + workload.begins.milliseconds)
+        story = stage.now + self._warm_up_ms
+        begins = Instant(story + workload.begins.milliseconds) if workload.begins.milliseconds else stage.now
         self._chance: Random = stage.engine.stream(f"workload/{workload.name}")
-        self._ends = None if workload.ends is None else Instant(stage.now + workload.ends.milliseconds)
+        self._ends = None if workload.ends is None else Instant(story + workload.ends.milliseconds)
         if workload.max_unavailable is not None:
             self._at(begins, lambda: stage.world.put(budget_of(workload)))
         if workload.constant or workload.inference:

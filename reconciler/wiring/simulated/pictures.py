@@ -8,9 +8,10 @@ from itertools import accumulate
 
 import msgspec
 
+from reconciler.model.spoken_time import span
 from reconciler.report.formats.picture import Picture
 from reconciler.report.simulated.simulated import Simulated, Step
-from reconciler.report.wording import counted, dollars, span
+from reconciler.report.wording import counted, dollars
 from reconciler.wiring.simulated.drawing import BAD, COLORS, GOOD, Panel, plot
 
 

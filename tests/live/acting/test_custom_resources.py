@@ -72,6 +72,7 @@ def uid_of(site: Site) -> str:
 
 
 READY = ("Followed", "True", "False")
+SIZED = ("TargetSize", "True", "False")
 
 
 def test_a_bundle_is_followed_when_all_of_it_is_there_and_told_so(
@@ -88,7 +89,7 @@ def test_a_bundle_is_followed_when_all_of_it_is_there_and_told_so(
         site.lab.admin.apply(second, owner="argocd")
         site.lab.admin.wait_for("nodepools", "a100", bool)
         until(site, "gpupools", "a100", READY)
-        until(site, "nodeprovisioners", "a100", READY)
+        until(site, "nodeprovisioners", "a100", SIZED)
 
 
 def test_a_problem_stands_on_its_object_and_the_last_good_policies_stay_in_force(
@@ -109,7 +110,7 @@ def test_a_problem_stands_on_its_object_and_the_last_good_policies_stay_in_force
         site.lab.admin.delete("nodepools", "a100")
         site.lab.admin.wait_for("nodepools", "a100", lambda pool: pool and pool["metadata"]["uid"] != before)
         site.lab.admin.merge(path, {"spec": {"poolName": "a100"}})
-        until(site, "nodeprovisioners", "a100", READY)
+        until(site, "nodeprovisioners", "a100", SIZED)
         assert replica.terminate()[0] == 0
 
 

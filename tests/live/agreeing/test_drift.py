@@ -10,7 +10,7 @@ from tests.lab.lab import Lab
 from tests.stages.drift_stage import DriftStage
 
 EDITS, SEED = 30, 1
-HASHES = yaml.safe_load((Path(__file__).parents[1] / "cases" / "karpenter" / "template_hash.yaml").read_text())
+HASHES = yaml.safe_load((Path(__file__).parents[2] / "cases" / "karpenter" / "template_hash.yaml").read_text())
 
 
 def test_karpenter_writes_the_hashes_of_the_table(cluster: Lab) -> None:

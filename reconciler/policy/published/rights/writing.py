@@ -29,6 +29,7 @@ class Enforced(msgspec.Struct, frozen=True):
 
     namespace: str  # where the reconciler runs
     pools: tuple[Declared[GpuPool], ...] = ()
+    scaled: frozenset[str] = frozenset()  # of these, those that a NodeProvisioner scales
     manifests: tuple[Manifest, ...] = ()
     is_any: bool = False
     resources: bool | None = None  # whether policies are custom resources; None: they may be
@@ -61,6 +62,11 @@ def _adopted(enforced: Enforced) -> set[str]:
     return {""} if enforced.is_any or any(pool.spec.adopt for pool in enforced.pools) else set()
 
 
+def _scaled(enforced: Enforced) -> set[str]:
+    """A pool is scaled."""
+    return {""} if enforced.is_any or enforced.scaled else set()
+
+
 def _at_home(enforced: Enforced) -> set[str]:
     return {enforced.namespace}
 
@@ -78,7 +84,7 @@ def _written_about(enforced: Enforced) -> set[str]:
     if enforced.is_any:
         return {_EVENTS_OF_THE_CLUSTER, enforced.namespace}
     named = {manifest.namespace or _EVENTS_OF_THE_CLUSTER for manifest in enforced.manifests}
-    return named | ({_EVENTS_OF_THE_CLUSTER} if _adopted(enforced) else set())
+    return named | ({_EVENTS_OF_THE_CLUSTER} if _adopted(enforced) or _scaled(enforced) else set())
 
 
 TABLE = (
@@ -109,6 +115,13 @@ TABLE = (
     ),
     Line(
         _adopted, "", ("nodes",), ("patch",), "Labels of adopted pools' nodes: in the template they would drift them."
+    ),
+    Line(
+        _scaled,
+        "",
+        ("nodes",),
+        ("delete", "patch"),
+        "Nodes of scaled pools: the taint and the label that they bear, and those that go when they are empty.",
     ),
     Line(_yielded("NodePool"), "karpenter.sh", ("nodepools",), _KEEP, "What the pools' templates yield for Karpenter."),
     Line(
@@ -146,10 +159,13 @@ def enforces(wishes: Sequence[Desired]) -> bool:
 
 def _enforced(wishes: Sequence[Desired], namespace: str) -> Enforced:
     pools: list[Declared[GpuPool]] = []
+    scaled: set[str] = set()
     manifests: list[Manifest] = []
     for wish in wishes:
         acted_on = [pool for pool in wish.pools if pool.spec.mode == "Enforce" and not pool.spec.suspend]
         names = {pool.name for pool in acted_on}
         pools += acted_on
+        scaling = (each for each in wish.provisioners if not each.spec.suspend)
+        scaled |= {each.spec.pool_name for each in scaling if each.spec.pool_name in names}
         manifests += [manifest for manifest in wish.manifests if manifest.pool in names]
-    return Enforced(namespace, tuple(pools), tuple(manifests))
+    return Enforced(namespace, tuple(pools), frozenset(scaled), tuple(manifests))

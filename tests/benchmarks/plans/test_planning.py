@@ -33,8 +33,8 @@ def test_an_idle_plan_is_quick_and_needs_no_more_memory_in_a_larger_fleet(record
 
 def planned(nodes: int, pods: int) -> dict[str, Any]:
     """In a process of its own: what one run leaves behind must not slow the next."""
-    command = [sys.executable, "-m", "tests.benchmarks.planning", str(nodes), str(pods)]
-    root = Path(__file__).parents[2]
+    command = [sys.executable, "-m", "tests.benchmarks.plans.planning", str(nodes), str(pods)]
+    root = Path(__file__).parents[3]
     done = subprocess.run(command, capture_output=True, text=True, cwd=root, check=False)
     assert done.returncode == 0, done.stderr
     figures: dict[str, Any] = json.loads(done.stdout)

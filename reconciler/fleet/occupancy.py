@@ -1,0 +1,62 @@
+"""Owner of who is on each node, in sums: GPUs asked for, pods that count, and who waits; it follows what is seen.
+
+A pod that is the same object as before is not looked at again: a cycle costs what has changed.
+"""
+
+from collections import Counter
+from collections.abc import Iterable
+
+from reconciler.fleet.books.sightings import changes
+from reconciler.model.cluster.pod import Pod
+
+Pods = tuple[Pod, ...]
+
+
+class Occupancy:
+    """By the names of nodes, whether these are there or not; finished pods are nowhere."""
+
+    def __init__(self, pods: Pods) -> None:
+        self._pods: Pods = ()
+        self.gpus: Counter[str] = Counter()  # that unfinished pods ask for. Neither is to be changed
+        self.counting: Counter[str] = Counter()  # pods that count
+        self._waiting: dict[int, Pod] = {}
+        self._come(pods)
+        self._pods = pods
+
+    @property
+    def waiting(self) -> list[Pod]:
+        """Pods that are bound to no node, by namespace and name."""
+        return sorted(self._waiting.values(), key=lambda each: (each.metadata.namespace, each.name))
+
+    def advance(self, pods: Pods) -> None:
+        """To the pods as they were seen next."""
+        gone, came = changes(self._pods, pods)
+        self._go(gone)
+        self._come(came)
+        self._pods = pods
+
+    def _come(self, pods: Iterable[Pod]) -> None:
+        for pod in pods:
+            if pod.is_finished:
+                continue
+            node = pod.spec.node_name
+            if not node:
+                self._waiting[id(pod)] = pod
+                continue
+            if gpus := pod.gpus:
+                self.gpus[node] += gpus
+            if not pod.stays_with_its_node:
+                self.counting[node] += 1
+
+    def _go(self, pods: Iterable[Pod]) -> None:
+        for pod in pods:
+            if pod.is_finished:
+                continue
+            node = pod.spec.node_name
+            if not node:
+                del self._waiting[id(pod)]
+                continue
+            if gpus := pod.gpus:
+                self.gpus[node] -= gpus
+            if not pod.stays_with_its_node:
+                self.counting[node] -= 1

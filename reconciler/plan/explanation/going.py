@@ -1,0 +1,178 @@
+"""Why a node is scaled down, or is not: what its provisioner goes by, which nodes go first, and what would keep it."""
+
+from collections.abc import Iterator
+from functools import cached_property
+
+import msgspec
+
+from reconciler.model import names
+from reconciler.model.cluster.node import Node
+from reconciler.model.desired import Declared
+from reconciler.model.instant import Instant, timestamp
+from reconciler.model.kinds.node_provisioner import NodeProvisioner
+from reconciler.model.planned.evaluated import Evaluated
+from reconciler.model.spoken_time import clock
+from reconciler.plan.explanation.about import counted, placed
+from reconciler.plan.guards.frozen import Freezes
+from reconciler.plan.removal import untouchable
+from reconciler.plan.scaling.departing import Departing, departing
+from reconciler.plan.scaling.kept_if import KeptIf, kept_if
+from reconciler.plan.scaling.marks import HARD_AHEAD_MS
+from reconciler.plan.scaling.removal_order import KEYS, RemovalOrder
+from reconciler.plan.scene import Scene
+from reconciler.plan.usage import is_busy
+
+Row = tuple[str, str]
+
+
+class Going(msgspec.Struct, frozen=True, dict=True):
+    """One node of a pool that a provisioner sizes."""
+
+    scene: Scene
+    node: Node
+    wish: Declared[NodeProvisioner]
+    evaluated: Evaluated
+
+    @cached_property
+    def departing(self) -> dict[str, Departing]:
+        """Of its pool."""
+        found = departing(self.scene.inputs, self.scene.plan)
+        return {name: each for name, each in found.items() if each.pool == self.evaluated.pool}
+
+    @cached_property
+    def own(self) -> Departing | None:
+        return self.departing.get(self.node.name)
+
+    @cached_property
+    def empty(self) -> list[Node]:
+        """The empty nodes that are ours to take, in the order in which they go; those that are marked come first."""
+        fleet, pool = self.scene.fleet, self.scene.inputs.desired.pool(self.evaluated.pool)
+        freezes = Freezes(self.scene.inputs, fleet)
+        free = [
+            each
+            for each in fleet.nodes_of(self.evaluated.pool)
+            if not is_busy(fleet, each) and untouchable(each) is None and each.taint(names.DRAINING) is None
+            if freezes.of_node(each.name) is None
+        ]
+        if pool is None:
+            return free
+        order = RemovalOrder(pool.spec)
+        return sorted(free, key=lambda each: (self._turn(each), order.key(each)))
+
+    def _turn(self, node: Node) -> int:
+        found = self.departing.get(node.name)
+        return 2 if found is None else int(not found.is_marked)
+
+    @cached_property
+    def rank(self) -> int:
+        """Counted from 1; 0 for a node that is in use."""
+        names_in_order = [each.name for each in self.empty]
+        return names_in_order.index(self.node.name) + 1 if self.node.name in names_in_order else 0
+
+    @property
+    def is_hard(self) -> bool:
+        taint = self.node.taint(names.DELETION_TIME)
+        return taint is not None and taint.effect != "PreferNoSchedule"
+
+
+def going(scene: Scene, node: Node) -> Going | None:
+    """Nothing where no provisioner was evaluated for its pool."""
+    evaluated = next((each for each in scene.plan.sizes if node.pool and each.pool == node.pool), None)
+    wishes = scene.inputs.desired.provisioners
+    wish = next((each for each in wishes if evaluated and each.name == evaluated.provisioner), None)
+    return Going(scene, node, wish, evaluated) if evaluated and wish else None
+
+
+def why_rows(node: Going) -> Iterator[Row]:
+    """Of one that goes: why, why this one, and what would keep it. Of one that stays: why that one."""
+    if node.own is None:
+        yield from _stays(node)
+        return
+    use, evaluated = node.evaluated.use, node.evaluated
+    gone = min(evaluated.surplus, len(node.empty))
+    told = f"{use.busy_nodes} of {counted(use.nodes, 'node')} busy: {_why(evaluated)}"
+    yield "why", f"{told}, so {gone} of the {len(node.empty)} empty {'goes' if gone == 1 else 'go'}"
+    yield "why", f"minGPUUtilizationPercent, {placed(node.wish.origin('spec.minGPUUtilizationPercent'))}"
+    if node.rank:
+        yield "why this one", f"{_ordinal(node.rank)} in order: {_order_told(node)}"
+        yield "kept if", ", or ".join(_kept(node))
+
+
+def stop_rows(node: Going) -> Iterator[Row]:
+    """How a person keeps it."""
+    if node.own is not None:
+        yield "to stop it", f'reconciler freeze node/{node.node.name} --for 4h --reason "..."'
+
+
+def leaves_at(node: Going) -> Instant | None:
+    return node.own.at if node.own else None
+
+
+def _stays(node: Going) -> Iterator[Row]:
+    surplus, by = node.evaluated.surplus, f"NodeProvisioner/{node.wish.name} {placed(node.wish.origin())}"
+    if is_busy(node.scene.fleet, node.node):
+        yield "scaled down", f"not while a pod is on it: only empty nodes are, by {by}"
+        return
+    if not node.rank:
+        return
+    if surplus:
+        order = f"{surplus} of {counted(len(node.empty), 'empty node')} are to go, and it comes {_ordinal(node.rank)}"
+    else:
+        order = f"no: {_why(node.evaluated)}"
+    yield "scaled down", f"{order}; {by}"
+
+
+def _why(evaluated: Evaluated) -> str:
+    return str(evaluated.reason.fact("why") or "")
+
+
+def _order_told(node: Going) -> str:
+    """Only keys that tell the empty nodes apart."""
+    pool = node.scene.inputs.desired.pool(node.evaluated.pool)
+    if pool is None:
+        return "by name"
+    order = RemovalOrder(pool.spec)
+    told = [each for each in KEYS if len({each.of(one, order.price(one)) for one in node.empty}) > 1]
+    words = []
+    for each in told:
+        aside = f" ({node.node.capacity_type})" if each.told.startswith("dearer") and node.node.capacity_type else ""
+        words.append(f"{each.told}{aside}")
+    return ", ".join(words).removeprefix("then ") or "the only one that is empty"
+
+
+def _kept(node: Going) -> Iterator[str]:
+    own, spec, use = node.own, node.wish.spec, node.evaluated.use
+    if own is not None and not node.is_hard:
+        soft = f" (the taint is soft until {_to_the_second(own.at)})" if own.at is not None else ""
+        yield f"a pod lands on it{soft}"
+    if node.evaluated.pods:
+        return
+    found: KeptIf = kept_if(node.evaluated, spec, node.rank)
+    if found.gpus_used is not None:
+        more = found.gpus_used - use.gpus_used
+        verb = "is" if more == 1 else "are"
+        yield f"{counted(more, 'more GPU')} {verb} in use ({found.gpus_used}, now {use.gpus_used})"
+    if found.percent is not None:
+        yield f"minGPUUtilizationPercent is {found.percent}{' or less' if found.percent else ''}"
+    if found.unutilized is not None and spec.min_unutilized_gpu_nodes:
+        yield f"minUnutilizedGPUNodes is {found.unutilized} or more"
+
+
+def _to_the_second(at: Instant) -> str:
+    written = timestamp(Instant(at - HARD_AHEAD_MS))
+    return f"{written[11:19]}Z"
+
+
+def _ordinal(number: int) -> str:
+    last = {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
+    return f"{number}{'th' if number % 100 in {11, 12, 13} else last}"
+
+
+def marked_words(evaluated: Evaluated, now: Instant) -> str:
+    """How many nodes are marked, and when they go."""
+    times = sorted({each.at for each in evaluated.marked})
+    if not times:
+        return ""
+    first, last = clock(times[0], now), clock(times[-1], now)
+    when = first if first == last else f"{first} to {last}"
+    return f"{counted(len(evaluated.marked), 'node')}, deleted at {when} if still empty"

@@ -1,0 +1,102 @@
+"""Why a provisioner keeps as many nodes as it does, what it is about to do, and what keeps it from that."""
+
+from collections.abc import Iterator
+
+from reconciler.model.desired import Declared
+from reconciler.model.kinds.node_provisioner import NodeProvisioner
+from reconciler.model.planned.action import Hold
+from reconciler.model.planned.decision import Decision
+from reconciler.model.planned.evaluated import Evaluated
+from reconciler.plan.explain import sentence
+from reconciler.plan.explanation.about import About, UnknownSubject, counted, placed, told, unread
+from reconciler.plan.explanation.going import marked_words
+from reconciler.plan.explanation.pool import headline
+from reconciler.plan.explanation.standing_orders import freeze_rows, guard_rows
+from reconciler.plan.guards.frozen import Freezes
+from reconciler.plan.scaling.departing import departing
+from reconciler.plan.scaling.reasons import PLANNER
+from reconciler.plan.scene import Scene
+from reconciler.plan.usage import use_of
+
+Row = tuple[str, str]
+
+
+def about_provisioner(scene: Scene, name: str) -> About:
+    """What it asks for, and the size that follows from how its pool is used now."""
+    found: Declared[NodeProvisioner] | None = next(
+        (each for each in scene.inputs.desired.provisioners if each.name == name), None
+    )
+    if found is None:
+        raise UnknownSubject(f"there is no NodeProvisioner {name}")
+    spec, title = found.spec, f"provisioner/{name}"
+    pool = scene.inputs.desired.pool(spec.pool_name)
+    use = use_of(scene.fleet, spec.pool_name, pool.spec.devices.count if pool else 1)
+    policy = ("policy", f"{spec.min_size} to {spec.max_size} nodes of {spec.pool_name}, {placed(found.origin())}")
+    if why := unread(scene, "nodes", "pods"):
+        return About(title, headline(scene, use), "Its target is not known.", (policy, ("target", why)))
+    evaluated = next((each for each in scene.plan.sizes if each.provisioner == name), None)
+    if evaluated is None:
+        why = "it is suspended" if spec.suspend else f"no GpuPool is named {spec.pool_name}"
+        return About(title, headline(scene, use), f"It does nothing: {why}.", (policy,))
+    decisions = tuple(_decisions(scene, evaluated))
+    rows = (policy, *_rows(scene, found, evaluated))
+    return About(title, headline(scene, evaluated.use), _beside_target(evaluated), rows, decisions)
+
+
+def _decisions(scene: Scene, evaluated: Evaluated) -> Iterator[Decision]:
+    """Those about itself: of its nodes there may be hundreds."""
+    for each in scene.plan.decisions:
+        if each.subject.kind == "NodeProvisioner" and each.subject.name == evaluated.provisioner:
+            yield each
+
+
+def _beside_target(evaluated: Evaluated) -> str:
+    more = evaluated.size - evaluated.target
+    if not more:
+        return "As many nodes as its target."
+    return f"{counted(abs(more), 'node')} {'more' if more > 0 else 'fewer'} than its target."
+
+
+def _rows(scene: Scene, found: Declared[NodeProvisioner], evaluated: Evaluated) -> Iterator[Row]:
+    place = placed(found.origin("spec.minGPUUtilizationPercent"))
+    yield "target", f"{counted(evaluated.target, 'node')}: {_why(evaluated)}. {place}"
+    if words := marked_words(evaluated, scene.inputs.now):
+        yield "marked", words
+    yield from _about_to(scene, evaluated)
+    if evaluated.leaving_otherwise:
+        yield "leaving", f"{counted(evaluated.leaving_otherwise, 'node')} by other hands: drained, or by Karpenter"
+    if evaluated.arriving:
+        yield "arriving", counted(evaluated.arriving, "node")
+    if evaluated.pods:
+        needed = counted(evaluated.missing, "more node")
+        yield "demand", f"{counted(evaluated.pods, 'pod')} without a place; {needed} to be bought"
+    for each in evaluated.limits:
+        yield "kept from", sentence(each.reason)
+    for decision in _decisions(scene, evaluated):
+        if not any(each.reason == decision.reason for each in evaluated.limits):
+            yield "told", told(decision)
+    yield from freeze_rows(Freezes(scene.inputs, scene.fleet).of_pool(evaluated.pool))
+    yield from guard_rows(scene, evaluated.pool)
+
+
+def _why(evaluated: Evaluated) -> str:
+    return str(evaluated.reason.fact("why") or sentence(evaluated.reason).rstrip("."))
+
+
+def _about_to(scene: Scene, evaluated: Evaluated) -> Iterator[Row]:
+    """What this plan does for it, alike decisions together."""
+    pools = departing(scene.inputs, scene.plan)
+    new = [each for each in pools.values() if each.pool == evaluated.pool and not each.is_marked]
+    if new:
+        yield "about to", f"mark {counted(len(new), 'more node')}, such as {new[0].node}"
+    names = {each.node for each in new}
+    others = [
+        each
+        for each in scene.plan.decisions
+        if each.planner == PLANNER and each.pool == evaluated.pool and each.subject.kind == "Node"
+        if not isinstance(each.act, Hold) and each.subject.name not in names
+    ]
+    codes = dict.fromkeys(each.reason.code for each in others)
+    for code in codes:
+        alike = [each for each in others if each.reason.code == code]
+        yield "about to", f"{counted(len(alike), 'node')}: {told(alike[0])}"

@@ -1,0 +1,25 @@
+"""The one place where capacity is asked for and given back.
+
+Karpenter buys for the pods that it sees, and takes a machine back when its Node is deleted. For what no pod of its own
+accord asks for, the draft keeps what is missing, for a planner that asks in Karpenter's own way.
+"""
+
+from reconciler.model.cluster.node import Node
+from reconciler.model.planned.action import Delete, Hold, Presumes, Ref
+from reconciler.model.planned.decision import Decision
+from reconciler.model.planned.reason import Reason
+from reconciler.plan.draft import Draft, Missing
+from reconciler.plan.scaling.reasons import PLANNER
+
+
+def asked(draft: Draft, missing: Missing, why: Reason) -> Decision:
+    """Left for whoever asks Karpenter, and told."""
+    draft.missing.append(missing)
+    return Decision(PLANNER, Ref("NodeProvisioner", "", missing.provisioner), Hold(), why, missing.pool)
+
+
+def returned(node: Node, why: Reason) -> Decision:
+    """The machine goes: that very node, as it was seen, and only if a most recent look finds no pod that counts."""
+    presumes = Presumes(resource_version=node.metadata.resource_version, empty=True)
+    subject = Ref("Node", "", node.name, node.metadata.uid)
+    return Decision(PLANNER, subject, Delete(presumes=presumes), why, node.pool)

@@ -1,0 +1,1 @@
+"""Pods that find no place: which provisioner serves them, and with what nodes."""

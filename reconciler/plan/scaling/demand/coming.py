@@ -1,0 +1,46 @@
+"""Capacity on its way: machines that were bought and are no nodes yet, and nodes that can't be used yet."""
+
+import msgspec
+
+from reconciler.fleet.packing.looks import new_node
+from reconciler.fleet.packing.shape import Shape
+from reconciler.model import names
+from reconciler.model.cluster.karpenter import NodeClaim
+from reconciler.model.cluster.node import Node
+from reconciler.plan.scaling.ground import Ground
+from reconciler.plan.scaling.settling import is_initializing
+
+
+class Coming(msgspec.Struct, frozen=True):
+    """What pods will find there."""
+
+    nodes: tuple[Node, ...] = ()  # as they will be
+    instead_of: tuple[Node, ...] = ()  # as they are, those of them that have come
+    vague: int = 0  # machines of which the cloud has not said what they are
+
+
+def coming_of(ground: Ground, shapes: list[Shape]) -> Coming:
+    """Of one pool; a node is taken for what a machine of its type will be."""
+    by_name = {each.name: each for each in shapes}
+    nodes, instead_of, vague = [], [], 0
+    for claim in ground.arriving:
+        shape = by_name.get(claim.metadata.labels.get(names.INSTANCE_TYPE, ""))
+        if shape is None or not _is_placed(claim, shape):
+            vague += 1
+        else:
+            nodes.append(_as_it_will_be(claim.name, claim.metadata.labels, shape))
+    for node in [each.node for each in ground.staying]:
+        shape = by_name.get(node.instance_type)
+        if shape is not None and is_initializing(node, ground.claim_of(node), ground.site.now):
+            nodes.append(_as_it_will_be(node.name, node.metadata.labels, shape))
+            instead_of.append(node)
+    return Coming(tuple(nodes), tuple(instead_of), vague)
+
+
+def _is_placed(claim: NodeClaim, shape: Shape) -> bool:
+    zones = {each.zone for each in shape.offerings}
+    return zones == {""} or names.ZONE in claim.metadata.labels
+
+
+def _as_it_will_be(name: str, labels: dict[str, str], shape: Shape) -> Node:
+    return new_node(f"coming/{name}", shape.labels | labels, shape)

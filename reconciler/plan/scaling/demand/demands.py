@@ -1,0 +1,118 @@
+"""Pods that find no place: who serves which, on nodes that are kept, that are on their way, or that are bought.
+
+Theory of operation. A pod that the scheduler calls unschedulable and that fits on a node that stays is only not
+scheduled yet: it is no demand, though the node is spoken for. Each of the others goes to the first provisioner, by
+order and name, on whose nodes it could be. There it is placed on marked empty nodes first, which then are kept: on the
+last in removal order first; then on machines that were bought and are on their way; and for the rest new nodes are
+packed, as many as the largest size and the limits of the pool allow. All of that happens in a fork of the fleet.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+
+import msgspec
+
+from reconciler.fleet.judging import Judging
+from reconciler.fleet.packing.looks import labels_of, new_node
+from reconciler.fleet.packing.shape import Shape
+from reconciler.fleet.placing import Search
+from reconciler.fleet.pod_class import PodClass
+from reconciler.fleet.predicates.selection import selects
+from reconciler.fleet.predicates.taints import untolerated
+from reconciler.fleet.questions import place
+from reconciler.fleet.rows import Mask
+from reconciler.fleet.what_if import WhatIf
+from reconciler.model import names
+from reconciler.model.cluster.node import Node
+from reconciler.model.cluster.pod import Pod
+from reconciler.plan.scaling.demand.serving import Demand, Serving
+from reconciler.plan.scaling.demand.shapes import shapes_of
+from reconciler.plan.scaling.ground import Ground, Site
+from reconciler.plan.scaling.marks import KEY
+
+Shapes = dict[str, list[Shape]]  # by the name of the provisioner
+
+
+class Demands(msgspec.Struct, frozen=True):
+    """Of all provisioners, by their names; and nodes that stay, for which pods wait that fit there."""
+
+    of: dict[str, Demand] = {}
+    spoken_for: frozenset[str] = frozenset()
+
+
+def demands(site: Site, grounds: Sequence[Ground]) -> Demands:
+    """`grounds` in the order in which they are asked."""
+    waiting = site.fleet.occupancy.waiting
+    nominated = frozenset(pod.status.nominated_node_name for pod in waiting) - {""}
+    pods = [pod for pod in waiting if is_unschedulable(pod)]
+    if not pods:
+        return Demands(spoken_for=nominated)
+    what_if = site.fleet.what_if
+    pods.sort(key=lambda pod: what_if.classes.of(pod).anew.rank)  # those of one class are sorted by name
+    with what_if.fork():
+        shapes = {each.wish.name: shapes_of(each) for each in grounds}
+        search = Search(allowed=_staying(site, grounds), budget=site.inputs.budget)
+        staying = place(what_if, pods, search)
+        left = [pod for pod in pods if pod.metadata.uid in staying.unplaced]
+        own = _assigned(what_if, shapes, left)
+        found = {each.wish.name: Serving(each, shapes[each.wish.name]).serve(own[each.wish.name]) for each in grounds}
+        return Demands(found, nominated.union(staying.destinations.values()))
+
+
+def is_unschedulable(pod: Pod) -> bool:
+    """Whether the scheduler found no place for it, and Karpenter would buy for it as well."""
+    if not pod.status.conditions or pod.metadata.leaving or pod.spec.scheduling_gates:
+        return False
+    if pod.status.nominated_node_name or pod.stays_with_its_node:
+        return False
+    return any(
+        each.type == "PodScheduled" and each.status == "False" and each.reason == "Unschedulable"
+        for each in pod.status.conditions
+    )
+
+
+def _staying(site: Site, grounds: Sequence[Ground]) -> Mask:
+    """Nodes that nobody takes away."""
+    rows = site.fleet.what_if.rows
+    found: Mask = rows.alive.copy()
+    going = [noted.node.name for ground in grounds for noted in ground.noted]
+    going += [node.name for node in site.fleet.observed.nodes if _goes(node)]
+    found[[rows.row_of[name] for name in going]] = False
+    return found
+
+
+def _goes(node: Node) -> bool:
+    return node.metadata.leaving or any(taint.key in {KEY, names.DISRUPTED} for taint in node.spec.taints)
+
+
+def _assigned(what_if: WhatIf, shapes: Shapes, pods: Sequence[Pod]) -> dict[str, list[Pod]]:
+    """The pods of each provisioner; those that none could serve are left out."""
+    found: dict[str, list[Pod]] = {name: [] for name in shapes}
+    with what_if.fork():
+        classes = {what_if.classes.of(pod).anew for pod in pods}
+        rows = {name: list(_tried(what_if, _new_nodes(name, each), classes)) for name, each in shapes.items()}
+        judging = what_if.part(Judging)
+        first: dict[PodClass, str] = {}
+        for pod in pods:
+            pod_class = what_if.classes.of(pod).anew
+            if pod_class not in first:
+                fitting = (name for name, tried in rows.items() if any(judging.fits(pod_class, row) for row in tried))
+                first[pod_class] = next(fitting, "")
+            if first[pod_class]:
+                found[first[pod_class]].append(pod)
+    return found
+
+
+def _new_nodes(name: str, shapes: Sequence[Shape]) -> Iterator[Node]:
+    """One for each way in which it could be bought."""
+    for shape in shapes:
+        for number, each in enumerate(shape.offerings):
+            labels = labels_of(shape, each.zone, each.capacity_type)
+            yield new_node(f"tried/{name}/{shape.name}/{number}", labels, shape)
+
+
+def _tried(what_if: WhatIf, nodes: Iterable[Node], classes: Iterable[PodClass]) -> Iterator[int]:
+    """Rows of those of the nodes that labels and taints alone do not rule out: most do for most pods."""
+    needs = {each.needs.number: each.needs for each in classes}.values()
+    for node in nodes:
+        if any(selects(each, node) and untolerated(node.spec.taints, each.tolerations) is None for each in needs):
+            yield what_if.bring(node)

@@ -1,0 +1,58 @@
+"""How many more nodes a pool may have: by the provisioner's largest size, and by the limits of the pool.
+
+What a limit on cpu, memory or GPUs leaves is counted in nodes of the largest sort that the pool has or declares.
+"""
+
+from collections.abc import Iterator
+
+import msgspec
+
+from reconciler.fleet.amounts import billionths
+from reconciler.model import names
+from reconciler.plan.scaling.ground import Ground
+
+_MILLI = 1_000_000  # billionths
+
+
+class Room(msgspec.Struct, frozen=True, gc=False, order=True):
+    """So many, and what allows no more."""
+
+    nodes: int
+    told: str = ""
+
+
+def room_for(ground: Ground) -> Room:
+    """The least that any of them leaves."""
+    return min(_rooms(ground))
+
+
+def _rooms(ground: Ground) -> Iterator[Room]:
+    there = ground.size + len(ground.arriving)
+    most = ground.wish.spec.max_size
+    yield Room(max(0, most - there), f"maxSize {most} of NodeProvisioner/{ground.wish.name}")
+    for resource, limit in sorted(ground.pool.spec.limits.items()):
+        told = f"limits.{resource} {limit} of GpuPool/{ground.pool.name}"
+        if resource == "nodes":
+            yield Room(max(0, limit.milli // 1000 - there), told)
+        elif largest := _largest(ground, resource):
+            yield Room(max(0, (limit.milli - _used(ground, resource)) // largest), told)
+
+
+def _used(ground: Ground, resource: str) -> int:
+    """In thousandths, by nodes and by machines on their way."""
+    has = [node.status.capacity for node in ground.nodes] + [claim.status.capacity for claim in ground.arriving]
+    return sum(_milli(each.get(resource, "0")) for each in has)
+
+
+def _largest(ground: Ground, resource: str) -> int:
+    """The most that one node has of it, in thousandths; 0 where that is not known."""
+    pool = ground.pool.spec
+    found = [_milli(node.status.capacity.get(resource, "0")) for node in ground.nodes]
+    found += [each.capacity[resource].milli for each in pool.instance_types if resource in each.capacity]
+    if resource == names.NVIDIA_GPU:
+        found.append(1000 * pool.devices.count)
+    return max(found, default=0)
+
+
+def _milli(written: str) -> int:
+    return billionths(written) // _MILLI

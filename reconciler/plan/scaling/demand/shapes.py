@@ -1,0 +1,109 @@
+"""What a new node of a pool would be: like a live one of its instance type, else as the policy says it is.
+
+Of a live node count its labels, as far as all of its type share them, and what it has, less what DaemonSets take of
+it. Where none is alive, the capacity that the policy declares serves, less what those DaemonSets ask for that would run
+there; a resource that is not declared is taken to suffice. Where a pool does not demand zones, a node may come in any
+zone that the cluster has nodes in.
+"""
+
+from collections.abc import Iterable, Sequence
+
+from reconciler.fleet.amounts import CPU, counted, pod_request
+from reconciler.fleet.fleet import Fleet
+from reconciler.fleet.node_terms import readable, term_holds
+from reconciler.fleet.packing.shape import Offering, Shape
+from reconciler.fleet.predicates.taints import untolerated
+from reconciler.model import names
+from reconciler.model.cluster.metadata import Metadata
+from reconciler.model.cluster.node import Node, NodeTaint
+from reconciler.model.cluster.pod import Pod
+from reconciler.model.kinds.gpu_pool import GpuPool, InstanceType
+from reconciler.plan.scaling.ground import Ground
+
+# What a machine is taken to have of what its policy does not declare.
+_PLENTY = 10**12
+_MOST_PODS = 110
+_UNPRICED = 10**15  # dearer than all that have a price
+_OF_ONE_NODE = frozenset({names.HOSTNAME, names.ZONE, names.CAPACITY_TYPE, names.PROVISIONER})
+_MACHINE = {"kubernetes.io/os": "linux", "kubernetes.io/arch": "amd64"}
+
+
+def shapes_of(ground: Ground) -> list[Shape]:
+    """One an instance type that the pool allows."""
+    pool = ground.pool.spec
+    demanded = [each.values for each in pool.requirements if each.key == names.ZONE and each.operator == "In"]
+    zones = sorted(demanded[0]) if demanded else ground.site.zones
+    return [_shape(ground, each, zones) for each in pool.instance_types]
+
+
+def taints_of(pool: GpuPool) -> tuple[NodeTaint, ...]:
+    """Those that a node of the pool is to have."""
+    return tuple(NodeTaint(each.key, each.effect, each.value) for each in pool.taints)
+
+
+def _shape(ground: Ground, machine: InstanceType, zones: Sequence[str]) -> Shape:
+    pool = ground.pool.spec
+    alive = [
+        each.node for each in ground.facts if each.gpus and each.is_ready and each.node.instance_type == machine.name
+    ]
+    if alive:
+        labels = dict(set.intersection(*(set(node.metadata.labels.items()) for node in alive)))
+        amounts = _left_by_daemons(ground.site.fleet, max(alive, key=lambda node: (node.gpus, node.name)))
+    else:
+        labels = _declared_labels(ground, machine)
+        amounts = _declared_amounts(ground, machine, labels)
+    labels = {key: value for key, value in labels.items() if key not in _OF_ONE_NODE}
+    offerings = tuple(
+        Offering(zone, capacity_type, money.micro_dollars if money else _UNPRICED)
+        for capacity_type in pool.capacity_types
+        for money in [machine.price_per_hour.get(capacity_type)]
+        for zone in zones
+    )
+    return Shape(machine.name, labels, taints_of(pool), _written(amounts), offerings)
+
+
+def _left_by_daemons(fleet: Fleet, node: Node) -> dict[str, int]:
+    what_if = fleet.what_if
+    pods = what_if.pods_of_row(what_if.rows.row_of[node.name])
+    return _less(counted(node.status.allocatable), (pod for pod in pods if pod.stays_with_its_node))
+
+
+def _declared_amounts(ground: Ground, machine: InstanceType, labels: dict[str, str]) -> dict[str, int]:
+    pool = ground.pool.spec
+    has = {CPU: _PLENTY, "memory": _PLENTY, "ephemeral-storage": _PLENTY, "pods": _MOST_PODS}
+    has |= counted({name: str(amount) for name, amount in machine.capacity.items()})
+    has[names.NVIDIA_GPU] = pool.devices.count
+    made, taints = Node(Metadata("new", labels=labels)), taints_of(pool)
+    borne = (pod for pod in ground.site.daemons if untolerated(taints, pod.spec.tolerations) is None)
+    return _less(has, (pod for pod in borne if _selects(pod, made)))
+
+
+def _selects(pod: Pod, node: Node) -> bool:
+    spec = pod.spec
+    if any(node.metadata.labels.get(key) != value for key, value in spec.node_selector.items()):
+        return False
+    required = spec.affinity.node_affinity.required if spec.affinity else None
+    return required is None or any(readable(term) and term_holds(term, node) for term in required.node_selector_terms)
+
+
+def _less(has: dict[str, int], pods: Iterable[Pod]) -> dict[str, int]:
+    for pod in pods:
+        for name, amount in (pod_request(pod) | {"pods": 1}).items():
+            if name in has:
+                has[name] = max(0, has[name] - amount)
+    return has
+
+
+def _written(amounts: dict[str, int]) -> dict[str, str]:
+    return {name: f"{amount}m" if name == CPU else str(amount) for name, amount in amounts.items()}
+
+
+def _declared_labels(ground: Ground, machine: InstanceType) -> dict[str, str]:
+    pool = ground.pool.spec
+    found = _MACHINE | {each.key: min(each.values) for each in pool.requirements if each.operator == "In"}
+    own = {
+        names.KARPENTER_POOL: ground.pool.name,
+        names.INSTANCE_TYPE: machine.name,
+        names.GPU_TYPE: pool.devices.model,
+    }
+    return found | pool.labels | own

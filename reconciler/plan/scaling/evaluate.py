@@ -1,0 +1,94 @@
+"""What each NodeProvisioner comes to: the size of its pool that is wanted, and why. Nothing is done for it here.
+
+Without demand the target follows from how the pool is used (size.py). With demand no more nodes are let go than were
+marked before and are not needed for it, and those that are bought for it come on top. So a pod that waits never makes
+room for more nodes to be marked, and only calls back as many as it needs.
+"""
+
+from collections.abc import Iterator
+
+import msgspec
+
+from reconciler.model.planned.evaluated import Evaluated, Limit
+from reconciler.model.planned.reason import Reason
+from reconciler.plan.reasons import counted
+from reconciler.plan.scaling import brake
+from reconciler.plan.scaling.demand.serving import Demand
+from reconciler.plan.scaling.ground import Ground
+from reconciler.plan.scaling.reasons import AT_MOST, BRAKE, DEMAND_FIRST, GROWS, SIZED, UNREAD
+from reconciler.plan.scaling.size import Size, decide_size
+
+# To judge how a pool is used, all of these must have been read.
+NEEDED = ("nodes", "pods", "nodeclaims.karpenter.sh")
+
+
+class _Wanted(msgspec.Struct, frozen=True):
+    target: int
+    surplus: int  # nodes that are to be marked, or stay so
+    reason: Reason
+
+
+def evaluate(ground: Ground, demand: Demand) -> Evaluated:
+    """One provisioner, by its pool and what pods ask of it."""
+    size = decide_size(ground.use, ground.wish.spec)
+    wanted = _growing(ground, demand, size) if demand.pods else _resting(ground, size)
+    least = ground.wish.spec.min_size - ground.size - len(ground.arriving) - demand.new_nodes
+    marked = tuple(told for each in ground.noted if (told := each.told) is not None)
+    return Evaluated(
+        provisioner=ground.wish.name,
+        pool=ground.pool.name,
+        use=ground.use,
+        target=wanted.target,
+        surplus=wanted.surplus,
+        reason=wanted.reason,
+        leaving=len(ground.noted) + len(ground.leaving_otherwise),
+        leaving_otherwise=len(ground.leaving_otherwise),
+        arriving=len(ground.arriving),
+        pods=len(demand.pods),
+        missing=demand.new_nodes + max(0, least),
+        marked=marked,
+        limits=tuple(_limits(ground, demand)),
+    )
+
+
+def _resting(ground: Ground, size: Size) -> _Wanted:
+    surplus = max(0, ground.size - len(ground.leaving_otherwise) - size.target)
+    origin = ground.wish.origin("spec.minGPUUtilizationPercent")
+    facts = _facts(ground, size.target)
+    return _Wanted(size.target, surplus, SIZED.reason(origin, **facts, why=size.reason))
+
+
+def _growing(ground: Ground, demand: Demand, size: Size) -> _Wanted:
+    wish = ground.wish.spec
+    spare = max(0, ground.size - len(ground.leaving_otherwise) - size.target)
+    surplus = min(spare, len(ground.ours) - len(demand.keeps))
+    wished = ground.size - surplus + len(ground.arriving) + demand.new_nodes
+    target = min(max(wished, wish.min_size), wish.max_size)
+    parts = (
+        (len(demand.keeps), "marked before and kept for them"),
+        (len(ground.arriving), "on their way"),
+        (demand.new_nodes, "to be bought"),
+    )
+    why = ", ".join(f"{count} {told}" for count, told in parts if count) or "no more may be bought"
+    facts = _facts(ground, target)
+    reason = GROWS.reason(ground.wish.origin(), **facts, pods=counted(len(demand.pods), "pod"), why=why)
+    return _Wanted(target, surplus, reason)
+
+
+def _limits(ground: Ground, demand: Demand) -> Iterator[Limit]:
+    if why := ground.site.inputs.observed.why_unread(*NEEDED):
+        yield Limit("ScaleDownHeld", UNREAD.reason(ground.wish.origin(), pool=ground.pool.name, why=why))
+    if brake.is_on(ground.size, ground.unready):
+        told = BRAKE.reason(ground.wish.origin(), pool=ground.pool.name, size=ground.size, unready=ground.unready)
+        yield Limit("ScaleDownHeld", told)
+    if demand.pods:
+        pods = counted(len(demand.pods), "pod")
+        yield Limit("ScaleDownHeld", DEMAND_FIRST.reason(ground.wish.origin(), pool=ground.pool.name, pods=pods))
+    if demand.left:
+        pods, origin = counted(demand.left, "pod"), ground.wish.origin("spec.maxSize")
+        yield Limit("ScaleUpLimited", AT_MOST.reason(origin, pool=ground.pool.name, pods=pods, limit=demand.room.told))
+
+
+def _facts(ground: Ground, target: int) -> dict[str, str | int]:
+    title = f"NodeProvisioner/{ground.wish.name}"
+    return {"provisioner": title, "pool": ground.pool.name, "size": ground.size, "target": target}

@@ -1,0 +1,26 @@
+"""The label of its provisioner on each node of a pool: patched onto Nodes, in a template it would make them drift."""
+
+from collections.abc import Iterator
+
+from reconciler.model import names
+from reconciler.model.planned.action import Label
+from reconciler.model.planned.decision import Decision
+from reconciler.plan.removal import untouchable
+from reconciler.plan.scaling.reasons import LABELLED
+from reconciler.plan.scaling.turn import Turn, ref_of
+
+MOST = 200  # of one provisioner in one plan: the others have their turn in the next
+
+
+def labels(turn: Turn, acted_on: set[str]) -> Iterator[Decision]:
+    """For nodes that nothing else is done to in this plan."""
+    name, left = turn.ground.wish.name, MOST
+    for node in [each.node for each in turn.ground.facts if each.provisioner != name]:
+        if node.name in acted_on or turn.draft.claimed_by(ref_of(node)) or untouchable(node) is not None:
+            continue
+        if turn.freezes.of_node(node.name) is not None:
+            continue
+        yield turn.act(node, Label(labels=((names.PROVISIONER, name),)), turn.why(LABELLED, node=node.name))
+        left -= 1
+        if not left:
+            return

@@ -1,0 +1,176 @@
+"""What is done for a provisioner, one kind of thing a plan: a table of steps, the first that has anything to do.
+
+Before all: capacity that is missing is asked for, whatever else is done. Then marks come off nodes that are to stay;
+else nodes go whose time has come, or pods are kept away from those whose time is near; else further nodes are marked.
+While pods wait, while much of the pool is unready, and where it is frozen, only marks come off.
+"""
+
+from collections.abc import Callable, Iterator
+
+from reconciler.model.cluster.node import Node
+from reconciler.model.instant import Instant, timestamp
+from reconciler.model.planned.action import Hold, Ref, Taint
+from reconciler.model.planned.decision import Decision
+from reconciler.model.planned.reason import Reason
+from reconciler.plan.draft import Missing
+from reconciler.plan.guards.frozen import FROZEN, FROZEN_UNREADABLY, SUSPENDED
+from reconciler.plan.reasons import counted
+from reconciler.plan.removal import untouchable
+from reconciler.plan.scaling import capacity, marks
+from reconciler.plan.scaling.ground import Noted
+from reconciler.plan.scaling.reasons import (
+    DELETED,
+    HARDENED,
+    HARDENED_LATE,
+    IN_USE,
+    JUST_CAME,
+    MISSING,
+    NO_SURPLUS,
+    NOT_EMPTY,
+    SURPLUS,
+    UNREAD,
+    UNREADABLE,
+    WANTED,
+)
+from reconciler.plan.scaling.settling import settles_at
+from reconciler.plan.scaling.turn import Turn, ref_of, time_of
+from reconciler.plan.usage import is_empty
+
+Step = Callable[[Turn], list[Decision]]
+
+
+def reconcile(turn: Turn) -> list[Decision]:
+    """All that is decided; the actions among it are of one kind."""
+    decisions = list(provide(turn))
+    if any(each.reason.code == UNREAD.code for each in turn.evaluated.limits):
+        return decisions + [turn.hold(each.reason) for each in turn.evaluated.limits]
+    done = keep(turn)
+    if not done:
+        held = list(_held(turn))
+        done = held or next((found for step in STEPS if (found := step(turn))), [])
+    told = {each.subject for each in done}
+    waiting = (each for each in wait(turn) if each.subject not in told)
+    return decisions + done + list(waiting)
+
+
+def provide(turn: Turn) -> Iterator[Decision]:
+    """Asks for what is missing: for pods, and up to the smallest size."""
+    demand, evaluated = turn.demand, turn.evaluated
+    pods = tuple(Ref("Pod", each.metadata.namespace, each.name, each.metadata.uid) for each in demand.for_new)
+    for_pods = Missing(evaluated.pool, evaluated.provisioner, demand.new_nodes, "demand", pods)
+    at_least = Missing(evaluated.pool, evaluated.provisioner, evaluated.missing - demand.new_nodes, "minSize")
+    for_whom = f"for {counted(len(pods), 'pod')}"
+    for missing, told in ((for_pods, for_whom), (at_least, f"minSize is {turn.ground.wish.spec.min_size}")):
+        if missing.nodes:
+            yield capacity.asked(turn.draft, missing, turn.why(MISSING, nodes=counted(missing.nodes, "node"), why=told))
+
+
+def keep(turn: Turn) -> list[Decision]:
+    """Takes the mark off nodes that are in use or wanted, and off the last of those that are too many."""
+    found = {each.node.name: (each, why) for each in turn.ground.ours if (why := _why_kept(turn, each))}
+    left = [each for each in turn.ground.ours if each.node.name not in found]
+    too_many = len(left) - turn.evaluated.surplus
+    if too_many > 0:
+        by_name = {each.node.name: each for each in left}
+        order = turn.ground.order.sorted(each.node for each in left)
+        for node in order[-too_many:][::-1]:
+            each = by_name[node.name]
+            why = turn.why(NO_SURPLUS, node=node.name, time=time_of(each), marked=len(turn.ground.ours))
+            found[node.name] = each, why
+    return [
+        turn.act(each.node, Taint(key=marks.KEY, value=None, effect=each.mark.effect), why)
+        for each, why in found.values()
+    ]
+
+
+def _why_kept(turn: Turn, noted: Noted) -> Reason | None:
+    name = noted.node.name
+    if noted.mark.at is None:
+        return turn.why(UNREADABLE, node=name, value=noted.mark.value)
+    if not is_empty(turn.ground.site.fleet, noted.node):
+        return turn.why(IN_USE, node=name, time=time_of(noted))
+    if name in turn.wanted:
+        return turn.why(WANTED, node=name, time=time_of(noted), pods=turn.wanted[name])
+    return None
+
+
+def _held(turn: Turn) -> Iterator[Decision]:
+    """Why no node may be marked or deleted now, where one would be."""
+    if not turn.evaluated.surplus:
+        return
+    pool = turn.ground.pool
+    yield from (turn.hold(each.reason) for each in turn.evaluated.limits if each.kind == "ScaleDownHeld")
+    if pool.spec.suspend:
+        yield turn.hold(SUSPENDED.reason(pool.origin("spec.suspend"), object=turn.title, pool=pool.name))
+    elif freeze := turn.freezes.of_pool(pool.name):
+        because = FROZEN if freeze.until is not None else FROZEN_UNREADABLY
+        facts = {"what": freeze.what, "until": freeze.written, "because": freeze.because, "object": turn.title}
+        yield turn.hold(because.reason(turn.ground.wish.origin(), **facts), freeze.until)
+
+
+def remove(turn: Turn) -> list[Decision]:
+    """Makes marks hard whose time is near, and gives back the machines whose time has come."""
+    return [found for each in turn.ground.ours if (found := _next_of(turn, each)) is not None]
+
+
+def _next_of(turn: Turn, noted: Noted) -> Decision | None:
+    at, node, now = noted.mark.at, noted.node, turn.now
+    if at is None or now < (at if noted.mark.is_hard else marks.hardens_at(at)):
+        return None
+    if not noted.mark.is_hard:
+        moved = marks.time_of_hard_mark(at, now)
+        act = Taint(key=marks.KEY, value=marks.value_of(moved), effect=marks.HARD, instead_of=marks.SOFT)
+        if now - marks.hardens_at(at) > marks.PROMPT_MS:
+            return turn.act(
+                node, act, turn.why(HARDENED_LATE, node=node.name, before=timestamp(at), time=timestamp(moved))
+            )
+        return turn.act(node, act, turn.why(HARDENED, node=node.name, time=timestamp(moved)))
+    settles = settles_at(node, turn.ground.claim_of(node), now)
+    if settles is not None:
+        return turn.act(node, Hold(settles), turn.why(JUST_CAME, node=node.name, time=timestamp(at)))
+    return capacity.returned(node, turn.why(DELETED, node=node.name, time=timestamp(at)))
+
+
+def mark(turn: Turn) -> list[Decision]:
+    """Marks further empty nodes, in order; tells where there are not enough."""
+    lacking = turn.evaluated.surplus - len(turn.ground.ours)
+    if lacking <= 0:
+        return []
+    free, settles = _free(turn, lacking)
+    at = marks.time_of_new_mark(turn.now, turn.ground.wish.spec.scale_down_delay.milliseconds)
+    act = Taint(key=marks.KEY, value=marks.value_of(at), effect=marks.SOFT)
+    found = [turn.act(node, act, turn.why(SURPLUS, node=node.name, time=timestamp(at))) for node in free]
+    if len(free) < lacking:
+        why = turn.why(NOT_EMPTY, marked=len(free) + len(turn.ground.ours))
+        found.append(turn.hold(why, min(settles, default=None)))
+    return found
+
+
+def _free(turn: Turn, most: int) -> tuple[list[Node], list[Instant]]:
+    """Nodes that may be marked, in order; and when others will have settled."""
+    ground, found, settles = turn.ground, list[Node](), list[Instant]()
+    for node in ground.order.sorted(node for node in ground.empty() if node.name not in turn.spoken_for):
+        if len(found) == most:
+            break
+        if untouchable(node) or turn.draft.claimed_by(ref_of(node)) or turn.freezes.of_node(node.name):
+            continue
+        at = settles_at(node, ground.claim_of(node), turn.now)
+        if at is None:
+            found.append(node)
+        else:
+            settles.append(at)
+    return found, settles
+
+
+def wait(turn: Turn) -> Iterator[Decision]:
+    """Marked nodes that wait for their time: why they go, and when they are looked at again."""
+    for each in turn.ground.ours:
+        at = each.mark.at
+        if at is not None:
+            until = at if each.mark.is_hard else marks.hardens_at(at)
+            why = turn.why(SURPLUS, node=each.node.name, time=timestamp(at))
+            yield turn.act(each.node, Hold(until if until > turn.now else None), why)
+
+
+# In this order; each is asked only where those before had nothing to do.
+STEPS: tuple[Step, ...] = (remove, mark)

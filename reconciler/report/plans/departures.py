@@ -1,0 +1,35 @@
+"""When nodes that are scaled down go, and since when they are marked, in words."""
+
+from collections.abc import Iterator, Sequence
+
+from reconciler.model.instant import Instant
+from reconciler.model.spoken_time import clock
+from reconciler.plan.scaling.departing import Departing
+from reconciler.report.plans.planned import Planned
+
+
+class Departures:
+    """Those of the plan, and of its base for nodes that go without it."""
+
+    def __init__(self, planned: Planned) -> None:
+        self._now = planned.setting.now
+        self._departing = {each.node: each for each in planned.departing}
+
+    def words(self, nodes: Sequence[str]) -> Iterator[str]:
+        """14:52Z, marked since 14:22Z."""
+        found = [self._departing[name] for name in nodes if name in self._departing]
+        times = sorted({each.at for each in found if each.at is not None})
+        if times:
+            yield f"{self._span(times)}{self._marked(found)}"
+        if any(each.at is None for each in found):
+            yield "once a guard lets it" if not times else "others once a guard lets it"
+
+    def _marked(self, found: Sequence[Departing]) -> str:
+        since = sorted({each.since for each in found if each.since is not None})
+        if since:
+            return f", marked since {self._span(since)}"
+        return ", marked before" if all(each.is_marked for each in found) else ", marked now"
+
+    def _span(self, times: Sequence[Instant]) -> str:
+        first, last = clock(times[0], self._now), clock(times[-1], self._now)
+        return first if first == last else f"{first} to {last}"

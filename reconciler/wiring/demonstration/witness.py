@@ -1,0 +1,41 @@
+"""Owner of what a simulation showed by the way: the cluster before anything was done, and once nodes were marked."""
+
+import msgspec
+
+from reconciler.model import names
+from reconciler.model.cluster.observed import Observed
+from reconciler.model.instant import Instant
+from reconciler.model.planned.cycled import Cycled
+from reconciler.model.planned.inputs import Inputs
+
+
+class Witness:
+    """A Publisher."""
+
+    def __init__(self) -> None:
+        self.first: Inputs | None = None
+        self.marked: Inputs | None = None  # the last that has nodes with the soft mark
+
+    def publish(self, cycled: Cycled) -> None:
+        inputs = cycled.inputs
+        if inputs is None:
+            return
+        if self.first is None:
+            self.first = inputs
+        if marks_of(inputs.observed):
+            self.marked = inputs
+
+
+def marks_of(observed: Observed) -> dict[str, Instant]:
+    """Nodes that are marked, and that pods may still land on; and when they are to go."""
+    found = {}
+    for node in observed.nodes:
+        for taint in node.spec.taints:
+            if taint.key == names.DELETION_TIME and taint.effect == "PreferNoSchedule" and taint.value:
+                found[node.name] = Instant(int(taint.value) * 1_000)
+    return found
+
+
+def later(inputs: Inputs, now: Instant) -> Inputs:
+    """The same cluster, looked at again when nothing had changed."""
+    return msgspec.structs.replace(inputs, observed=msgspec.structs.replace(inputs.observed, seen_at=now), now=now)

@@ -1,0 +1,1 @@
+"""What plans cost: of a fleet at rest, and of one that is scaled."""

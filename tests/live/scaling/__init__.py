@@ -1,0 +1,1 @@
+"""Nodes that are marked, kept and deleted on a real cluster."""

@@ -1,0 +1,86 @@
+"""What scaling promises, judged by how a simulation went: told in sentences where it is not so.
+
+The formula stands here once more, written by its text alone.
+"""
+
+from collections.abc import Iterator
+from itertools import pairwise
+
+from reconciler.model.kinds.node_provisioner import NodeProvisioner
+from reconciler.report.simulated.simulated import PoolStep
+from tests.stages.scaling.drawn import Outcome
+
+CONSTANT_SINCE = 100 * 60  # seconds: nothing comes or goes after that, but nodes
+
+
+def faults_of(outcome: Outcome) -> list[str]:
+    """Nothing, where all is as promised."""
+    judges = (_unsafe, _sizes, _most, _turns, _waiting)
+    return [told for judge in judges for told in judge(outcome)]
+
+
+def _unsafe(outcome: Outcome) -> Iterator[str]:
+    yield from (f"{each.rule}: {each.sentence}" for each in outcome.simulated.broken)
+    yield from outcome.simulated.troubles
+
+
+def _sizes(outcome: Outcome) -> Iterator[str]:
+    """In the end each pool has the size that follows from its use."""
+    for pool in outcome.pools:
+        wish = outcome.wish(pool.pool)
+        if _is_mixed(outcome, pool.pool):
+            wanted = pool.target or 0
+        else:
+            wanted = _formula(pool, wish, outcome.play.first.pool(pool.pool).spec.devices.count)  # type: ignore[union-attr]
+        if pool.target != wanted:
+            yield f"{pool.pool}: the target is {pool.target} and should be {wanted}: {pool}"
+        # Busy nodes stay whatever the largest size; what the smallest lacks nobody buys for no pod.
+        if pool.nodes != max(wanted, pool.busy_nodes) and not pool.nodes < wanted == wish.min_size:
+            yield f"{pool.pool}: there are {pool.nodes} nodes and should be {wanted}: {pool}"
+
+
+def _most(outcome: Outcome) -> Iterator[str]:
+    """No pool is wanted larger than its largest size, with what is asked for and on its way.
+
+    Karpenter counts limits.nodes once a look, and may buy more in that one; what it bought goes again once it is empty.
+    """
+    for size in (each for sizes in outcome.sizes for each in sizes):
+        most = outcome.wish(size.pool).max_size
+        asked = size.size + size.arriving + size.missing
+        if size.target > most or (size.missing and asked > most):
+            yield f"{size.pool}: {size.target} nodes are wanted and {size.missing} asked for, and {most} allowed"
+
+
+def _formula(pool: PoolStep, wish: NodeProvisioner, gpus_per_node: int) -> int:
+    used, percent = pool.gpus_used, wish.min_gpu_utilization_percent
+    wished = pool.nodes
+    if pool.gpus and 100 * used < percent * pool.gpus:
+        kept = min(max(pool.busy_nodes + wish.min_unutilized_gpu_nodes, 1 if used else 0), pool.nodes)
+        wished = max(100 * used // (percent * gpus_per_node), kept)
+    return min(max(wished, wish.min_size), wish.max_size)
+
+
+def _turns(outcome: Outcome) -> Iterator[str]:
+    """Once the load is constant, sizes go up or down, and turn at most once."""
+    since = outcome.when(CONSTANT_SINCE)
+    steps = [each for each in outcome.simulated.steps if each.at >= since]
+    for number, pool in enumerate(outcome.pools):
+        sizes = [step.pools[number].nodes for step in steps]
+        moves = [after > before for before, after in pairwise(sizes) if after != before]
+        if sum(one != other for one, other in pairwise(moves)) > 1:
+            yield f"{pool.pool}: sizes go up and down: {sizes}"
+
+
+def _waiting(outcome: Outcome) -> Iterator[str]:
+    """Pods find a place in the end, unless the largest size forbids it."""
+    if outcome.simulated.sums.pending_pods and not any(_is_full(outcome, each) for each in outcome.pools):
+        yield f"{outcome.simulated.sums.pending_pods} pods wait in the end"
+
+
+def _is_full(outcome: Outcome, pool: PoolStep) -> bool:
+    return pool.nodes >= outcome.wish(pool.pool).max_size
+
+
+def _is_mixed(outcome: Outcome, name: str) -> bool:
+    pool = outcome.play.first.pool(name)
+    return pool is not None and len(pool.spec.instance_types) > 1

@@ -1,0 +1,279 @@
+"""A pool and its provisioner, as tests/cases/scaling/steps.yaml describes them; see the top of that."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import yaml
+
+from reconciler.fleet.fleet import Fleet
+from reconciler.model import names
+from reconciler.model.cluster.karpenter import ClaimStatus, NodeClaim
+from reconciler.model.cluster.lease import Lease, LeaseSpec
+from reconciler.model.cluster.metadata import Annotations, Condition, Metadata, OwnerReference
+from reconciler.model.cluster.namespace import Namespace
+from reconciler.model.cluster.node import Node, NodeSpec, NodeStatus, NodeTaint
+from reconciler.model.cluster.observed import Observed, Unread
+from reconciler.model.cluster.pod import Container, Named, Pod, PodSpec, PodStatus, Resources, Toleration
+from reconciler.model.cluster.whole import Whole, WholeMetadata
+from reconciler.model.cluster.workload import Template, Workload, WorkloadSpec
+from reconciler.model.desired import Declared, Desired
+from reconciler.model.instant import Instant, instant, timestamp
+from reconciler.model.kinds.gpu_pool import GpuPool
+from reconciler.model.kinds.node_provisioner import NodeProvisioner
+from reconciler.model.origin import Origin
+from reconciler.model.planned.imagined import Imagined
+from reconciler.model.planned.inputs import Inputs
+from reconciler.model.planned.memory import Memory
+from reconciler.model.planned.plan import Plan
+from reconciler.plan.check import check
+from reconciler.plan.planner import plan
+from reconciler.plan.scaling.planner import scaling
+from reconciler.policy.read import read_spec
+from reconciler.policy.shape import describe
+from reconciler.policy.texts.yaml_text import read
+from reconciler.policy.tree import Mark
+from tests.unit.guards_stage import numbers
+
+FOLDER = Path(__file__).parents[1] / "cases" / "scaling"
+NOW = instant("2026-11-02T08:00:00Z")
+POLICY = Origin("policies/a100.yaml", 23, "4c1f9e2")
+LONG_AGO = "2026-10-01T00:00:00Z"
+MACHINE = "p4d.24xlarge"
+
+Json = dict[str, Any]
+
+
+def table(name: str) -> dict[str, Json]:
+    found: dict[str, Json] = yaml.safe_load((FOLDER / name).read_text())
+    return found
+
+
+def after(seconds: int) -> Instant:
+    return Instant(NOW + 1_000 * seconds)
+
+
+class World:
+    """What a case describes: the pool a100 and its provisioner; and others, which are told in the same words."""
+
+    def __init__(self, case: Json) -> None:
+        self._pools = {"a100": _PoolCase("a100", case)}
+        self._pools |= {name: _PoolCase(name, said) for name, said in case.get("also", {}).items()}
+        each = list(self._pools.values())
+        desired = Desired(
+            "4c1f9e2",
+            "prod",
+            pools=tuple(one.declared for one in each),
+            provisioners=tuple(sorted((one.provisioner for one in each), key=lambda one: one.name)),
+        )
+        pods = [pod for one in each for pod in one.pods] + list(_pending(case))
+        unread = tuple(Unread(kind, "timed out") for kind in case.get("unread", []))
+        observed = Observed(
+            unread=unread,
+            nodes=tuple(node for one in each for node in one.nodes),
+            pods=tuple(pods),
+            node_claims=tuple(claim for one in each for claim in one.claims),
+            leases=tuple(lease for one in each for lease in one.leases),
+            workloads=tuple(_daemon_set(*one) for one in case.get("daemons", {}).items()),
+            node_pools=tuple(one.node_pool for one in each),
+            namespaces=(Namespace(Metadata(names.OWN_NAMESPACE)),),
+        )
+        memory = Memory(imagined=tuple(sorted(found for one in each for found in one.imagined)))
+        self.inputs = Inputs(desired, observed, NOW, memory)
+
+    def planned(self) -> Plan:
+        """What comes of it; no invariant is broken by it."""
+        fleet = Fleet(self.inputs.observed)
+        made = plan(self.inputs, fleet, (scaling,))
+        check(self.inputs, fleet, made)
+        return made
+
+
+class _PoolCase:
+    """What is said of one pool."""
+
+    def __init__(self, name: str, said: Json) -> None:
+        self._name, self._said = name, said
+
+    def _has(self, trait: str, at: int) -> bool:
+        return at in numbers(str(self._said.get(trait, "")))
+
+    def _of(self, trait: str, at: int, otherwise: Any = None) -> Any:
+        """What a map from numbers of nodes says of one."""
+        found = self._said.get(trait, {}).items()
+        return next((value for which, value in found if at in numbers(str(which))), otherwise)
+
+    @property
+    def declared(self) -> Declared[GpuPool]:
+        body = {
+            "mode": "Enforce",
+            "devices": {"model": self._name, "count": 8, "memory": "40Gi"},
+            "instanceTypes": [{"name": MACHINE, "capacity": {"cpu": "96", "memory": "1100Gi"}}],
+            "capacityTypes": ["on-demand", "spot"],
+            "nodeClassRef": {"group": "karpenter.kwok.sh", "kind": "KWOKNodeClass", "name": "lab"},
+            **self._said.get("pool", {}),
+        }
+        return Declared("GpuPool", self._name, convert(body, GpuPool), (("", POLICY),))
+
+    @property
+    def provisioner(self) -> Declared[NodeProvisioner]:
+        body = {"poolName": self._name, "minSize": 0, "maxSize": 200, "minGPUUtilizationPercent": 80}
+        spec = convert(body | self._said.get("keep", {}), NodeProvisioner)
+        return Declared("NodeProvisioner", self._name, spec, (("", POLICY),))
+
+    @property
+    def node_pool(self) -> Whole:
+        labels = {names.MANAGED: "true", names.POOL: self._name}
+        frozen = self._said.get("frozen_pool")
+        annotations = {names.FROZEN_UNTIL: timestamp(after(frozen))} if frozen else {}
+        metadata = WholeMetadata(self._name, labels=labels, annotations=annotations)
+        return Whole("karpenter.sh/v1", "NodePool", metadata)
+
+    @property
+    def nodes(self) -> list[Node]:
+        return [self._node(at) for at in range(self._said.get("nodes", 0))]
+
+    def name_of(self, at: int) -> str:
+        return f"{self._name}-{at:03}"
+
+    def _node(self, at: int) -> Node:
+        labels = {
+            names.KARPENTER_POOL: self._name,
+            names.PROVISIONER: self._name,
+            names.INSTANCE_TYPE: self._of("machine", at, MACHINE),
+            names.CAPACITY_TYPE: self._of("bought", at, "on-demand"),
+            names.GPU_TYPE: self._name,
+            names.ZONE: self._of("zone", at, "zone-a"),
+        }
+        if self._has("unlabelled", at):
+            del labels[names.PROVISIONER]
+        frozen = self._of("frozen", at)
+        came = timestamp(after(-self._of("came", at, 3_600)))
+        metadata = Metadata(
+            self.name_of(at),
+            uid=f"uid-{self.name_of(at)}",
+            resource_version="7",
+            creation_timestamp=came,
+            deletion_timestamp=LONG_AGO if self._has("leaving", at) else "",
+            labels=labels,
+            annotations=Annotations(frozen_until=timestamp(after(frozen)) if frozen else ""),
+        )
+        amounts = {names.NVIDIA_GPU: str(self._of("gpus", at, 8)), "cpu": "96", "memory": "1100Gi", "pods": "110"}
+        ready = Condition("Ready", "False" if self._has("unready", at) else "True", last_transition_time=came)
+        status = NodeStatus(capacity=amounts, allocatable=amounts, conditions=(ready,))
+        return Node(metadata, NodeSpec(self._has("cordoned", at), self._taints(at)), status)
+
+    def _taints(self, at: int) -> tuple[NodeTaint, ...]:
+        found = [NodeTaint(each["key"], each["effect"]) for each in self._said.get("pool", {}).get("taints", ())]
+        signs = {"disrupted": names.DISRUPTED, "draining": names.DRAINING, "awaited": names.ARRIVING}
+        found += [NodeTaint(key, "NoSchedule") for sign, key in signs.items() if self._has(sign, at)]
+        if mark := self._of("marked", at):
+            found.append(NodeTaint(names.DELETION_TIME, *_mark(mark)))
+        return tuple(found)
+
+    @property
+    def imagined(self) -> list[Imagined]:
+        found = []
+        for at in range(self._said.get("nodes", 0)):
+            if mark := self._of("imagined", at):
+                effect, value = _mark(mark)
+                name = self.name_of(at)
+                found.append(Imagined(name, f"uid-{name}", names.DELETION_TIME, value, effect))
+        return found
+
+    @property
+    def pods(self) -> list[Pod]:
+        found = []
+        for at in range(self._said.get("nodes", 0)):
+            gpus = 8 if self._has("busy", at) else self._of("uses", at, 0)
+            if gpus or self._has("used", at):
+                found.append(_pod(f"train-{self.name_of(at)}", {"gpus": gpus, "node": self.name_of(at)}))
+            if self._has("daemon", at):
+                found.append(_pod(f"exporter-{self.name_of(at)}", {"node": self.name_of(at), "owner": "DaemonSet"}))
+            if self._has("finished", at):
+                done = {"gpus": 8, "node": self.name_of(at), "phase": "Succeeded"}
+                found.append(_pod(f"done-{self.name_of(at)}", done))
+        return found
+
+    @property
+    def claims(self) -> list[NodeClaim]:
+        labels = {names.KARPENTER_POOL: self._name}
+        launched = {names.INSTANCE_TYPE: MACHINE, names.CAPACITY_TYPE: "on-demand", names.ZONE: "zone-a"}
+        found = []
+        for at in range(self._said.get("nodes", 0)):
+            initialized = Condition("Initialized", "Unknown" if self._has("initializing", at) else "True")
+            status = ClaimStatus(node_name=self.name_of(at), conditions=(initialized,))
+            found.append(NodeClaim(Metadata(f"claim-{self.name_of(at)}", labels=labels | launched), status=status))
+        metadata = [
+            *(Metadata(f"claim-{self._name}-new-{at}", labels=labels | launched) for at in self._many("arriving")),
+            *(Metadata(f"claim-{self._name}-ordered-{at}", labels=labels) for at in self._many("ordered")),
+            *(_going(f"claim-{self._name}-gone-{at}", labels) for at in self._many("given_up")),
+        ]
+        return found + [NodeClaim(each) for each in metadata]
+
+    def _many(self, trait: str) -> range:
+        return range(self._said.get(trait, 0))
+
+    @property
+    def leases(self) -> list[Lease]:
+        found = []
+        for at in range(self._said.get("nodes", 0)):
+            owner = (OwnerReference("Node", self.name_of(at)),)
+            for number in range(self._of("lent", at, 0)):
+                metadata = Metadata(f"{self.name_of(at)}-{number}", names.OWN_NAMESPACE, owner_references=owner)
+                found.append(Lease(metadata, LeaseSpec(holder_identity="uid-of-a-pod")))
+        return found
+
+
+def convert(body: Json, kind: Any) -> Any:
+    """A spec as people write it."""
+    (node,), unreadable = read("policy.yaml", msgspec.json.encode(body))
+    spec, problems = read_spec(describe(kind), node, Mark("policy.yaml", 1, 1))
+    assert not unreadable + problems, unreadable + problems
+    return spec
+
+
+def _mark(said: str) -> tuple[str, str]:
+    """soft 600 is a mark whose time is in ten minutes; soft x has no time."""
+    effect, _, seconds = said.partition(" ")
+    is_time = seconds.lstrip("-").isdigit()
+    value = str(after(int(seconds)) // 1_000) if is_time else seconds
+    return {"soft": "PreferNoSchedule", "hard": "NoSchedule"}[effect], value
+
+
+def _pending(case: Json) -> Iterator[Pod]:
+    for number, said in enumerate(case.get("pending", [])):
+        for copy in range(said.get("pods", 1)):
+            yield _pod(f"wait-{number}-{copy}", {"unschedulable": True, **said})
+
+
+def _pod(name: str, said: Json) -> Pod:
+    requests = {names.NVIDIA_GPU: str(said.get("gpus", 0)), "cpu": str(said.get("cpu", 1))}
+    owner = (OwnerReference(said["owner"], "exporter", "uid-owner", controller=True),) if "owner" in said else ()
+    metadata = Metadata(name, "research", f"uid-{name}", owner_references=owner)
+    spec = PodSpec(
+        node_name=said.get("node", ""),
+        node_selector=said.get("selects", {}),
+        tolerations=tuple(Toleration(key, "Exists") for key in said.get("bears", [])),
+        scheduling_gates=tuple(Named(each) for each in said.get("gates", [])),
+        containers=(Container(resources=Resources(requests=requests)),),
+    )
+    unschedulable = Condition("PodScheduled", "False", "Unschedulable")
+    conditions = (unschedulable,) if said.get("unschedulable") else ()
+    phase = said.get("phase", "Running" if "node" in said else "Pending")
+    return Pod(metadata, spec, PodStatus(phase, nominated_node_name=said.get("nominated", ""), conditions=conditions))
+
+
+def _going(name: str, labels: dict[str, str]) -> Metadata:
+    return Metadata(name, labels=labels, deletion_timestamp=LONG_AGO)
+
+
+def bound_pod(name: str, node: str) -> Pod:
+    """One with a GPU that has come to a node."""
+    return _pod(name, {"gpus": 1, "node": node})
+
+
+def _daemon_set(name: str, requests: dict[str, str]) -> Workload:
+    spec = PodSpec(containers=(Container(resources=Resources(requests=requests)),))
+    return Workload(Metadata(name, "kube-system"), "DaemonSet", WorkloadSpec(template=Template(spec)))

@@ -1,0 +1,117 @@
+"""A node that is to be empty: its pods are listed anew before it is deleted, every page of them."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+import pytest
+
+from reconciler.kube.api_server import JSON, Answer, Request
+from reconciler.kube.apply.applying import Applying, Limits
+from reconciler.model.planned.action import Delete, Presumes, Ref
+from reconciler.model.planned.decision import Decision
+from reconciler.model.planned.outcome import Outcome
+from reconciler.model.planned.reason import Reason
+from reconciler.plan.removal import CORDONED
+from tests.unit.apply_stage import Holding, refusal
+
+Object = dict[str, Any]
+
+NODE = Ref("Node", "", "gpu-1", "uid-1")
+DAEMON = {"kind": "DaemonSet", "name": "exporter", "uid": "u", "controller": True}
+
+
+def pod(name: str, phase: str = "Running", **metadata: Any) -> Object:
+    return {"metadata": {"name": name, "namespace": "team-a", **metadata}, "status": {"phase": phase}}
+
+
+IDLE = [pod(f"exporter-{number}", ownerReferences=[DAEMON]) for number in range(3)] + [pod("done", "Succeeded")]
+
+
+class NodeServer:
+    """A node, and its pods two a page. Owner of what was sent and asked."""
+
+    def __init__(self, pods: list[Object], refused: Answer | None = None) -> None:
+        self.pods, self.refused = pods, refused
+        self.sent: list[Request] = []
+        self.asked: list[Mapping[str, str]] = []
+
+    def get(self, path: str, query: Mapping[str, str] | None = None, accept: str = JSON) -> Answer:
+        if path == "/api/v1/nodes/gpu-1":
+            return _answer({"metadata": {"name": "gpu-1", "uid": "uid-1", "resourceVersion": "7"}})
+        assert path == "/api/v1/pods"
+        asked = dict(query or {})
+        self.asked.append(asked)
+        if self.refused:
+            return self.refused
+        start = int(asked.get("continue", 0))
+        more = {"continue": str(start + 2)} if start + 2 < len(self.pods) else {}
+        return _answer({"kind": "PodList", "metadata": more, "items": self.pods[start : start + 2]})
+
+    def send(self, request: Request) -> Answer:
+        self.sent.append(request)
+        return Answer(200, b"{}")
+
+    @property
+    def deleted(self) -> list[Object]:
+        return [msgspec.json.decode(each.body)["preconditions"] for each in self.sent if each.method == "DELETE"]
+
+
+def _answer(body: Object) -> Answer:
+    return Answer(200, msgspec.json.encode(body))
+
+
+def given_back(server: NodeServer, version: str = "7", empty: bool = True) -> Outcome:
+    act = Delete(presumes=Presumes(resource_version=version, empty=empty))
+    decision = Decision("tests", NODE, act, Reason(CORDONED.code, (("node", "gpu-1"),)))
+    limits = Limits(pause=lambda _: None, writes_per_second=1e6)
+    (outcome,) = Applying(server, limits=limits).apply([decision], Holding())
+    return outcome
+
+
+def test_an_empty_node_is_deleted_as_it_was_seen_once_all_its_pods_were_looked_at() -> None:
+    server = NodeServer(IDLE)
+    assert given_back(server).result == "done"
+    assert server.deleted == [{"uid": "uid-1", "resourceVersion": "7"}]
+    pages = [each.get("continue", "") for each in server.asked]
+    assert pages == ["", "2"]
+    assert all(each["fieldSelector"] == "spec.nodeName=gpu-1" for each in server.asked)
+    assert not any("resourceVersion" in each for each in server.asked)
+
+
+@pytest.mark.parametrize("at", range(len(IDLE) + 1))
+def test_a_pod_on_any_page_keeps_the_node(at: int) -> None:
+    server = NodeServer([*IDLE[:at], pod("train"), *IDLE[at:]])
+    outcome = given_back(server)
+    told = (outcome.result, outcome.detail)
+    assert told == ("stale", "Node/gpu-1 was to be empty, and Pod/team-a/train came to it")
+    assert not server.sent
+
+
+def test_where_pods_can_not_be_listed_nothing_is_deleted() -> None:
+    server = NodeServer(IDLE, refusal(403, "Forbidden", "pods is forbidden"))
+    assert given_back(server).result == "refused"
+    assert not server.sent
+
+
+def test_a_node_that_changed_is_not_deleted_however_empty_it_is() -> None:
+    server = NodeServer(IDLE)
+    assert given_back(server, version="6").result == "stale"
+    assert not server.sent
+
+
+def test_without_that_presumption_nobody_lists_pods() -> None:
+    server = NodeServer([pod("train")])
+    assert given_back(server, empty=False).result == "done"
+    assert not server.asked
+
+
+def test_nothing_is_waited_for_between_the_look_at_its_pods_and_the_deletion() -> None:
+    server = NodeServer(IDLE)
+    happened: list[tuple[int, int]] = []  # pages that were asked for and writes that were sent, at each pause
+    limits = Limits(pause=lambda _: happened.append((len(server.asked), len(server.sent))), burst=0)
+    act = Delete(presumes=Presumes(empty=True))
+    decision = Decision("tests", NODE, act, Reason(CORDONED.code, (("node", "gpu-1"),)))
+    (outcome,) = Applying(server, limits=limits).apply([decision], Holding())
+    assert outcome.result == "done"
+    assert set(happened) == {(0, 0)}

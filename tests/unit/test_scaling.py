@@ -1,0 +1,52 @@
+"""What is done for a provisioner: the tables of cases, and what always holds."""
+
+from typing import Any
+
+import pytest
+
+from reconciler.fleet.fleet import Fleet
+from reconciler.plan.draft import Draft
+from reconciler.plan.explain import sentence
+from reconciler.plan.scaling.planner import scaling
+from reconciler.plan.scaling.reasons import REASONS
+from tests.unit.scaling_stage import World, table
+from tests.unit.scaling_told import told
+
+CASES = {name: case for file in ("steps.yaml", "demand.yaml") for name, case in table(file).items()}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_case(name: str) -> None:
+    case: dict[str, Any] = CASES[name]
+    world = World(case)
+    made = world.planned()
+    assert told(made.decisions) == [" ".join(line.split()).replace(" :", ":") for line in case["does"]]
+    (size,) = [each for each in made.sizes if each.provisioner == "a100"]
+    assert f"{size.size} -> {size.target}" == case["size"], sentence(size.reason)
+    assert lacking(world) == case.get("lacks", [])
+    assert [each.reason.code for each in size.limits if each.kind == "ScaleUpLimited"] == list(
+        filter(None, [case.get("limit")])
+    )
+
+
+def lacking(world: World) -> list[str]:
+    """2 for minSize; of another pool than a100, that first."""
+    draft = Draft(Fleet(world.inputs.observed))
+    scaling(world.inputs, draft)
+    return [
+        ("" if each.pool == "a100" else f"{each.pool} ")
+        + f"{each.nodes} for {each.why}"
+        + (f" of {len(each.pods)}" if each.pods else "")
+        for each in draft.missing
+    ]
+
+
+def test_each_reason_is_shown_by_a_case() -> None:
+    shown = set()
+    for case in CASES.values():
+        made = World(case).planned()
+        shown |= {each.reason.code for each in made.decisions}
+        shown |= {
+            reason.code for size in made.sizes for reason in (size.reason, *[each.reason for each in size.limits])
+        }
+    assert {each.code for each in REASONS} <= shown

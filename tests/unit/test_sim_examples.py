@@ -1,0 +1,89 @@
+"""Each example tells its story: those of the design second by second, and none harms a pod."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from reconciler.cli.main import main
+from tests.lab.places import REPOSITORY
+
+EXAMPLES = REPOSITORY / "examples"
+# Where something is shown to go wrong.
+_FAIL = {"taint-edit"}
+
+Json = dict[str, Any]
+
+
+def played(name: str, tmp_path: Path, *more: str) -> Json:
+    file = tmp_path / "told.json"
+    code = main(["simulate", str(EXAMPLES / name / "scenario.yaml"), "-o", f"json={file}", *more])
+    assert code == (1 if more else 0)
+    told: Json = json.loads(file.read_text())
+    return told
+
+
+def sizes(told: Json) -> dict[str, tuple[int, int, int]]:
+    """Size, target and tainted nodes of the pool, by time of day."""
+    found = {}
+    for step in told["timeline"]:
+        pool = step["provisioners"]["a100"]
+        found[step["time"][11:19]] = (pool["current_size"], pool["target_size"], pool["tainted"])
+    return found
+
+
+def test_scenario_a(tmp_path: Path) -> None:
+    found = sizes(played("scenario-a", tmp_path))
+    assert found["08:00:00"] == (120, 100, 20)
+    assert found["08:09:58"] == (120, 100, 20)
+    assert found["08:10:00"] == (100, 100, 0)
+
+
+def test_scenario_b(tmp_path: Path) -> None:
+    found = sizes(played("scenario-b", tmp_path))
+    assert found["08:00:00"] == (120, 100, 20)
+    assert found["08:10:00"] == (100, 75, 0)
+    assert found["08:10:05"] == (100, 75, 25)
+    assert found["08:20:05"] == (75, 75, 0)
+
+
+def test_scenario_c(tmp_path: Path) -> None:
+    found = sizes(played("scenario-c", tmp_path))
+    assert found["08:00:00"] == (120, 100, 20)
+    assert found["08:05:10"] == (120, 110, 10)
+    assert found["08:10:00"] == (110, 110, 0)
+
+
+def test_a_quiet_night_saves_a_third_and_harms_no_pod(tmp_path: Path) -> None:
+    summary = played("quiet-day", tmp_path)["summary"]
+    # Which pays for more than the scenario expects.
+    all_day = played("quiet-day", tmp_path, "--policies", str(EXAMPLES / "quiet-day/policies/all-day"))["summary"]
+    assert 3 * summary["gpu_hours_paid"] < 2 * all_day["gpu_hours_paid"]
+    assert 3 * summary["micro_dollars"] < 2 * all_day["micro_dollars"]
+    assert summary["evictions"] == summary["lost_pods"] == 0
+
+
+@pytest.mark.parametrize("path", sorted(EXAMPLES.iterdir()), ids=lambda path: path.name)
+def test_each_example_has_a_page_that_says_how_to_play_it(path: Path) -> None:
+    assert f"reconciler simulate examples/{path.name}/scenario.yaml" in (path / "README.md").read_text()
+
+
+@pytest.mark.parametrize("name", sorted(path.name for path in EXAMPLES.iterdir() if path.name not in _FAIL))
+def test_what_an_example_expects_is_met(name: str, tmp_path: Path) -> None:
+    told = played(name, tmp_path)
+    assert not told["failed"]
+    assert told["broken"] == []
+
+
+def test_the_quiet_day_shows_what_its_report_draws(tmp_path: Path, pytestconfig: pytest.Config) -> None:
+    day = EXAMPLES / "quiet-day"
+    sets = [each for name in ("by-use", "all-day") for each in ("--policies", str(day / "policies" / name))]
+    played("quiet-day", tmp_path, *sets, "--report", str(tmp_path / "report"))
+    drawn, shown = (tmp_path / "report" / "capacity.svg").read_text(), day / "capacity.svg"
+    if pytestconfig.getoption("--record"):
+        shown.write_text(drawn)
+    if shown.read_text() != drawn:
+        pytest.fail(
+            f"{shown.name} is not what the report draws now: pytest {Path(__file__).name} --record", pytrace=False
+        )
