@@ -93,6 +93,17 @@ def test_one_that_dies_while_it_plans_gives_no_plan_and_another_is_started(plann
     assert process_of(child) != first
 
 
+def test_one_that_died_between_two_questions_is_replaced_and_leaves_nothing_open(planners: list[ChildPlanner]) -> None:
+    child = planner(planners)
+    inputs = inputs_of(EDIT)
+    child.plan(inputs)
+    first = process_of(child)
+    os.kill(first, signal.SIGKILL)
+    os.waitid(os.P_PID, first, os.WEXITED | os.WNOWAIT)  # dead, and still its parent's to notice
+    assert child.plan(inputs) == decide(inputs).plan
+    assert process_of(child) != first
+
+
 def test_one_that_hangs_is_ended(planners: list[ChildPlanner]) -> None:
     child = planner(planners, seconds=0.5)
     with pytest.raises(Unavailable, match="ended by signal 9"):

@@ -81,8 +81,11 @@ class ChildPlanner:
         with self._lock:
             if self._is_closed:
                 raise Unavailable("no plan was made: planning has ended")
-            if self._process is None or self._process.poll() is not None:
-                self._process, self._told = self._started(), None
+            if self._process is not None and self._process.poll() is not None:
+                self._end(self._process)  # it died between two questions, and its pipes are still ours
+                self._process = None
+            if self._process is None:
+                self._process = self._started()
             return self._process
 
     def _started(self) -> subprocess.Popen[bytes]:
