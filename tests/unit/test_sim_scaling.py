@@ -8,7 +8,7 @@ import pytest
 from reconciler.model.pool_use import Use
 from reconciler.plan.scaling import marks, size
 from reconciler.plan.scaling.ground import Ground
-from tests.stages.scaling.drawn import drawn, played, pool, provisioner
+from tests.stages.scaling.drawn import Json, Outcome, drawn, played, pool, provisioner
 from tests.stages.scaling.judging import faults_of
 
 SEEDS = range(6)
@@ -20,19 +20,23 @@ def test_whatever_comes_scaling_keeps_its_promises(seed: int, tmp_path: Path) ->
     assert faults_of(drawn(tmp_path, seed)) == []
 
 
-def test_what_is_marked_takes_pods_while_nobody_is_there_and_none_is_deleted_on_waking_unseen(tmp_path: Path) -> None:
-    """8 of 12 nodes are in use; 2 of the others are marked, and 4 jobs come while there is no controller."""
+def absence(folder: Path, late: Json) -> Outcome:
+    """8 of 12 nodes are in use; 2 of the others are marked, and 4 jobs come while there is no controller for 8 h."""
     scenario = {
         "duration": "9h30m",
         "warmUp": "5m",
         "cluster": {"nodes": [{"pool": "a100", "count": 12}]},
         "workloads": [
             {"name": "train", "gpus": 8, "constant": {"pods": 8}},
-            {"name": "late", "gpus": 8, "begins": "4h", "ends": "7h", "constant": {"pods": 4}},
+            {"name": "late", "gpus": 8, "begins": "4h", **late, "constant": {"pods": 4}},
         ],
         "faults": [{"fault": "ControllerAbsent", "at": "5m", "lasts": "8h"}],
     }
-    outcome = played(tmp_path, [pool("a100"), provisioner("a100", scaleDownDelay="10m")], scenario)
+    return played(folder, [pool("a100"), provisioner("a100", scaleDownDelay="10m")], scenario)
+
+
+def test_what_is_marked_takes_pods_while_nobody_is_there_and_none_is_deleted_on_waking_unseen(tmp_path: Path) -> None:
+    outcome = absence(tmp_path, {"ends": "7h"})
     assert outcome.simulated.broken == ()
     assert outcome.simulated.sums.nodes_bought == 0
     assert max(step.longest_wait_seconds for step in outcome.simulated.steps) == 0
@@ -51,17 +55,7 @@ def test_what_is_marked_takes_pods_while_nobody_is_there_and_none_is_deleted_on_
 
 
 def test_nothing_is_deleted_on_waking_that_came_into_use_meanwhile(tmp_path: Path) -> None:
-    scenario = {
-        "duration": "9h30m",
-        "warmUp": "5m",
-        "cluster": {"nodes": [{"pool": "a100", "count": 12}]},
-        "workloads": [
-            {"name": "train", "gpus": 8, "constant": {"pods": 8}},
-            {"name": "late", "gpus": 8, "begins": "4h", "constant": {"pods": 4}},
-        ],
-        "faults": [{"fault": "ControllerAbsent", "at": "5m", "lasts": "8h"}],
-    }
-    outcome = played(tmp_path, [pool("a100"), provisioner("a100", scaleDownDelay="10m")], scenario)
+    outcome = absence(tmp_path, {})
     assert outcome.simulated.broken == ()
     assert outcome.simulated.sums.nodes_bought == 0
     assert [(each.did, each.reason) for each in outcome.told] == [
