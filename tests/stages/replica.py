@@ -69,10 +69,10 @@ class Replica:
         answer = urllib3.request("GET", self.address + path, timeout=10, retries=False)
         return answer.status, answer.data.decode()
 
-    def wait_until_leading(self, within: float = 30) -> None:
+    def wait_until_leading(self, within: float = 60) -> None:
         self.wait_for(lambda line: line["message"] == "this replica leads", within)
 
-    def wait_for(self, is_it: Callable[[Line], Any], within: float = 30, since: int = 0) -> Line:
+    def wait_for(self, is_it: Callable[[Line], Any], within: float = 60, since: int = 0) -> Line:
         """The first line that it is, from the `since`th on."""
         found: list[Line] = []
 
@@ -88,14 +88,14 @@ class Replica:
     def signal(self, number: int) -> None:
         self._process.send_signal(number)
 
-    def wait(self, within: float = 10) -> tuple[int, float]:
+    def wait(self, within: float = 30) -> tuple[int, float]:
         """Until it ends; gives its exit code, and how long that took."""
         began = time.monotonic()
         code = self._process.wait(within)
         self._thread.join()
         return code, time.monotonic() - began
 
-    def terminate(self, within: float = 10) -> tuple[int, float]:
+    def terminate(self, within: float = 30) -> tuple[int, float]:
         self.signal(signal.SIGTERM)
         return self.wait(within)
 
