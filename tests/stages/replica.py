@@ -114,8 +114,8 @@ class Replica:
     def planner(self) -> int:
         """Its child that plans; others render now and then."""
         tasks = Path(f"/proc/{self.pid}/task").glob("*/children")
-        children = {each for task in tasks for each in task.read_text().split()}
-        found = [each for each in children if "planner_process" in Path(f"/proc/{each}/cmdline").read_text()]
+        children = {each for task in tasks for each in _text_of(task).split()}
+        found = [each for each in children if "planner_process" in _text_of(Path(f"/proc/{each}/cmdline"))]
         assert len(found) == 1, found
         return int(found[0])
 
@@ -131,3 +131,11 @@ class Replica:
         with self._moved:
             self._ended = True
             self._moved.notify_all()
+
+
+def _text_of(path: Path) -> str:
+    """Nothing where the process, or the thread, has just ended."""
+    try:
+        return path.read_text()
+    except (FileNotFoundError, ProcessLookupError):
+        return ""
