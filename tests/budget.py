@@ -1,4 +1,7 @@
-"""Owner of the time a test run takes: what each file may cost, what it did cost, and the ten slowest tests."""
+"""Owner of the time a test run takes: what each file may cost, what it did cost, and the ten slowest tests.
+
+Workers share what is allowed.
+"""
 
 import time
 import tomllib
@@ -25,7 +28,9 @@ class Stopwatch:
     """Adds up seconds by test and by file."""
 
     def __init__(self, config: pytest.Config) -> None:
-        self._enforced = bool(config.getoption("--whole"))
+        # A worker knows its own part only.
+        self._enforced = bool(config.getoption("--whole")) and not hasattr(config, "workerinput")
+        self._workers = int(config.getoption("numprocesses", default=None) or 1)
         self._tests: dict[str, float] = defaultdict(float)
         self._started = time.monotonic()
 
@@ -63,7 +68,7 @@ class Stopwatch:
         return files
 
     def _allowed(self) -> float:
-        return sum(budgets().get(file, 0) for file in self._files())
+        return sum(budgets().get(file, 0) for file in self._files()) / self._workers
 
 
 def budgets() -> dict[str, float]:

@@ -24,36 +24,37 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--record", action="store_true", help="write recorded output again; then read the difference")
 
 
-MISSING = pytest.StashKey[str]()
+NO_LAB = "no lab: "
 
 
 @pytest.fixture(scope="session")
-def lab(pytestconfig: pytest.Config) -> Iterator[Lab]:
-    """The control plane, one for the whole run; tests start on it what else they need."""
+def lab(request: pytest.FixtureRequest) -> Iterator[Lab]:
+    """The control plane, one for the whole run of a worker; tests start on it what else they need."""
     try:
         built = build.built()
     except LabUnavailable as missing:
         if os.environ.get("CI") == "true":
-            pytest.exit(f"the lab is missing, and CI must not go without: {missing}", returncode=1)
-        pytestconfig.stash[MISSING] = str(missing)
-        pytest.skip(f"no lab: {missing}")
+            request.session.shouldfail = f"the lab is missing, and CI must not go without: {missing}"
+            pytest.fail(request.session.shouldfail, pytrace=False)
+        pytest.skip(f"{NO_LAB}{missing}")
     with Lab(built) as lab:
         yield lab
 
 
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
-    if MISSING in config.stash:
-        skipped = len(terminalreporter.stats.get("skipped", ()))
-        line = f"NO LAB, {skipped} TESTS DID NOT RUN: {config.stash[MISSING]}"
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    skipped = terminalreporter.stats.get("skipped", ())
+    # Asked of the reports: the lab may have been missed by a worker, which is another process.
+    reasons = {each.longrepr[2].partition(NO_LAB)[2] for each in skipped if isinstance(each.longrepr, tuple)} - {""}
+    if reasons:
+        line = f"NO LAB, {len(skipped)} TESTS DID NOT RUN: {min(reasons)}"
         terminalreporter.write_line(line, red=True, bold=True)
 
 
 @pytest.fixture
-def cluster(lab: Lab) -> Iterator[Lab]:
-    """The lab with nothing on it; what a test leaves behind is taken away."""
+def cluster(lab: Lab) -> Lab:
+    """The lab with nothing on it; what a test leaves behind, the next one that needs it clean takes away."""
     lab.wipe()
-    yield lab
-    lab.wipe()
+    return lab
 
 
 @pytest.fixture

@@ -23,7 +23,7 @@ def _is_served(definition: Manifest | None) -> bool:
 @pytest.fixture(scope="package")
 def real(lab: Lab) -> Iterator[Real]:
     """Cleared once for all of the contract: each test has names of its own."""
-    lab.wipe()
+    lab.stop_parts().wipe()
     lab.admin.apply(crd_of(GPU_POOL))
     lab.admin.wait_for(DEFINITIONS, crd_name(GPU_POOL), _is_served)
     ground = Real(lab)

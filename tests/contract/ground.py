@@ -156,7 +156,7 @@ class Real:
         return self.admin.get(kind_of(ref).plural, ref.name, ref.namespace)
 
     def until(self, ref: Ref, is_so: Callable[[Object | None], object]) -> Object | None:
-        deadline = time.monotonic() + 20
+        deadline = time.monotonic() + 60
         while not is_so(found := self.get(ref)):
             assert time.monotonic() < deadline, found
             time.sleep(0.02)

@@ -137,7 +137,7 @@ class Api:
             answer.close()
 
     def wait_for(
-        self, plural: str, name: str, is_so: Callable[[Manifest | None], Any], namespace: str = "", within: float = 30
+        self, plural: str, name: str, is_so: Callable[[Manifest | None], Any], namespace: str = "", within: float = 60
     ) -> Manifest:
         """Asks until `is_so` holds of it (None when it isn't there), and gives it as it then stood."""
         deadline = time.monotonic() + within

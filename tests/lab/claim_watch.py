@@ -45,7 +45,7 @@ class ClaimWatch:
         mark = self._mark()
         # Events come in the order of the writes: once ours is seen, so is all before it.
         with self._seen:
-            assert self._seen.wait_for(lambda: self._last_mark >= mark, 30), "the watch of NodeClaims fell silent"
+            assert self._seen.wait_for(lambda: self._last_mark >= mark, 60), "the watch of NodeClaims fell silent"
             return dict(self._drifted)
 
     def _mark(self) -> int:

@@ -38,6 +38,10 @@ def load_demo_fleet(lab: Lab) -> None:
         lab.admin.wait_for("nodes", name, fleet.is_ready)
     for name in ENDED_JOBS:
         lab.admin.delete("pods", name, TENANT_NAMESPACE)
+    for name in ENDED_JOBS:
+        lab.admin.wait_for("pods", name, lambda pod: pod is None, TENANT_NAMESPACE)
+    for claim in lab.admin.list("nodeclaims"):
+        lab.admin.wait_for("nodeclaims", claim["metadata"]["name"], fleet.is_initialized)
 
 
 def _node_agent() -> Manifest:

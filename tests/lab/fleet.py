@@ -131,3 +131,9 @@ def is_ready(node: Manifest | None) -> bool:
 def is_running(pod: Manifest | None) -> bool:
     """Whether a Pod says that it runs."""
     return bool((pod or {}).get("status", {}).get("phase") == "Running")
+
+
+def is_initialized(claim: Manifest | None) -> bool:
+    """Whether Karpenter has done with a NodeClaim: before, its machine is on its way, though pods may run there."""
+    conditions = (claim or {}).get("status", {}).get("conditions", ())
+    return any(each["type"] == "Initialized" and each["status"] == "True" for each in conditions)

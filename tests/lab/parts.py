@@ -10,7 +10,7 @@ import yaml
 from tests.lab import capacity
 from tests.lab.certificates import Pair
 from tests.lab.places import MODULE
-from tests.lab.processes import free_ports
+from tests.lab.ports import free_ports
 from tests.lab.site import Site
 
 Command = list[str | Path]
@@ -150,6 +150,8 @@ def karpenter(site: Site, instance_types: tuple[capacity.InstanceType, ...]) -> 
     return [
         site.built.binary("karpenter"),
         "-disable-leader-election",
+        # It leaves a node alone for twice that, as pods may still come that it was bought for.
+        "-batch-max-duration=5s",
         f"-metrics-port={metrics}",
         f"-health-probe-port={health}",
         f"-instance-types-file-path={path}",

@@ -1,10 +1,8 @@
 """Owner of the processes that the lab starts: starts them, waits until they answer, and stops exactly them."""
 
-import contextlib
 import ctypes
 import os
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -37,7 +35,7 @@ class Child:
     def last_words(self, lines: int = 15) -> str:
         return "\n".join(self.log.read_text(errors="replace").splitlines()[-lines:])
 
-    def wait_until(self, ready: Callable[[], bool], within_seconds: float = 30) -> None:
+    def wait_until(self, ready: Callable[[], bool], within_seconds: float = 60) -> None:
         deadline = time.monotonic() + within_seconds
         while time.monotonic() < deadline:
             if not self.running():
@@ -83,12 +81,3 @@ def start(name: str, command: Sequence[str | Path], log: Path, environment: Mapp
 def _die_with_parent() -> None:
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-
-
-def free_ports(count: int) -> list[int]:
-    """Ports of the loopback that nobody listens on now, all different."""
-    with contextlib.ExitStack() as held:
-        sockets = [held.enter_context(socket.socket()) for _ in range(count)]
-        for each in sockets:
-            each.bind(("127.0.0.1", 0))
-        return [each.getsockname()[1] for each in sockets]

@@ -32,7 +32,7 @@ _CLUSTER = (
     "resourceslices",
     "priorityclasses",
 )
-_SECONDS = 20
+_SECONDS = 60
 
 
 def wipe(admin: Api) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from tests.lab.places import REPOSITORY
 
-SECONDS = 40
+SECONDS = 90
 
 
 class Run:

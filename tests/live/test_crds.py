@@ -33,7 +33,7 @@ from tests.stages.definitions import folder_of as path
 SCHEMAS = {kind.name: Draft7Validator(schema_of(kind)) for kind in KINDS}
 
 # A definition is for the whole cluster, so that it may stay for all examples: each is a request without effect.
-asked_of_the_cluster = settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+asked_of_the_cluster = settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
 @pytest.fixture(scope="module")

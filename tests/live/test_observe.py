@@ -8,6 +8,7 @@ import yaml
 
 from reconciler.kube.client import Client, connect
 from reconciler.kube.observe import observe_once
+from reconciler.kube.seeing import listing
 from reconciler.kube.seeing.watching import Pace
 from reconciler.model.cluster.kinds import SEEN
 from reconciler.model.cluster.observed import Observed
@@ -197,10 +198,11 @@ def test_observing_only_reads(filled: Lab, client: Client) -> None:
     assert {each.write.code for each in entries} <= {200}
 
 
-def test_more_than_a_page_is_of_one_moment(cluster: Lab, client: Client) -> None:
-    cluster.load(fleet.nodes(501))
+def test_more_than_a_page_is_of_one_moment(cluster: Lab, client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(listing, "PAGE", 20)
+    cluster.load(fleet.nodes(21))
     audit = cluster.audit()
-    assert len(observe_once(client).nodes) == 501
+    assert len(observe_once(client).nodes) == 21
     asked = [each for each in audit.entries(identities.RECONCILER) if each.write.object == "nodes"]
     assert len(asked) == 2
 

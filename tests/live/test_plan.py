@@ -75,7 +75,7 @@ def team(
 
 
 def buy(lab: Lab, count: int) -> list[str]:
-    """That many nodes, each by a pod of its own; their names by zone."""
+    """That many nodes, each by a pod of its own, which Karpenter has done with; their names by zone."""
     for number in range(count):
         zone = capacity.ZONES[number % len(capacity.ZONES)]
         pod = fleet.Pod(f"train-{number}", gpus=8).with_spec(nodeSelector={"topology.kubernetes.io/zone": zone})
@@ -84,17 +84,26 @@ def buy(lab: Lab, count: int) -> list[str]:
     for number in range(count):
         pod_seen = lab.admin.wait_for("pods", f"train-{number}", fleet.is_running, "default")
         found.append(pod_seen["spec"]["nodeName"])
+    are_settled(lab)
     return found
 
 
+def are_settled(lab: Lab) -> None:
+    """Waits until no machine is on its way any more: pods may run on it already."""
+    for claim in lab.admin.list("nodeclaims"):
+        lab.admin.wait_for("nodeclaims", claim["metadata"]["name"], fleet.is_initialized)
+
+
 def wait_for_a_verdict(lab: Lab, node: str) -> None:
-    """Until Karpenter says why it can't place what runs there; or, since it keeps silent of a node of which it said
-    something else within two minutes, for more than two of its rounds."""
-    deadline = time.monotonic() + 25
-    while time.monotonic() < deadline:
-        for event in lab.admin.list("events", "default"):
-            if event["regarding"].get("name") == node and "did not tolerate taint" in event["note"]:
-                return
+    """Until Karpenter says why it can't place what runs there. Of a node of which it said something else it keeps
+    silent for two minutes, unless it was started anew."""
+    lab.start_karpenter()
+    deadline = time.monotonic() + 60
+    while not any(
+        event["regarding"].get("name") == node and "did not tolerate taint" in event["note"]
+        for event in lab.admin.list("events", "default")
+    ):
+        assert time.monotonic() < deadline
         time.sleep(0.1)
 
 
@@ -136,6 +145,7 @@ def test_karpenter_leaves_a_node_whose_pod_would_fit_nowhere_and_replaces_the_ot
     on = {
         key: admin.wait_for("pods", f"tolerates-{key}", fleet.is_running, "default")["spec"]["nodeName"] for key in keys
     }
+    are_settled(team.lab)
     team.write(taints=[{"key": "dedicated", "value": "training", "effect": "NoSchedule"}])
     told = team.plan()["consequences"]
     assert {each["fate"]: each["nodes"] for each in told} == {"replaced": [on["dedicated"]], "blocked": [on["other"]]}

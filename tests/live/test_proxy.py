@@ -92,7 +92,7 @@ def test_a_delayed_write_comes_after_a_later_one(cluster: Lab) -> None:
         impatient = urllib3.PoolManager(ca_certs=str(tenant.authority), retries=False)
         headers = {"Authorization": f"Bearer {tenant.credential.token}"}
         with impatient, pytest.raises(urllib3.exceptions.TimeoutError):
-            impatient.request("DELETE", f"{proxy.url}{PODS}/p", headers=headers, timeout=0.3)
+            impatient.request("DELETE", f"{proxy.url}{PODS}/p", headers=headers, timeout=1)
         proxy.wait_for(fault)
         assert names(tenant) == {"p"}
         proxy.clear()

@@ -66,21 +66,21 @@ def test_a_pod_ends_by_itself(node: Lab, phase: str, code: int) -> None:
 
 
 def test_a_deleted_pod_takes_the_time_it_was_told_to(node: Lab) -> None:
-    run(node, Pod("slow").dying_slowly(2))
+    run(node, Pod("slow").dying_slowly(4))
     run(node, Pod("quick"))
     started = time.monotonic()
     for name in ("slow", "quick"):
         node.admin.delete("pods", name, "default")
-    node.admin.wait_for("pods", "quick", lambda pod: pod is None, "default", within=1.5)
+    node.admin.wait_for("pods", "quick", lambda pod: pod is None, "default")
     assert node.admin.get("pods", "slow", "default")
     node.admin.wait_for("pods", "slow", lambda pod: pod is None, "default")
-    assert time.monotonic() - started > 1  # deletionTimestamp has whole seconds
+    assert time.monotonic() - started > 3  # deletionTimestamp has whole seconds
 
 
 def test_no_pod_outlives_its_grace_period(node: Lab) -> None:
     run(node, Pod("stubborn").dying_slowly(600, grace_seconds=2))
     node.admin.delete("pods", "stubborn", "default")
-    node.admin.wait_for("pods", "stubborn", lambda pod: pod is None, "default", within=6)
+    node.admin.wait_for("pods", "stubborn", lambda pod: pod is None, "default")
 
 
 def test_a_resize_is_enacted_after_a_while(node: Lab) -> None:

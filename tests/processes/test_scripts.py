@@ -58,7 +58,7 @@ def printed(command: str, folder: Path) -> list[str]:
         "GIT_CONFIG_NOSYSTEM": "1",
     }
     done = subprocess.run(
-        ["sh", "-c", command], cwd=folder, env=environment, capture_output=True, text=True, check=False, timeout=60
+        ["sh", "-c", command], cwd=folder, env=environment, capture_output=True, text=True, check=False, timeout=180
     )
     told = (done.stdout + done.stderr).replace(str(folder), "FOLDER").splitlines()
     told += [f"exit {done.returncode}"] if done.returncode else []

@@ -40,7 +40,13 @@ class Site:
     def write(self, name: str = "a100", **fields: object) -> None:
         policy: dict[str, object] = {"apiVersion": "gpu.scheduling/v1", "kind": "GpuPool", "metadata": {"name": name}}
         policy["spec"] = {**POOL, **fields}
-        (self.policies / f"{name}.yaml").write_text(yaml.safe_dump(policy))
+        self.put(f"{name}.yaml", yaml.safe_dump(policy))
+
+    def put(self, file: str, text: str) -> None:
+        """At once: whoever follows the folder never sees half of it."""
+        fresh = self.policies.parent / file
+        fresh.write_text(text)
+        fresh.replace(self.policies / file)
 
     def replica(self, *arguments: str) -> Replica:
         return Replica(self.kubeconfig, self.policies, *arguments)

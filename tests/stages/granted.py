@@ -57,7 +57,7 @@ def until_allowed(api: Api, method: str, path: str, body: object = None, content
 
 def until(is_so: Callable[[], bool], what: str) -> None:
     """The API server takes note of a role a moment after it was written, and there is no event of that."""
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + 30
     while not is_so():
         assert time.monotonic() < deadline, what
         time.sleep(0.01)

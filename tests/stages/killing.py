@@ -6,7 +6,7 @@ from collections import Counter
 from typing import Any
 
 from tests.lab.api import Manifest
-from tests.lab.identities import NAMESPACE
+from tests.lab.identities import NAMESPACE, RECONCILER
 from tests.lab.proxy.door import Proxy
 from tests.lab.proxy.faults import Cut, Fault, LoseAnswer, Match
 from tests.stages.controlled import LEASE, Site
@@ -44,7 +44,7 @@ class Killing:
     def writes(self) -> Counter[tuple[str, int]]:
         """How often a write took effect, by pool and round; the API server's own count."""
         found: Counter[tuple[str, int]] = Counter()
-        for entry in self._audit.entries():
+        for entry in self._audit.entries(RECONCILER):
             if entry.write.verb == "patch" and entry.write.object.startswith("nodepools") and entry.write.code < 300:
                 found[entry.write.object.rpartition("/")[2], _round(entry.body)] += 1
         return found
@@ -58,7 +58,7 @@ class Killing:
         act = LoseAnswer() if is_after else Cut(before_upstream=True)
         fatal = self._proxy.inject(Fault(act, WRITES, skip=self._chance.randrange(len(POOLS))))
         self._edit(number)
-        self._proxy.wait_for(fatal, 30)
+        self._proxy.wait_for(fatal, 60)
         replica.kill()
         self._proxy.clear()
         self.kills_after_the_write += is_after

@@ -37,11 +37,11 @@ class Watched:
     def __exit__(self, *_: type[BaseException] | BaseException | TracebackType | None) -> None:
         self.observer.stop()
 
-    def synced(self, within: float = 20) -> "Watched":
+    def synced(self, within: float = 60) -> "Watched":
         assert self.observer.wait_until_synced(within), self.observer.observe().unread
         return self
 
-    def until(self, is_so: Callable[[Observed], object], within: float = 20) -> Observed:
+    def until(self, is_so: Callable[[Observed], object], within: float = 60) -> Observed:
         """Looks again at each change until it is so."""
         deadline = time.monotonic() + within
         while True:

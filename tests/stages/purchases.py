@@ -30,9 +30,8 @@ from tests.lab.lab import Lab
 START = Instant(1_795_000_000_000)
 _PHASE_MS = 400_000
 _WITHIN_SECONDS, _STILL_SECONDS = 90, 2.5
-_UNTOUCHED_SECONDS = (
-    35  # in which a node that drifts would have been replaced: 20 s in which pods may come, and a round
-)
+# In which a node that drifts would have been replaced: 10 s in which pods may come, and a round of as much.
+_UNTOUCHED_SECONDS = 25
 _PRIORITIES = {"system-cluster-critical": 2_000_000_000}
 
 # KWOK keeps so much of each machine for itself.

@@ -69,10 +69,10 @@ class Replica:
         answer = urllib3.request("GET", self.address + path, timeout=10, retries=False)
         return answer.status, answer.data.decode()
 
-    def wait_until_leading(self, within: float = 30) -> None:
+    def wait_until_leading(self, within: float = 60) -> None:
         self.wait_for(lambda line: line["message"] == "this replica leads", within)
 
-    def wait_for(self, is_it: Callable[[Line], Any], within: float = 30, since: int = 0) -> Line:
+    def wait_for(self, is_it: Callable[[Line], Any], within: float = 60, since: int = 0) -> Line:
         """The first line that it is, from the `since`th on."""
         found: list[Line] = []
 
@@ -88,14 +88,14 @@ class Replica:
     def signal(self, number: int) -> None:
         self._process.send_signal(number)
 
-    def wait(self, within: float = 10) -> tuple[int, float]:
+    def wait(self, within: float = 30) -> tuple[int, float]:
         """Until it ends; gives its exit code, and how long that took."""
         began = time.monotonic()
         code = self._process.wait(within)
         self._thread.join()
         return code, time.monotonic() - began
 
-    def terminate(self, within: float = 10) -> tuple[int, float]:
+    def terminate(self, within: float = 30) -> tuple[int, float]:
         self.signal(signal.SIGTERM)
         return self.wait(within)
 
@@ -114,8 +114,8 @@ class Replica:
     def planner(self) -> int:
         """Its child that plans; others render now and then."""
         tasks = Path(f"/proc/{self.pid}/task").glob("*/children")
-        children = {each for task in tasks for each in task.read_text().split()}
-        found = [each for each in children if "planner_process" in Path(f"/proc/{each}/cmdline").read_text()]
+        children = {each for task in tasks for each in _text_of(task).split()}
+        found = [each for each in children if "planner_process" in _text_of(Path(f"/proc/{each}/cmdline"))]
         assert len(found) == 1, found
         return int(found[0])
 
@@ -131,3 +131,11 @@ class Replica:
         with self._moved:
             self._ended = True
             self._moved.notify_all()
+
+
+def _text_of(path: Path) -> str:
+    """Nothing where the process, or the thread, has just ended."""
+    try:
+        return path.read_text()
+    except (FileNotFoundError, ProcessLookupError):
+        return ""

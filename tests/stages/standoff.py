@@ -9,12 +9,13 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Self
 
+from tests.lab.identities import RECONCILER
 from tests.lab.proxy.door import Proxy
 from tests.lab.proxy.faults import Delay, Fault, Match
 from tests.stages.controlled import Site
 from tests.stages.replica import Replica
 
-LEASE_SECONDS = 3
+LEASE_SECONDS = 4
 WRITES = Match(verb="patch", path="/nodepools/")
 _LATE = Delay(120)  # until it is let go
 
@@ -55,7 +56,7 @@ class Standoff:
         """The one that leads, and the one that waits, once both are up."""
         for replica in (one, other):
             replica.wait_for(lambda line: line["event"] == "started")
-        deadline = time.monotonic() + 30
+        deadline = time.monotonic() + 60
         while time.monotonic() < deadline:
             for leads, waits in ((one, other), (other, one)):
                 if leads.leads:
@@ -71,7 +72,7 @@ class Standoff:
         proxy = next(proxy for replica, proxy in self._replicas.values() if replica is leads)
         held = proxy.inject(Fault(_LATE, WRITES))
         self._site.write(limits={"nodes": stale})
-        proxy.wait_for(held, 20)
+        proxy.wait_for(held, 60)
         os.kill(leads.pid, signal.SIGSTOP)
         self._site.write(limits={"nodes": wished})
         self._wait_for(wished)
@@ -80,7 +81,7 @@ class Standoff:
         proxy.clear()
         leads.wait_for(lambda line: line["event"] == "leadership", since=since)
         (late,) = [each for each in proxy.exchanges if each.fault is held]
-        deadline = time.monotonic() + 20
+        deadline = time.monotonic() + 60
         while late.status is None and time.monotonic() < deadline:
             time.sleep(0.02)
         return Round(wished, self._nodes(), late.status, self._took_effect(stale))
@@ -88,7 +89,7 @@ class Standoff:
     def _took_effect(self, nodes: int) -> int:
         patches = [
             entry
-            for entry in self._audit.entries()
+            for entry in self._audit.entries(RECONCILER)
             if entry.write.verb == "patch" and entry.write.object.startswith("nodepools") and entry.write.code < 300
         ]
         return sum(_limit(entry.body) == nodes for entry in patches)
@@ -97,7 +98,7 @@ class Standoff:
         return _limit(self._site.lab.admin.get("nodepools", "a100"))
 
     def _wait_for(self, nodes: int) -> None:
-        self._site.lab.admin.wait_for("nodepools", "a100", lambda pool: pool and _limit(pool) == nodes, within=40)
+        self._site.lab.admin.wait_for("nodepools", "a100", lambda pool: pool and _limit(pool) == nodes, within=60)
 
 
 def _limit(body: object) -> int:

@@ -201,7 +201,7 @@ class Stage:
 
     def connect(self) -> http.client.HTTPSConnection:
         port = urlsplit(self.proxy.url).port
-        client = http.client.HTTPSConnection("127.0.0.1", port, context=self._tls, timeout=5)
+        client = http.client.HTTPSConnection("127.0.0.1", port, context=self._tls, timeout=20)
         self._clients.callback(client.close)
         return client
 
@@ -216,7 +216,7 @@ class Stage:
         client.request("GET", "/api/v1/nodes?watch=true")
         response = client.getresponse()
         self._clients.callback(response.close)
-        return response, self.upstream.watches.get(timeout=5)
+        return response, self.upstream.watches.get(timeout=20)
 
     def close(self) -> None:
         self._clients.close()

@@ -142,7 +142,7 @@ def test_a_plugin_of_the_kubeconfig_gives_the_token(
 def test_a_silent_watch_is_given_up(upstream: Upstream, papers: Papers) -> None:
     client = Client.at(url_of(upstream), papers.authority, SECRET)
     with client.stream("/x", {"watch": "true"}, 0.2) as stream:
-        upstream.watches.get(timeout=5).say(b"one\ntwo\nthr")
+        upstream.watches.get(timeout=20).say(b"one\ntwo\nthr")
         assert [next(stream.lines), next(stream.lines)] == [b"one", b"two"]
         with pytest.raises(Unreachable, match="has fallen silent"):
             next(stream.lines)
@@ -151,7 +151,7 @@ def test_a_silent_watch_is_given_up(upstream: Upstream, papers: Papers) -> None:
 def test_lines_are_whole_however_they_come(upstream: Upstream, papers: Papers) -> None:
     client = Client.at(url_of(upstream), papers.authority, SECRET)
     with client.stream("/x", {"watch": "true"}, 5) as stream:
-        watch = upstream.watches.get(timeout=5)
+        watch = upstream.watches.get(timeout=20)
         watch.say(b"on")
         watch.say(b"e\ntw")
         watch.say(b"o\n\nrest")
@@ -170,7 +170,7 @@ def test_a_connection_that_breaks_off_is_told(papers: Papers) -> None:
         hang_up.start()
         with pytest.raises(Unreachable):
             Client.at(f"https://127.0.0.1:{port}", papers.authority, SECRET).get("/api")
-        hang_up.join(5)
+        hang_up.join(20)
 
 
 def test_closing_ends_a_watch_on_another_thread_and_refuses_what_comes_later(
@@ -186,10 +186,10 @@ def test_closing_ends_a_watch_on_another_thread_and_refuses_what_comes_later(
 
     thread = threading.Thread(target=watch)
     thread.start()
-    upstream.watches.get(timeout=5).say(b"one\n")
+    upstream.watches.get(timeout=20).say(b"one\n")
     client.close()
-    assert ended.wait(5)
-    thread.join(5)
+    assert ended.wait(20)
+    thread.join(20)
     with pytest.raises(Unreachable, match="has been closed"):
         client.get("/api")
 

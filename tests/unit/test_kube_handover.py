@@ -27,23 +27,23 @@ def test_who_tells_waits_while_there_is_no_room_and_nothing_is_lost() -> None:
     thread = telling(handover, [*CHANGES])
     taken: list[Change] = []
     while len(taken) < len(CHANGES):
-        handover.wait(5)
+        handover.wait(20)
         batch = handover.take()
         assert 0 < len(batch) <= 10
         taken += batch
-    thread.join(5)
+    thread.join(20)
     assert taken == CHANGES
 
 
 def test_closing_lets_go_of_who_waits_for_room_and_of_who_waits_for_news() -> None:
     handover = Handover(nothing, most_changes=10)
     thread = telling(handover, [*CHANGES])
-    handover.wait(5)
+    handover.wait(20)
     waiting = threading.Thread(target=lambda: Handover.wait(handover, 60))
     handover.close()
     waiting.start()
     for each in (thread, waiting):
-        each.join(5)
+        each.join(20)
         assert not each.is_alive()
     assert len(handover.take()) <= 10
 

@@ -39,8 +39,8 @@ def test_an_api_server_that_asks_for_ages_is_asked_again() -> None:
     thread.start()
     try:
         for _ in range(3):
-            assert server.asked.acquire(timeout=5), "it has not come back"
+            assert server.asked.acquire(timeout=20), "it has not come back"
     finally:
         stop.set()
-        thread.join(5)
+        thread.join(20)
     assert not thread.is_alive()

@@ -143,9 +143,10 @@ def test_watching_tells_a_mistake_when_it_is_made_and_ends_with_an_interrupt(her
         try:
             assert process.stdout
             assert process.stdout.readline().endswith(": no problems\n")
-            (here / "policies" / "guard.yaml").write_text(GUARD.replace("4", "four"))
+            (here / "mistaken").write_text(GUARD.replace("4", "four"))
+            (here / "mistaken").replace(here / "policies" / "guard.yaml")  # never seen half written
             assert "policies/guard.yaml:4:53: error[RC103]" in process.stdout.readline()
             process.send_signal(signal.SIGINT)
-            assert process.wait(10) == 130
+            assert process.wait(30) == 130
         finally:
             process.kill()

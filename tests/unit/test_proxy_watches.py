@@ -44,7 +44,7 @@ def test_each_watch_event_passes_at_once(stage: Stage) -> None:
         watch.say(ONE)
         assert response.readline() == ONE
         passing_seconds.append(time.monotonic() - said_at)
-    assert min(passing_seconds) < 0.01
+    assert min(passing_seconds) < 0.03
     watch.finish()
     assert response.read() == b""
 
@@ -52,7 +52,7 @@ def test_each_watch_event_passes_at_once(stage: Stage) -> None:
 def test_a_client_that_leaves_a_watch_ends_it_upstream(stage: Stage) -> None:
     _, watch = stage.watch()
     stage.close()
-    assert watch.ended.wait(5)
+    assert watch.ended.wait(20)
 
 
 def test_a_delayed_watch_is_shifted_in_time(stage: Stage) -> None:
@@ -66,7 +66,7 @@ def test_a_delayed_watch_is_shifted_in_time(stage: Stage) -> None:
     for _ in range(10):
         watch.say(TWO)
     assert [response.readline() for _ in range(10)] == [TWO] * 10
-    assert 0.15 <= time.monotonic() - said_at < 1
+    assert 0.15 <= time.monotonic() - said_at < 1.4  # one after the other they would take 1.5
     watch.finish()
     assert response.read() == b""
 
@@ -78,7 +78,7 @@ def test_a_cut_watch_breaks_off(stage: Stage) -> None:
     with pytest.raises(http.client.IncompleteRead) as cut:
         response.read()
     assert cut.value.partial == ONE + TWO[:4]
-    assert watch.ended.wait(5)
+    assert watch.ended.wait(20)
 
 
 def test_a_repeated_watch_brings_each_event_twice(stage: Stage) -> None:
@@ -96,7 +96,7 @@ def test_a_watch_that_falls_silent_stays_open_until_the_faults_are_cleared(stage
     watch.say(ONE, TWO)
     assert response.readline() == ONE
     stage.proxy.wait_for(fault)
-    assert watch.ended.wait(5)
+    assert watch.ended.wait(20)
     stage.proxy.clear()
     with pytest.raises(http.client.IncompleteRead) as cut:
         response.read()
@@ -113,7 +113,7 @@ def test_a_watch_error_is_the_last_event(stage: Stage, events: int) -> None:
     error = json.loads(response.read())
     assert error["type"] == "ERROR"
     assert error["object"].items() >= {"kind": "Status", "code": 410, "reason": "Expired"}.items()
-    assert watch.ended.wait(5)
+    assert watch.ended.wait(20)
 
 
 def test_a_watch_that_is_ended_leaves_its_connection_usable(stage: Stage) -> None:
@@ -121,7 +121,7 @@ def test_a_watch_that_is_ended_leaves_its_connection_usable(stage: Stage) -> Non
     client = stage.connect()
     client.request("GET", "/api/v1/nodes?watch=true")
     response = client.getresponse()
-    stage.upstream.watches.get(timeout=5).say(ONE, TWO)
+    stage.upstream.watches.get(timeout=20).say(ONE, TWO)
     assert response.read() == ONE
     client.request("GET", "/api/v1/nodes")
     assert client.getresponse().read() == b'{"number": 2}'

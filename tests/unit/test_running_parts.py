@@ -97,7 +97,7 @@ def test_who_waits_is_woken_by_a_change_or_by_the_hour_and_not_kept_when_it_ends
     waiting.start()
     assert not woken.is_set()
     clock.wake()
-    waiting.join(5)
+    waiting.join(20)
     assert woken.is_set()
     clock.hurry()
     clock.wait(None)

@@ -114,7 +114,7 @@ def _canary(program: Path, sung: Path) -> Path:
 
 def remote(address: str, tmp_path: Path, revision: str = "main") -> Bundle:
     access = Access(cache=tmp_path / "cache")
-    return read_revision(GitPlace(address, revision, "policies"), Bounds(deadline_seconds=20), access)
+    return read_revision(GitPlace(address, revision, "policies"), Bounds(deadline_seconds=60), access)
 
 
 def test_a_canary_would_be_heard(hostile: Repository, sung: Path, monkeypatch: pytest.MonkeyPatch) -> None:

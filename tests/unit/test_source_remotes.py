@@ -7,6 +7,7 @@ import subprocess
 import sys
 import textwrap
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -42,7 +43,7 @@ def far(repository: Repository, tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 
 def read(address: str, cache: Path, revision: str = "main", bounds: Bounds | None = None) -> Bundle:
     access = Access(cache, Credentials(TOKEN))
-    return read_revision(GitPlace(address, revision, "policies"), bounds or Bounds(deadline_seconds=20), access)
+    return read_revision(GitPlace(address, revision, "policies"), bounds or Bounds(deadline_seconds=60), access)
 
 
 def test_branches_tags_and_commits_are_read(repository: Repository, far: str, cache: Path) -> None:
@@ -96,9 +97,13 @@ def test_a_remote_that_says_nothing_is_ended_with_all_its_processes(
     tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     put_first(monkeypatch, tmp_path / "bin", "ssh", f"#!/bin/sh\necho $$ >{tmp_path}/pid\nexec sleep 60\n")
-    bundle = read("git@example.com:x", cache, bounds=Bounds(deadline_seconds=0.4))
+    bundle = read("git@example.com:x", cache, bounds=Bounds(deadline_seconds=2))
     assert codes(bundle) == ["RC514"]
-    assert _is_gone((tmp_path / "pid").read_text().strip())
+    pid = (tmp_path / "pid").read_text().strip()
+    deadline = time.monotonic() + 30
+    while not _is_gone(pid):  # it is killed, and dies when it gets a core
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
     assert not list(cache.glob("*/new-*"))
 
 
@@ -149,7 +154,7 @@ def test_a_remote_that_sends_without_end_is_ended_by_the_disk_it_fills(
 ) -> None:
     script = f"#!{sys.executable}\n{textwrap.dedent(ENDLESS)}"
     put_first(monkeypatch, tmp_path / "bin", "ssh", script)
-    bundle = read("git@example.com:x", cache, bounds=Bounds(disk_bytes=1 << 20, deadline_seconds=20))
+    bundle = read("git@example.com:x", cache, bounds=Bounds(disk_bytes=1 << 20, deadline_seconds=60))
     assert codes(bundle) == ["RC504"], sentences(bundle)
     assert "1,048,576 on disk" in sentences(bundle)
     assert sum(file.stat().st_size for file in cache.rglob("*") if file.is_file()) == 0
@@ -276,5 +281,5 @@ def _is_gone(pid: str) -> bool:
     """Ended, even if nobody has asked yet how."""
     try:
         return Path("/proc", pid, "stat").read_text().rpartition(")")[2].split()[0] == "Z"
-    except FileNotFoundError:
+    except (FileNotFoundError, ProcessLookupError):
         return True

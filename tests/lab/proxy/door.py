@@ -90,7 +90,7 @@ class Proxy:
         for connection in connections:
             connection.wake()
 
-    def wait_for(self, fault: Fault, timeout_seconds: float = 5.0) -> None:
+    def wait_for(self, fault: Fault, timeout_seconds: float = 30.0) -> None:
         """Returns when the fault took hold as often as it may, or once if it has no end; else TimeoutError."""
         self._ledger.wait_for(fault, timeout_seconds)
 

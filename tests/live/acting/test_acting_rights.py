@@ -22,6 +22,7 @@ from reconciler.plan.manifests.reasons import MISSING
 from reconciler.policy.kinds import KINDS
 from reconciler.policy.published.rights.writing import POLICIES
 from reconciler.ports import Unavailable
+from reconciler.protocol.leadership import Pace
 from tests.lab import capacity, fleet
 from tests.lab.api import Api, Manifest
 from tests.lab.lab import Lab
@@ -33,6 +34,7 @@ from tests.stages.replica import Replica
 
 WHY = MISSING.reason(object="x")
 TARGET = Ref("NodePool", "", "tried")
+QUICK = Pace(lease_ms=3_000, renew_ms=2_000, retry_ms=200)  # a Lease that can't be given back runs out
 
 
 class Standing:
@@ -54,10 +56,10 @@ class Hand:
         return self._leads("one") and self._leads("other")
 
     def _leads(self, me: str) -> bool:
-        leader = Leader(self.client, Candidacy(me, HOME))
+        leader = Leader(self.client, Candidacy(me, HOME, pace=QUICK))
         leader.start()
         try:
-            return leader.wait_for_term(1.0) is not None
+            return leader.wait_for_term(30) is not None
         finally:
             leader.release()
 
@@ -277,7 +279,7 @@ def test_a_controller_needs_no_more_than_it_says(
             admin.wait_for("gpupools", "a100", lambda pool: '"Followed"' in json.dumps((pool or {}).get("status", {})))
         else:
             admin.wait_for("configmaps", "reconciler-status", lambda found: "Followed" in str(found), HOME)
-            (site.policies / "h100.yaml").write_text("kind: Nothing\n")
+            site.put("h100.yaml", "kind: Nothing\n")
             told = admin.wait_for(
                 "configmaps", "reconciler-status", lambda found: "problems" in (found or {})["data"], HOME
             )

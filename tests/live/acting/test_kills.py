@@ -10,7 +10,7 @@ from tests.lab.lab import Lab
 from tests.stages.controlled import Site
 from tests.stages.killing import POOLS, Killing
 
-KILLS, SEED = 8, 1
+KILLS, SEED = 3, 1
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from tests.lab.lab import Lab
 from tests.stages.controlled import Site
 from tests.stages.standoff import Standoff
 
-TIMES = 5
+TIMES = 2
 
 
 @pytest.fixture

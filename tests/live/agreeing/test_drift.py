@@ -9,7 +9,7 @@ from tests.lab import capacity
 from tests.lab.lab import Lab
 from tests.stages.drift_stage import DriftStage
 
-EDITS, SEED = 30, 1
+EDITS, SEED = 20, 1
 HASHES = yaml.safe_load((Path(__file__).parents[2] / "cases" / "karpenter" / "template_hash.yaml").read_text())
 
 

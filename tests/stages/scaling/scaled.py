@@ -81,7 +81,7 @@ class Scaled:
             for number in range(nodes):
                 self.admin.wait_for("pods", f"{pool}-{number}", fleet.is_running, "default")
         for claim in self.claims():
-            self.admin.wait_for("nodeclaims", claim, _is_initialized)
+            self.admin.wait_for("nodeclaims", claim, fleet.is_initialized)
         self._now = Instant(current_instant() + SETTLED_MS)
         self.cycle()  # in which nodes get their labels
 
@@ -149,12 +149,6 @@ def _moment(cycled: Cycled, pool: str, nodes: Sequence[Manifest]) -> Moment:
 def _provisioner(pool: str) -> Manifest:
     spec = {"poolName": pool, "minSize": 0, "maxSize": MOST, "minGPUUtilizationPercent": 80, "scaleDownDelay": "10m"}
     return {"apiVersion": "gpu.scheduling/v1", "kind": "NodeProvisioner", "metadata": {"name": pool}, "spec": spec}
-
-
-def _is_initialized(claim: Manifest | None) -> bool:
-    """Before that Karpenter's machine is on its way, though pods may run on it already."""
-    conditions = (claim or {}).get("status", {}).get("conditions", ())
-    return any(each["type"] == "Initialized" and each["status"] == "True" for each in conditions)
 
 
 def _pod(pool: str, name: str) -> fleet.Pod:

@@ -24,7 +24,7 @@ from tests.stages.scheduling.draw.fleet import DrawnFleet, Resident
 from tests.stages.scheduling.witness import Witness
 
 _THREADS = 16
-_WAIT_SECONDS = 30
+_WAIT_SECONDS = 60
 _LONG_GRACE_SECONDS = 3600
 _PENDING = f"spec.schedulerName={SCHEDULER},spec.nodeName="
 _TRIED = {"Unschedulable", "SchedulerError"}  # and not held back

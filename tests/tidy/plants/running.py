@@ -26,9 +26,9 @@ PLANTS = (
     Plant(
         every_test_has_a_budget,
         "files without seconds, seconds without file and a total too high are found",
-        {**TESTS, BUDGETS: '[seconds]\n"tests/unit/test_a.py" = 599\n"tests/soak/test_c.py" = 1.5\n'},
+        {**TESTS, BUDGETS: '[seconds]\n"tests/unit/test_a.py" = 1199\n"tests/soak/test_c.py" = 2\n'},
         (
-            f"{BUDGETS}:1: The seconds add up to 600.5, more than 600. Remedy: make the slowest",
+            f"{BUDGETS}:1: The seconds add up to 600.5 for each of 2 workers, more than 600. Remedy: make the slowest",
             f"{BUDGETS}:3: tests/soak/test_c.py is no file that `make test` runs. Remedy: take the entry out",
             f"tests/unit/test_b.py:1: tests/unit/test_b.py has no seconds in {BUDGETS}",
         ),
@@ -36,7 +36,7 @@ PLANTS = (
     Plant(
         every_test_has_a_budget,
         "what is not part of `make test` needs no seconds",
-        {**TESTS, BUDGETS: '[seconds]\n"tests/unit/test_a.py" = 300\n"tests/unit/test_b.py" = 300\n'},
+        {**TESTS, BUDGETS: '[seconds]\n"tests/unit/test_a.py" = 600\n"tests/unit/test_b.py" = 600\n'},
     ),
     Plant(
         continuous_integration_runs_the_tests,
