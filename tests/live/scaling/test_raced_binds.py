@@ -11,7 +11,7 @@ from tests.lab.lab import Lab
 from tests.stages.scaling.races import LOST, Fate, Races
 
 BY_SCHEDULER, BY_NOBODY = ("scheduler", "kwok"), ()
-SCHEDULED, BOUND = 120, 60
+SCHEDULED, BOUND = 200, 60
 
 
 @pytest.fixture
