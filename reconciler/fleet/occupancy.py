@@ -20,6 +20,7 @@ class Occupancy:
         self.gpus: Counter[str] = Counter()  # that unfinished pods ask for. Neither is to be changed
         self.counting: Counter[str] = Counter()  # pods that count
         self._waiting: dict[int, Pod] = {}
+        self._touched: set[str] = set()
         self._come(pods)
         self._pods = pods
 
@@ -27,6 +28,11 @@ class Occupancy:
     def waiting(self) -> list[Pod]:
         """Pods that are bound to no node, by namespace and name."""
         return sorted(self._waiting.values(), key=lambda each: (each.metadata.namespace, each.name))
+
+    def take_touched(self) -> set[str]:
+        """Names of nodes on which something changed since this was last asked."""
+        touched, self._touched = self._touched, set()
+        return touched
 
     def advance(self, pods: Pods) -> None:
         """To the pods as they were seen next."""
@@ -43,6 +49,7 @@ class Occupancy:
             if not node:
                 self._waiting[id(pod)] = pod
                 continue
+            self._touched.add(node)
             if gpus := pod.gpus:
                 self.gpus[node] += gpus
             if not pod.stays_with_its_node:
@@ -56,6 +63,7 @@ class Occupancy:
             if not node:
                 del self._waiting[id(pod)]
                 continue
+            self._touched.add(node)
             if gpus := pod.gpus:
                 self.gpus[node] -= gpus
             if not pod.stays_with_its_node:
