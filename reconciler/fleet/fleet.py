@@ -10,6 +10,7 @@ from reconciler.fleet.books.nodes_seen import NodesSeen
 from reconciler.fleet.books.pods_seen import PodsSeen
 from reconciler.fleet.books.pool_seen import PoolSeen
 from reconciler.fleet.books.pools_seen import PoolsSeen
+from reconciler.fleet.books.sightings import Change, change_between
 from reconciler.fleet.node_facts import NodeFacts
 from reconciler.fleet.occupancy import Occupancy
 from reconciler.model.cluster.karpenter import NodeClaim
@@ -48,22 +49,24 @@ class Fleet:
     def advance(self, observed: Observed) -> None:
         """To the cluster as it was seen next: what was asked for before moves on by what changed."""
         before, self.observed = self.observed, observed
-        made = self.__dict__
+        change, made = change_between(before, observed), self.__dict__
         self._are_pods_current &= observed.pods is before.pods
         if observed.leases is not before.leases:
             made.pop("lent", None)
         if observed.nodes is not before.nodes or observed.node_claims is not before.node_claims:
             self._nodeless = {}
         if "_nodes" in made:
-            self._nodes.advance(observed.nodes)
+            self._nodes.advance(change.gone_nodes, change.came_nodes)
         if "_claims" in made:
             self._claims.advance(observed.node_claims)
         if "what_if" in made:
-            self.what_if.advance(observed)
+            self.what_if.advance(observed, change)
+            if self.what_if.is_crowded:
+                del self.what_if
         if "occupancy" in made:
-            self.occupancy.advance(observed.pods)
+            self.occupancy.advance(change.gone_pods, change.came_pods)
         if "_pools" in made:
-            self._pools.advance(observed.nodes, self.occupancy, self.lent)
+            self._pools.advance(change, self.occupancy, self.lent)
 
     @cached_property
     def _nodes(self) -> NodesSeen:
@@ -76,7 +79,7 @@ class Fleet:
     @cached_property
     def _pools(self) -> PoolsSeen:
         pools = PoolsSeen()
-        pools.advance(self.observed.nodes, self.occupancy, self.lent)
+        pools.advance(Change([], [], [], list(self.observed.nodes)), self.occupancy, self.lent)
         return pools
 
     def node(self, name: str) -> Node | None:
@@ -123,8 +126,10 @@ class Fleet:
         """The NodeClaims of a pool whose nodes are not there, by name."""
         found = self._nodeless.get(pool)
         if found is None:
-            there = self._nodes.by_name
-            found = self._nodeless[pool] = [each for each in self.claims_of(pool) if each.status.node_name not in there]
+            found, there = [], self._nodes.by_name
+            if not self.claims_on(pool).keys() <= there.keys():
+                found = [each for each in self.claims_of(pool) if each.status.node_name not in there]
+            self._nodeless[pool] = found
         return found
 
     def claims_of(self, pool: str) -> Sequence[NodeClaim]:

@@ -6,23 +6,18 @@ A pod that is the same object as before is not looked at again: a cycle costs wh
 from collections import Counter
 from collections.abc import Iterable
 
-from reconciler.fleet.books.sightings import changes
 from reconciler.model.cluster.pod import Pod
-
-Pods = tuple[Pod, ...]
 
 
 class Occupancy:
     """By the names of nodes, whether these are there or not; finished pods are nowhere."""
 
-    def __init__(self, pods: Pods) -> None:
-        self._pods: Pods = ()
+    def __init__(self, pods: Iterable[Pod]) -> None:
         self.gpus: Counter[str] = Counter()  # that unfinished pods ask for. Neither is to be changed
         self.counting: Counter[str] = Counter()  # pods that count
         self._waiting: dict[int, Pod] = {}
         self._touched: set[str] = set()
-        self._come(pods)
-        self._pods = pods
+        self.advance((), pods)
 
     @property
     def waiting(self) -> list[Pod]:
@@ -34,12 +29,10 @@ class Occupancy:
         touched, self._touched = self._touched, set()
         return touched
 
-    def advance(self, pods: Pods) -> None:
-        """To the pods as they were seen next."""
-        gone, came = changes(self._pods, pods)
+    def advance(self, gone: Iterable[Pod], came: Iterable[Pod]) -> None:
+        """To the pods as they were seen next: those that are gone, and that came."""
         self._go(gone)
         self._come(came)
-        self._pods = pods
 
     def _come(self, pods: Iterable[Pod]) -> None:
         for pod in pods:

@@ -1,6 +1,7 @@
 """Pools are counted as if each node and pod had been looked at again, however often some of them changed."""
 
 from collections import Counter
+from typing import Any
 
 from hypothesis import given, settings
 from hypothesis import strategies as some
@@ -61,7 +62,7 @@ def stories(draw: some.DrawFn) -> list[Observed]:
     seen = [Observed()]
     for _ in range(draw(some.integers(1, 6))):
         before = seen[-1]
-        fields = {}
+        fields: dict[str, Any] = {}
         for field, make, most in (("nodes", nodes, 4), ("pods", pods, 6), ("leases", leases, 3)):
             known = {each.metadata.name: each for each in getattr(before, field)}
             for number in draw(some.sets(some.integers(0, most - 1), max_size=3)):

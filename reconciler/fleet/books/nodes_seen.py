@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 
 from reconciler.fleet.books.shelf import Shelf
-from reconciler.fleet.books.sightings import changes
 from reconciler.model import names
 from reconciler.model.cluster.node import Node
 
@@ -12,17 +11,14 @@ class NodesSeen:
     """As of the sighting to which it was last advanced."""
 
     def __init__(self, nodes: tuple[Node, ...]) -> None:
-        self._nodes: tuple[Node, ...] = ()
         self.by_name: dict[str, Node] = {}  # not to be changed
         self._by_pool = Shelf[Node](_pool_of)
         self._taken_away = Shelf[Node](_pool_of, _is_taken_away)
         self._frozen = Shelf[Node](_pool_of, _is_frozen)
-        self.advance(nodes)
+        self.advance((), nodes)
 
-    def advance(self, nodes: tuple[Node, ...]) -> None:
-        """To the nodes as they were seen next."""
-        gone, came = changes(self._nodes, nodes)
-        self._nodes = nodes
+    def advance(self, gone: Sequence[Node], came: Sequence[Node]) -> None:
+        """To the nodes as they were seen next: those that are gone, and that came."""
         for each in gone:
             self.by_name.pop(each.name, None)
         for each in came:

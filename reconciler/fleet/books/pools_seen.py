@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
 from reconciler.fleet.books.pool_seen import PoolSeen, Standing
-from reconciler.fleet.books.sightings import changes
+from reconciler.fleet.books.sightings import Change
 from reconciler.fleet.node_facts import NodeFacts, facts_of
 from reconciler.fleet.occupancy import Occupancy
 from reconciler.model import names
@@ -24,7 +24,6 @@ class PoolsSeen:
         self._facts: dict[str, NodeFacts] = {}  # of all nodes, those that are being deleted among them
         self._unsettled: dict[str, NodeFacts] = {}
         self._standing: dict[str, Standing] = {}  # as they were counted
-        self._nodes: tuple[Node, ...] = ()
         self._lent: Lent = {}
 
     def of(self, pool: str) -> PoolSeen:
@@ -35,26 +34,25 @@ class PoolsSeen:
         """Nodes that are being deleted, or that bear a taint by which somebody takes them away; by name."""
         return [self._unsettled[name] for name in sorted(self._unsettled)]
 
-    def advance(self, nodes: tuple[Node, ...], occupancy: Occupancy, lent: Lent) -> None:
+    def advance(self, change: Change, occupancy: Occupancy, lent: Lent) -> None:
         """To the nodes as they were seen next; the others stand there already."""
-        touched = {*occupancy.take_touched(), *self._read(nodes), *_differing(self._lent, lent)}
-        self._nodes, self._lent = nodes, lent
+        touched = {*occupancy.take_touched(), *self._read(change), *_differing(self._lent, lent)}
+        self._lent = lent
         for name in sorted(touched):
             self._count(name, occupancy)
 
-    def _read(self, nodes: tuple[Node, ...]) -> Iterable[str]:
+    def _read(self, change: Change) -> Iterable[str]:
         """The names of those that are not what they were."""
-        gone, came = changes(self._nodes, nodes)
-        for node in gone:
+        for node in change.gone_nodes:
             self._facts.pop(node.name, None)
             self._unsettled.pop(node.name, None)
             self._count_zone(node, -1)
-        for node in came:
+        for node in change.came_nodes:
             facts = self._facts[node.name] = facts_of(node)
             self._count_zone(node, 1)
             if facts.is_leaving or facts.is_going:
                 self._unsettled[node.name] = facts
-        return (node.name for node in (*gone, *came))
+        return (node.name for node in (*change.gone_nodes, *change.came_nodes))
 
     def _count_zone(self, node: Node, sign: int) -> None:
         if (zone := node.metadata.labels.get(names.ZONE)) is not None:
