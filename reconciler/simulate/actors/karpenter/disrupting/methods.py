@@ -8,7 +8,7 @@ from reconciler.model import names
 from reconciler.model.cluster.pod import Pod
 from reconciler.protocol.presumed import Object
 from reconciler.simulate.actors.karpenter.buying.fixed import counted, fresh
-from reconciler.simulate.actors.karpenter.buying.look import Found, look
+from reconciler.simulate.actors.karpenter.buying.look import Terms, look_without
 from reconciler.simulate.actors.karpenter.buying.opened import Opened, Sold
 from reconciler.simulate.actors.karpenter.buying.purchasing import displaced, needs_another_place
 from reconciler.simulate.actors.karpenter.cloud import sold_as_asked
@@ -191,10 +191,13 @@ class _Around(msgspec.Struct, frozen=True):
 
     waiting: list[Pod]
     leaving: list[Pod]
+    terms: Terms
 
 
 def _around(known: Knowledge) -> _Around:
-    return _Around(known.pods.waiting_read(), displaced(known))
+    waiting, leaving = known.pods.waiting_read(), displaced(known)
+    uids = (frozenset(pod.metadata.uid for pod in pods) for pods in (waiting, leaving))
+    return _Around(waiting, leaving, Terms(*uids))
 
 
 def _moved(
@@ -206,11 +209,5 @@ def _moved(
     if not moving:
         return Command(reason, candidates)
     around = around or _around(known)
-    found: Found = look(known, [*around.waiting, *moving, *around.leaving], going)
-    may_stay = {pod.metadata.uid for pod in around.waiting}
-    if any(pod.metadata.uid not in may_stay for pod in found.unplaced):
-        return None
-    already = {pod.metadata.uid for pod in around.leaving}
-    if any(pod.metadata.uid not in already for pod in found.on_coming):
-        return None
-    return Command(reason, candidates, found.opened, tuple(found.claims))
+    found = look_without(known, [*around.waiting, *moving, *around.leaving], going, around.terms)
+    return Command(reason, candidates, found.opened, tuple(found.claims)) if found is not None else None
