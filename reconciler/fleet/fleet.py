@@ -1,6 +1,6 @@
 """Owner of the what-if cluster: what is where, by pool and by node, and what would be, of one Observed."""
 
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -8,7 +8,10 @@ from typing import TYPE_CHECKING
 from reconciler.fleet.books.claims_seen import ClaimsSeen
 from reconciler.fleet.books.nodes_seen import NodesSeen
 from reconciler.fleet.books.pods_seen import PodsSeen
-from reconciler.fleet.node_facts import NodeFacts, read_again
+from reconciler.fleet.books.pool_seen import PoolSeen
+from reconciler.fleet.books.pools_seen import PoolsSeen
+from reconciler.fleet.books.sightings import Change, change_between
+from reconciler.fleet.node_facts import NodeFacts
 from reconciler.fleet.occupancy import Occupancy
 from reconciler.model.cluster.karpenter import NodeClaim
 from reconciler.model.cluster.node import Node
@@ -18,13 +21,6 @@ from reconciler.model.cluster.pod import Pod
 if TYPE_CHECKING:
     from reconciler.fleet.what_if import WhatIf
 
-# What is made of which kind of object, and so is made anew when those have changed.
-_INDEXES = (
-    ("nodes", ("_facts_by_pool", "_nodeless")),
-    ("leases", ("lent",)),
-    ("node_claims", ("_nodeless",)),
-)
-
 
 class Fleet:
     """Answers where things are; each index is made when it is first asked for, so that an idle plan costs nothing, and
@@ -32,9 +28,7 @@ class Fleet:
 
     def __init__(self, observed: Observed, what_if: "WhatIf | None" = None) -> None:
         self.observed = observed
-        self._facts: dict[str, NodeFacts] = {}  # as they were when they were last asked for
-        self._nodes = NodesSeen(observed.nodes)
-        self._claims = ClaimsSeen(observed.node_claims)
+        self._nodeless: dict[str, list[NodeClaim]] = {}
         self._pods: PodsSeen | None = None
         self._are_pods_current = False
         if what_if is not None:  # which stands where the observed does
@@ -53,33 +47,57 @@ class Fleet:
         return Occupancy(self.observed.pods)
 
     def advance(self, observed: Observed) -> None:
-        """To the cluster as it was seen next."""
+        """To the cluster as it was seen next: what was asked for before moves on by what changed."""
         before, self.observed = self.observed, observed
-        if observed.nodes is not before.nodes:
-            self._nodes = NodesSeen(observed.nodes)
-        if observed.node_claims is not before.node_claims:
-            self._claims = ClaimsSeen(observed.node_claims)
+        change, made = change_between(before, observed), self.__dict__
         self._are_pods_current &= observed.pods is before.pods
-        if "what_if" in self.__dict__:
-            self.what_if.advance(observed)
-        if "occupancy" in self.__dict__:
-            self.occupancy.advance(observed.pods)
-        for field, indexes in _INDEXES:
-            if getattr(before, field) is not getattr(observed, field):
-                for index in indexes:
-                    self.__dict__.pop(index, None)
+        if observed.leases is not before.leases:
+            made.pop("lent", None)
+        if observed.nodes is not before.nodes or observed.node_claims is not before.node_claims:
+            self._nodeless = {}
+        if "_nodes" in made:
+            self._nodes.advance(change.gone_nodes, change.came_nodes)
+        if "_claims" in made:
+            self._claims.advance(observed.node_claims)
+        if "what_if" in made:
+            self.what_if.advance(observed, change)
+            if self.what_if.is_crowded:
+                del self.what_if
+        if "occupancy" in made:
+            self.occupancy.advance(change.gone_pods, change.came_pods)
+        if "_pools" in made:
+            self._pools.advance(change, self.occupancy, self.lent)
+
+    @cached_property
+    def _nodes(self) -> NodesSeen:
+        return NodesSeen(self.observed.nodes)
+
+    @cached_property
+    def _claims(self) -> ClaimsSeen:
+        return ClaimsSeen(self.observed.node_claims)
+
+    @cached_property
+    def _pools(self) -> PoolsSeen:
+        pools = PoolsSeen()
+        pools.advance(Change([], [], [], list(self.observed.nodes)), self.occupancy, self.lent)
+        return pools
 
     def node(self, name: str) -> Node | None:
         return self._nodes.by_name.get(name)
 
     def nodes_of(self, pool: str) -> Sequence[Node]:
         """The nodes of a pool, by name."""
-        return self._nodes.by_pool.get(pool, ())
+        return self._nodes.of(pool)
 
     @property
     def nodes_taken_away(self) -> Sequence[Node]:
         """Those that are being deleted, or that Karpenter disrupts."""
-        return self._nodes.taken_away
+        return self._nodes.taken_away()
+
+    @property
+    def nodes_frozen(self) -> Sequence[Node]:
+        """Those that say until when they are frozen, whether that is over or not."""
+        return self._nodes.frozen()
 
     def pods_on(self, node: str) -> Sequence[Pod]:
         """The pods bound to a node, finished ones included, by namespace and name."""
@@ -90,39 +108,38 @@ class Fleet:
         self._are_pods_current = True
         return self._pods.by_node.get(node, ())
 
-    def facts_of(self, pool: str) -> Sequence[NodeFacts]:
-        """The same, and what planners go by of each."""
-        return self._facts_by_pool.get(pool, ())
+    def pool(self, name: str) -> PoolSeen:
+        """The nodes of a pool that are not being deleted, counted."""
+        return self._pools.of(name)
+
+    @property
+    def nodes_unsettled(self) -> Sequence[NodeFacts]:
+        """Those that are being deleted, or that bear a taint by which somebody takes them away; by name."""
+        return self._pools.unsettled
+
+    @property
+    def zones(self) -> list[str]:
+        """Where there are nodes, in order; nothing where nodes do not say where they are."""
+        return sorted(zone for zone, nodes in self._pools.zones.items() if nodes)
 
     def nodeless_claims_of(self, pool: str) -> Sequence[NodeClaim]:
         """The NodeClaims of a pool whose nodes are not there, by name."""
-        return self._nodeless.get(pool, ())
+        found = self._nodeless.get(pool)
+        if found is None:
+            found, there = [], self._nodes.by_name
+            if not self.claims_on(pool).keys() <= there.keys():
+                found = [each for each in self.claims_of(pool) if each.status.node_name not in there]
+            self._nodeless[pool] = found
+        return found
 
     def claims_of(self, pool: str) -> Sequence[NodeClaim]:
         """The NodeClaims of a pool, by name."""
-        return self._claims.by_pool.get(pool, ())
+        return self._claims.by_pool.of(pool)
 
     @property
     def claims_leaving(self) -> Sequence[NodeClaim]:
         """Those that are being deleted."""
-        return self._claims.leaving
-
-    @cached_property
-    def _facts_by_pool(self) -> dict[str, list[NodeFacts]]:
-        self._facts = read_again(self._facts, self.observed.nodes)
-        found = defaultdict(list)
-        for each in self._facts.values():
-            found[each.pool].append(each)
-        return dict(found)
-
-    @cached_property
-    def _nodeless(self) -> dict[str, list[NodeClaim]]:
-        there = self._nodes.by_name
-        lacking = {
-            pool: [each for each in claims if each.status.node_name not in there]
-            for pool, claims in self._claims.by_pool.items()
-        }
-        return {pool: claims for pool, claims in lacking.items() if claims}
+        return self._claims.leaving()
 
     @cached_property
     def lent(self) -> Mapping[str, int]:
@@ -132,4 +149,12 @@ class Fleet:
 
     def drifted_claims_of(self, pool: str) -> Sequence[NodeClaim]:
         """Those of a pool that say that they are drifted, by name."""
-        return self._claims.drifted.get(pool, ())
+        return self._claims.drifted.of(pool)
+
+    def claims_initializing(self, pool: str) -> Sequence[NodeClaim]:
+        """Those of a pool that say that their nodes can't be used yet, by name."""
+        return self._claims.initializing.of(pool)
+
+    def claims_on(self, pool: str) -> Mapping[str, NodeClaim]:
+        """Those of a pool by the names of their nodes."""
+        return self._claims.on_nodes(pool)

@@ -1,7 +1,5 @@
 """What planners go by of each node in every cycle, read once for as long as the node is the same object."""
 
-from collections.abc import Iterable
-
 import msgspec
 
 from reconciler.model import names
@@ -16,6 +14,7 @@ class NodeFacts(msgspec.Struct, frozen=True, gc=False):
     node: Node
     name: str
     pool: str
+    instance_type: str
     gpus: int
     is_ready: bool
     is_leaving: bool
@@ -23,26 +22,14 @@ class NodeFacts(msgspec.Struct, frozen=True, gc=False):
     provisioner: str  # that it is labelled with
 
 
-def read_again(before: dict[str, NodeFacts], nodes: Iterable[Node]) -> dict[str, NodeFacts]:
-    """By name, in order of names; what was read of the same object is kept."""
-    found: dict[str, NodeFacts] = {}
-    for node in sorted(nodes, key=_name):
-        name = node.metadata.name
-        known = before.get(name)
-        found[name] = known if known is not None and known.node is node else _read(node)
-    return found
-
-
-def _name(node: Node) -> str:
-    return node.metadata.name
-
-
-def _read(node: Node) -> NodeFacts:
+def facts_of(node: Node) -> NodeFacts:
+    """Read off the node."""
     metadata = node.metadata
     return NodeFacts(
         node=node,
         name=metadata.name,
         pool=node.pool,
+        instance_type=node.instance_type,
         gpus=node.gpus,
         is_ready=node.is_ready,
         is_leaving=metadata.leaving,

@@ -6,34 +6,33 @@ A pod that is the same object as before is not looked at again: a cycle costs wh
 from collections import Counter
 from collections.abc import Iterable
 
-from reconciler.fleet.books.sightings import changes
 from reconciler.model.cluster.pod import Pod
-
-Pods = tuple[Pod, ...]
 
 
 class Occupancy:
     """By the names of nodes, whether these are there or not; finished pods are nowhere."""
 
-    def __init__(self, pods: Pods) -> None:
-        self._pods: Pods = ()
+    def __init__(self, pods: Iterable[Pod]) -> None:
         self.gpus: Counter[str] = Counter()  # that unfinished pods ask for. Neither is to be changed
         self.counting: Counter[str] = Counter()  # pods that count
         self._waiting: dict[int, Pod] = {}
-        self._come(pods)
-        self._pods = pods
+        self._touched: set[str] = set()
+        self.advance((), pods)
 
     @property
     def waiting(self) -> list[Pod]:
         """Pods that are bound to no node, by namespace and name."""
         return sorted(self._waiting.values(), key=lambda each: (each.metadata.namespace, each.name))
 
-    def advance(self, pods: Pods) -> None:
-        """To the pods as they were seen next."""
-        gone, came = changes(self._pods, pods)
+    def take_touched(self) -> set[str]:
+        """Names of nodes on which something changed since this was last asked."""
+        touched, self._touched = self._touched, set()
+        return touched
+
+    def advance(self, gone: Iterable[Pod], came: Iterable[Pod]) -> None:
+        """To the pods as they were seen next: those that are gone, and that came."""
         self._go(gone)
         self._come(came)
-        self._pods = pods
 
     def _come(self, pods: Iterable[Pod]) -> None:
         for pod in pods:
@@ -43,6 +42,7 @@ class Occupancy:
             if not node:
                 self._waiting[id(pod)] = pod
                 continue
+            self._touched.add(node)
             if gpus := pod.gpus:
                 self.gpus[node] += gpus
             if not pod.stays_with_its_node:
@@ -56,6 +56,7 @@ class Occupancy:
             if not node:
                 del self._waiting[id(pod)]
                 continue
+            self._touched.add(node)
             if gpus := pod.gpus:
                 self.gpus[node] -= gpus
             if not pod.stays_with_its_node:

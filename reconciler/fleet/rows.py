@@ -4,7 +4,7 @@ All arrays are `capacity` long. A row whose node is gone is not alive, and is gi
 each `version` goes one content of what static predicates look at: it changes with it, and no value ever means another.
 """
 
-from bisect import bisect_left, insort
+from bisect import bisect_left
 from collections.abc import Callable
 from typing import Any
 
@@ -78,8 +78,10 @@ class Rows:
             self._grow()
         row = self._unused.pop()
         self.row_of[node.name] = row
-        insort(self._sorted, node.name)
-        self._order = None
+        place = self.position(node.name)
+        self._sorted.insert(place, node.name)
+        if self._order is not None:
+            self._order = np.concatenate((self._order[:place], (row,), self._order[place:]))
         self.alive[row] = True
         self._describe(row, node)
         self.changed()
@@ -89,8 +91,10 @@ class Rows:
         """The node is gone for good."""
         name = self.node(row).name
         del self.row_of[name]
-        del self._sorted[bisect_left(self._sorted, name)]
-        self._order = None
+        place = self.position(name)
+        del self._sorted[place]
+        if self._order is not None:
+            self._order = np.concatenate((self._order[:place], self._order[place + 1 :]))
         self.nodes[row] = None
         self.alive[row] = False
         self.taint_group[row] = 0

@@ -22,5 +22,13 @@ def instant(text: str) -> Instant:
 @lru_cache(maxsize=1_024)
 def timestamp(moment: Instant) -> str:
     """2026-11-02T08:00:00Z; with milliseconds where there are any."""
-    written = datetime.fromtimestamp(moment / 1000, UTC)
-    return written.isoformat(timespec="milliseconds" if moment % 1000 else "seconds").replace("+00:00", "Z")
+    seconds, milliseconds = divmod(moment, 1000)
+    minutes, second = divmod(seconds, 60)
+    fraction = f".{milliseconds:03}" if milliseconds else ""
+    return f"{_minute(minutes)}:{second:02}{fraction}Z"
+
+
+@lru_cache(maxsize=64)
+def _minute(minutes: int) -> str:
+    """As people write it. Moments come one after the other, and many of them are of the same minute."""
+    return datetime.fromtimestamp(minutes * 60, UTC).isoformat(timespec="minutes").removesuffix("+00:00")

@@ -117,7 +117,7 @@ def edited_by(found: Object, patch: Object, manager: str) -> Object:
     """What comes of a merge patch, and whose the fields are then, where that is kept at all."""
     after: Object = merged(found, patch)
     entries = found["metadata"].get("managedFields")
-    if not manager or entries is None:
+    if not manager or entries is None or patch.keys() == {"status"}:  # whose that is, is not kept of what others write
         return after
     fields = ownership.updated(entries, manager, ownership.changed_fields(found, after))
     return {**after, "metadata": {**after["metadata"], "managedFields": fields}}

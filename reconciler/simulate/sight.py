@@ -1,7 +1,11 @@
-"""Owner of an imagined cluster as it was last seen: what changed since is read anew, the rest stays the same object."""
+"""Owner of an imagined cluster as it was last seen: what changed since is read anew, the rest stays the same object.
+
+An object that is stored is never changed, so whatever was read of it, or of a part that it shares with the one before
+it, holds for as long as it is the same.
+"""
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from itertools import chain
 from typing import Any
 
@@ -25,11 +29,23 @@ for _each in SEEN:
     _BY_KIND[_each.kind].append(_each)
 
 
+Known = Callable[[Seen, Key, Object], Any]  # an object as another has read it; None where it has not
+
+_IN_PARTS = ("metadata", "spec", "status")
+_PARTS: dict[type[Any], tuple[tuple[str, Any], ...]] = {
+    each.type: tuple((field.name, field.type) for field in msgspec.structs.fields(each.type))
+    for each in SEEN
+    if each.type.__struct_fields__ == _IN_PARTS
+}
+
+
 class Sight:
     """Told of each change; shows an Observed, the same one while nothing changes."""
 
-    def __init__(self, cluster_uid: str) -> None:
+    def __init__(self, cluster_uid: str, elsewhere: Known | None = None) -> None:
+        self._elsewhere = elsewhere
         self._found: dict[Seen, dict[tuple[str, str], Any]] = {each: {} for each in SEEN}
+        self._bodies: dict[Key, Object] = {}  # of which those were read
         self._observed = Observed(cluster_uid=cluster_uid)
         self._fields: set[str] = set()  # that are to be shown anew
 
@@ -46,13 +62,21 @@ class Sight:
 
     def take(self, key: Key, body: Object | None) -> None:
         """One object as it stands now; it costs the same however many there are."""
+        before = self._bodies.pop(key, None)
         for seen in _BY_KIND[key[0]]:
-            found = self._found[seen]
+            found, name = self._found[seen], key[1:]
             if body is not None and _is_looked_at(seen, body):
-                found[key[1:]] = _read(seen, body)
-            elif found.pop(key[1:], None) is None:
+                known = self._elsewhere(seen, key, body) if self._elsewhere is not None else None
+                found[name] = _read(seen, body, (before, found.get(name))) if known is None else known
+            elif found.pop(name, None) is None:
                 continue
             self._fields.add(seen.field)
+        if body is not None:
+            self._bodies[key] = body
+
+    def known(self, seen: Seen, key: Key, body: Object) -> Any:
+        """The object as it was read, if that was the last of its name."""
+        return self._found[seen].get(key[1:]) if self._bodies.get(key) is body else None
 
     def get(self, key: Key) -> Any | None:
         """An object as it was last taken; of a kind that is looked at."""
@@ -73,14 +97,31 @@ def _is_looked_at(seen: Seen, body: Object) -> bool:
     metadata = body["metadata"]
     if seen.own_namespace and metadata.get("namespace") != names.OWN_NAMESPACE:
         return False
+    if not seen.selector:
+        return True
     key, _, value = seen.selector.partition("=")
-    return not seen.selector or (metadata.get("labels") or {}).get(key) == value
+    return bool((metadata.get("labels") or {}).get(key) == value)
 
 
-def _read(seen: Seen, body: Object) -> Any:
+def _read(seen: Seen, body: Object, before: tuple[Object | None, Any]) -> Any:
+    """`before`: an object of the same name, and as it was read."""
+    if seen.type in _PARTS:
+        return _in_parts(seen.type, body, before)
     if seen.type is Whole:
         return whole(body)
     if seen.type is NodeClass:
         return NodeClass(msgspec.convert(body["metadata"], Metadata), seen.kind, body.get("spec") or {})
     found = msgspec.convert(body, seen.type)
     return msgspec.structs.replace(found, kind=seen.kind) if seen.type is Workload else found
+
+
+def _in_parts(kind: type[Any], body: Object, before: tuple[Object | None, Any]) -> Any:
+    """Most writes are of one part: the others are read already."""
+    body_before, read_before = before
+    parts = {}
+    for name, of in _PARTS[kind]:
+        if name in body:
+            part = body[name]
+            is_same = read_before is not None and body_before is not None and body_before.get(name) is part
+            parts[name] = getattr(read_before, name) if is_same else msgspec.convert(part, of)
+    return kind(**parts)

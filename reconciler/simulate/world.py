@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 
 from reconciler.model import names
+from reconciler.model.cluster.kinds import Seen
 from reconciler.model.cluster.observed import Observed
 from reconciler.model.instant import Instant
 from reconciler.model.planned.action import Evict, Ref
@@ -26,6 +27,8 @@ from reconciler.simulate.sight import Sight
 
 _BEGINNING = Instant(0)
 
+Listener = Callable[[Written], None]
+
 
 class World:
     """Deterministic, without threads. `now` is told, and never moves by itself; `on_write` is called with each object
@@ -36,7 +39,8 @@ class World:
         self.on_write: Callable[[Ref], None] = _nothing
         self._objects = Objects()
         self._sight = Sight(cluster_uid)
-        self._subscribers: list[Callable[[Written], None]] = []
+        self._subscribers: list[tuple[Listener, tuple[str, ...]]] = []
+        self._told: dict[str, tuple[Listener, ...]] = {}  # by kind, in the order in which they subscribed
         for name in ("default", "kube-system", names.OWN_NAMESPACE):
             labels = {"kubernetes.io/metadata.name": name}
             self.put({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": labels}})
@@ -85,9 +89,11 @@ class World:
         """All objects of a kind, in the order in which they were made."""
         return self._objects.of(kind)
 
-    def subscribe(self, listener: Callable[[Written], None]) -> None:
-        """Tells of each write from now on, whoever writes, at once: to keep figures by, never to write."""
-        self._subscribers.append(listener)
+    def subscribe(self, listener: Listener, *kinds: str) -> None:
+        """Tells of each write of these kinds (of all, if none is named) from now on, whoever writes, at once: to keep
+        figures by, never to write."""
+        self._subscribers.append((listener, kinds))
+        self._told.clear()
 
     def remove(self, ref: Ref, manager: str = "") -> None:
         """Gone at once, finalizers or not."""
@@ -130,6 +136,10 @@ class World:
         self._look()
         return self._sight.get(key)
 
+    def known(self, seen: Seen, key: Key, body: Object) -> Any:
+        """An object as it was read, if it is the one that was last looked at."""
+        return self._sight.known(seen, key, body)
+
     def apply(self, decisions: Sequence[Decision], fence: Fence) -> Iterator[Outcome]:
         """One by one, in their order. Nothing is done before it is walked."""
         turns = Turns(decisions)
@@ -161,7 +171,11 @@ class World:
         before = self._objects.at(key)
         stored = self._objects.write(write, self.now)
         written = Written(key, before, None if write.is_gone else stored, by)
-        for each in self._subscribers:
+        told = self._told.get(key[0])
+        if told is None:
+            told = tuple(listener for listener, kinds in self._subscribers if not kinds or key[0] in kinds)
+            self._told[key[0]] = told
+        for each in told:
             each(written)
         return stored
 

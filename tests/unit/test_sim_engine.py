@@ -87,6 +87,17 @@ def test_each_write_is_told_with_what_stood_before_and_who_wrote() -> None:
     assert gone.after is None
 
 
+def test_who_asks_for_some_kinds_is_told_of_no_others_and_all_in_the_order_in_which_they_asked() -> None:
+    world, told = World(START), list[str]()
+    world.subscribe(lambda written: told.append(f"first {written.key[2]}"))
+    world.put(node("before"))
+    world.subscribe(lambda written: told.append(f"second {written.key[2]}"), "Pod")
+    world.subscribe(lambda written: told.append(f"third {written.key[2]}"), "Node", "Pod")
+    world.put(node("n"))
+    world.put(pod("p"))
+    assert told == ["first before", "first n", "third n", "first p", "second p", "third p"]
+
+
 def test_who_deletes_waits_for_finalizers_and_for_pods_on_nodes() -> None:
     world = World(START)
     kept = node("kept")

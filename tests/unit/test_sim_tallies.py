@@ -82,7 +82,8 @@ def test_tallies_are_what_a_walk_finds(seed: int) -> None:
 @pytest.mark.parametrize("seed", range(10))
 def test_a_node_is_busy_while_a_pod_on_it_would_have_to_move(seed: int) -> None:
     chance = random.Random(seed)
-    pods, bodies = Pods(), dict[str, Any]()
+    bodies = dict[str, Any]()
+    pods = Pods(lambda _: None)
     for version in range(200):
         name = f"p{chance.randrange(6)}"
         before = bodies.pop(name, None)

@@ -12,6 +12,7 @@ from reconciler.model.instant import Instant
 from reconciler.model.planned.action import Label, Ref
 from reconciler.model.planned.decision import Decision
 from reconciler.model.planned.reason import Reason
+from reconciler.simulate.controller.late_view import LateView
 from reconciler.simulate.objects import key_of
 from reconciler.simulate.sight import SEEN_STEP_MS, Sight
 from reconciler.simulate.world import World
@@ -95,9 +96,29 @@ def test_what_is_seen_bit_by_bit_is_what_stands(steps: list[Decision | Edit]) ->
             list(there.apply([step], STANDING))
         seen = there.observe()
         assert there.observe() is seen
-        for field in ("nodes", "pods", "node_pools", "budgets", "leases", "kept"):
-            shown = sorted(getattr(seen, field), key=lambda each: each.metadata.name)
-            assert shown == sorted(getattr(afresh(there), field), key=lambda each: each.metadata.name)
+        assert told(seen) == told(afresh(there))
+
+
+@given(st.lists(st.tuples(st.one_of(decisions(with_ends=True), edits), st.booleans()), max_size=12))
+def test_who_looks_late_sees_what_stands_whether_another_has_read_it_or_not(
+    steps: list[tuple[Decision | Edit, bool]],
+) -> None:
+    there = world()
+    late = LateView(there, "world")
+    there.subscribe(late.note)
+    for step, is_read in steps:
+        if isinstance(step, Edit):
+            by_another(there, step)
+        else:
+            list(there.apply([step], STANDING))
+        if is_read:
+            there.observe()
+        assert told(late.observe(0)) == told(afresh(there))
+
+
+def told(seen: Observed) -> list[object]:
+    fields = ("nodes", "pods", "node_pools", "budgets", "leases", "kept")
+    return [sorted(getattr(seen, field), key=lambda each: each.metadata.name) for field in fields]
 
 
 def afresh(there: World) -> Observed:

@@ -1,37 +1,59 @@
-"""The NodeClaims of one sighting, by pool and by what they say; made once for as long as none of them changes."""
+"""Owner of the NodeClaims by pool and by what they say; it moves on from one sighting to the next by what changed."""
 
-from collections import defaultdict
-from collections.abc import Iterable, Sequence
-from functools import cached_property
+from collections.abc import Mapping, Sequence
 
+from reconciler.fleet.books.shelf import Shelf
+from reconciler.fleet.books.sightings import changes
 from reconciler.model import names
 from reconciler.model.cluster.karpenter import NodeClaim
 
 
 class ClaimsSeen:
-    """Each index is made when it is first asked for."""
+    """As of the sighting to which it was last advanced."""
 
     def __init__(self, claims: tuple[NodeClaim, ...]) -> None:
-        self.claims = claims
+        self._claims: tuple[NodeClaim, ...] = ()
+        self.by_pool = Shelf[NodeClaim](_pool_of)
+        self.drifted = Shelf[NodeClaim](_pool_of, _is_drifted)
+        self.initializing = Shelf[NodeClaim](_pool_of, _is_initializing)
+        self._leaving = Shelf[NodeClaim](_pool_of, _is_leaving)
+        self._on_nodes: dict[str, dict[str, NodeClaim]] = {}
+        self.advance(claims)
 
-    @cached_property
-    def by_pool(self) -> dict[str, list[NodeClaim]]:
-        """In each pool by name."""
-        return _by_pool(self.claims)
+    def advance(self, claims: tuple[NodeClaim, ...]) -> None:
+        """To the claims as they were seen next."""
+        gone, came = changes(self._claims, claims)
+        self._claims = claims
+        for shelf in (self.by_pool, self.drifted, self.initializing, self._leaving):
+            shelf.move(gone, came)
+        for each in (*gone, *came):
+            self._on_nodes.pop(_pool_of(each), None)
 
-    @cached_property
     def leaving(self) -> Sequence[NodeClaim]:
-        """Those that are being deleted, in the order in which they were seen."""
-        return [each for each in self.claims if each.metadata.leaving]
+        """Those that are being deleted."""
+        return self._leaving.all()
 
-    @cached_property
-    def drifted(self) -> dict[str, list[NodeClaim]]:
-        """Those that say so, in each pool by name."""
-        return _by_pool(each for each in self.claims if each.says("Drifted"))
+    def on_nodes(self, pool: str) -> Mapping[str, NodeClaim]:
+        """Those of one pool by the names of their nodes; of several of one node the last by name."""
+        found = self._on_nodes.get(pool)
+        if found is None:
+            found = self._on_nodes[pool] = {each.status.node_name: each for each in self.by_pool.of(pool)}
+        return found
 
 
-def _by_pool(claims: Iterable[NodeClaim]) -> dict[str, list[NodeClaim]]:
-    found = defaultdict(list)
-    for claim in sorted(claims, key=lambda each: each.name):
-        found[claim.metadata.labels.get(names.KARPENTER_POOL, "")].append(claim)
-    return dict(found)
+def _pool_of(claim: NodeClaim) -> str:
+    return claim.metadata.labels.get(names.KARPENTER_POOL, "")
+
+
+def _is_drifted(claim: NodeClaim) -> bool:
+    return claim.says("Drifted")
+
+
+def _is_initializing(claim: NodeClaim) -> bool:
+    """Whether it says that its node can't be used yet."""
+    condition = claim.condition("Initialized")
+    return condition is not None and condition.status != "True"
+
+
+def _is_leaving(claim: NodeClaim) -> bool:
+    return claim.metadata.leaving

@@ -1,32 +1,51 @@
-"""The nodes of one sighting, by name and by pool; made once for as long as none of them changes."""
+"""Owner of the nodes by name and by pool; it moves on from one sighting to the next by what changed."""
 
-from collections import defaultdict
 from collections.abc import Sequence
-from functools import cached_property
 
+from reconciler.fleet.books.shelf import Shelf
 from reconciler.model import names
 from reconciler.model.cluster.node import Node
 
 
 class NodesSeen:
-    """Each index is made when it is first asked for."""
+    """As of the sighting to which it was last advanced."""
 
     def __init__(self, nodes: tuple[Node, ...]) -> None:
-        self.nodes = nodes
+        self.by_name: dict[str, Node] = {}  # not to be changed
+        self._by_pool = Shelf[Node](_pool_of)
+        self._taken_away = Shelf[Node](_pool_of, _is_taken_away)
+        self._frozen = Shelf[Node](_pool_of, _is_frozen)
+        self.advance((), nodes)
 
-    @cached_property
-    def by_name(self) -> dict[str, Node]:
-        return {node.name: node for node in self.nodes}
+    def advance(self, gone: Sequence[Node], came: Sequence[Node]) -> None:
+        """To the nodes as they were seen next: those that are gone, and that came."""
+        for each in gone:
+            self.by_name.pop(each.name, None)
+        for each in came:
+            self.by_name[each.name] = each
+        for shelf in (self._by_pool, self._taken_away, self._frozen):
+            shelf.move(gone, came)
 
-    @cached_property
-    def by_pool(self) -> dict[str, list[Node]]:
-        """In each pool by name."""
-        found = defaultdict(list)
-        for node in sorted(self.nodes, key=lambda each: each.name):
-            found[node.pool].append(node)
-        return dict(found)
+    def of(self, pool: str) -> Sequence[Node]:
+        """By name."""
+        return self._by_pool.of(pool)
 
-    @cached_property
     def taken_away(self) -> Sequence[Node]:
-        """Those that are being deleted, or that Karpenter disrupts; in the order in which they were seen."""
-        return [each for each in self.nodes if each.metadata.leaving or each.taint(names.DISRUPTED) is not None]
+        """Those that are being deleted, or that Karpenter disrupts."""
+        return self._taken_away.all()
+
+    def frozen(self) -> Sequence[Node]:
+        """Those that say until when they are frozen, whether that is over or not."""
+        return self._frozen.all()
+
+
+def _pool_of(node: Node) -> str:
+    return node.pool
+
+
+def _is_taken_away(node: Node) -> bool:
+    return node.metadata.leaving or node.taint(names.DISRUPTED) is not None
+
+
+def _is_frozen(node: Node) -> bool:
+    return bool(node.metadata.annotations.frozen_until)

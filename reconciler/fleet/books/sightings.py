@@ -1,6 +1,7 @@
 """Which objects came and which are gone from one sighting of a kind to the next: the same object is unchanged."""
 
-from itertools import compress, count, starmap
+from collections.abc import Iterator
+from itertools import compress, count, islice, starmap
 from operator import is_not
 from typing import TypeVar
 
@@ -12,7 +13,10 @@ from reconciler.model.cluster.pod import Pod
 
 T = TypeVar("T")
 
-_MOST_PLACES = 16  # where there is a difference; with more of them the rest is compared as sets
+# Where there are more places with a difference than these, the rest is compared as sets.
+_FEWEST_PLACES = 16
+_OBJECTS_A_PLACE = 64
+_MOST_IN_A_ROW = 8  # that came or are gone side by side
 
 
 class Change(msgspec.Struct, frozen=True):
@@ -38,26 +42,38 @@ def changes(before: tuple[T, ...], after: tuple[T, ...]) -> tuple[list[T], list[
     # Each object is looked at once, side by side: on so many of them it is memory that takes the time.
     were, are = iter(before), iter(after)
     here, there = 0, 0
-    for _ in range(_MOST_PLACES):
+    for _ in range(_FEWEST_PLACES + len(before) // _OBJECTS_A_PLACE):
         same = next(compress(count(), starmap(is_not, zip(were, are, strict=False))), None)
         if same is None:
             same = min(len(before) - here, len(after) - there)
             here, there = here + same, there + same
             break
         here, there = here + same, there + same
-        if before[here + 1 : here + 2] and before[here + 1] is after[there]:
-            gone.append(before[here])
-            next(were)
-            here += 1
-        elif after[there + 1 : there + 2] and before[here] is after[there + 1]:
-            came.append(after[there])
-            next(are)
-            there += 1
+        if fewer := _in_a_row(before, here, after[there]):
+            gone += before[here : here + fewer]
+            here += fewer
+            _skip(were, fewer)
+        elif more := _in_a_row(after, there, before[here]):
+            came += after[there : there + more]
+            there += more
+            _skip(are, more)
         else:
             gone.append(before[here])
             came.append(after[there])
         here, there = here + 1, there + 1
     return _apart([*gone, *before[here:]], [*came, *after[there:]])
+
+
+def _in_a_row(objects: tuple[T, ...], at: int, goes_on: T) -> int:
+    """How many of them stand before the one with which both go on; 0 where that is not near."""
+    for many, each in enumerate(objects[at + 1 : at + 1 + _MOST_IN_A_ROW], 1):
+        if each is goes_on:
+            return many
+    return 0
+
+
+def _skip(objects: Iterator[T], many: int) -> None:
+    next(islice(objects, many, many), None)
 
 
 def _apart(before: list[T], after: list[T]) -> tuple[list[T], list[T]]:

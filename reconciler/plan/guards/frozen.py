@@ -160,9 +160,8 @@ class Freezes:
 
     @cached_property
     def _nodes(self) -> dict[str, Freeze]:
-        annotated = (each for each in self._inputs.observed.nodes if each.metadata.annotations.frozen_until)
         found = {}
-        for node in annotated:
+        for node in self._fleet.nodes_frozen:
             told = node.metadata.annotations
             freeze = freeze_of(f"Node/{node.name}", told.frozen_until, told.frozen_reason, self._inputs.now)
             if freeze is not None:

@@ -17,19 +17,19 @@ FIELDS = {each.name.removeprefix("max_"): each.encode_name for each in msgspec.s
 
 
 class Roll:
-    """Owner of the names of a pool's nodes, once they were asked for: what percentages are of."""
+    """The nodes of each pool that nobody is deleting yet: what percentages are of."""
 
     def __init__(self, fleet: Fleet) -> None:
         self._fleet = fleet
-        self._by_pool: dict[str, frozenset[str]] = {}
 
-    def names(self, pool: str) -> frozenset[str]:
-        """Those that nobody is deleting yet."""
-        found = self._by_pool.get(pool)
-        if found is None:
-            nodes = self._fleet.nodes_of(pool)
-            found = self._by_pool[pool] = frozenset(each.name for each in nodes if not each.metadata.leaving)
-        return found
+    def has(self, mark: Mark) -> bool:
+        """Whether what was marked is among them by its name."""
+        node = self._fleet.node(mark.name)
+        return node is not None and node.pool == mark.pool and not node.metadata.leaving
+
+    def size(self, pool: str) -> int:
+        leaving = sum(each.pool == pool and each.metadata.leaving for each in self._fleet.nodes_taken_away)
+        return len(self._fleet.nodes_of(pool)) - leaving
 
 
 class Sums:
@@ -50,7 +50,7 @@ class Sums:
         if mark.goes:
             self._simple["removed_nodes"] += times * (not mark.gpus)
             self._going[mark.pool] += times
-            self._gone[mark.pool] += times * (mark.name not in self._roll.names(mark.pool))
+            self._gone[mark.pool] += times * (not self._roll.has(mark))
 
     def copy(self) -> "Sums":
         other = Sums(self._roll)
@@ -77,7 +77,7 @@ class Sums:
         return max(losing, key=self._percent, default="")
 
     def _percent(self, pool: str) -> int:
-        return -(-100 * self._going[pool] // (len(self._roll.names(pool)) + self._gone[pool]))
+        return -(-100 * self._going[pool] // (self._roll.size(pool) + self._gone[pool]))
 
     def over(self, ceiling: Ceiling) -> tuple[Measure, ...]:
         """What it is over of."""

@@ -4,6 +4,7 @@ A node that is being deleted is none of them. One that somebody else takes away 
 its way out whatever happens here; one that is in others' hands otherwise stays, and is left alone.
 """
 
+from collections.abc import Sequence
 from functools import cached_property
 
 import msgspec
@@ -43,8 +44,7 @@ class Site(msgspec.Struct, frozen=True, dict=True):
     @cached_property
     def zones(self) -> list[str]:
         """Where the cluster has nodes; nothing where nodes do not say where they are."""
-        labels = (node.metadata.labels for node in self.fleet.observed.nodes)
-        return sorted({each[names.ZONE] for each in labels if names.ZONE in each}) or [""]
+        return self.fleet.zones or [""]
 
     @cached_property
     def daemons(self) -> list[Pod]:
@@ -66,33 +66,40 @@ class Noted(msgspec.Struct, frozen=True, gc=False):
 
 
 class Ground:
-    """Owner of what was counted of one pool, for one plan; in one walk over its nodes, since there may be thousands."""
+    """Owner of what was looked up of one pool, for one plan. Sums are the fleet's: of many nodes few have changed."""
 
     def __init__(self, site: Site, wish: Declared[NodeProvisioner], pool: Declared[GpuPool]) -> None:
         self.site, self.wish, self.pool = site, wish, pool
-        self.facts = [each for each in site.fleet.facts_of(pool.name) if not each.is_leaving]
-        self.staying: list[NodeFacts] = []  # that nobody takes away
+        self.seen = site.fleet.pool(pool.name)
         self.noted: list[Noted] = []  # marked, and not taken away otherwise
         self.leaving_otherwise: list[Node] = []
-        self.unready = sum([not each.is_ready for each in self.facts])
-        self._imagines = bool(site.imagined) and observes(site.inputs, pool.name)
-        for each in self.facts:
-            if each.is_going or self._imagines:
-                self._sort(each)
-            else:
-                self.staying.append(each)
+        imagines = bool(site.imagined) and observes(site.inputs, pool.name)
+        for each in self.seen.nodes if imagines else self.seen.going:
+            self._sort(each, imagines)
 
-    def _sort(self, facts: NodeFacts) -> None:
+    def _sort(self, facts: NodeFacts, imagines: bool) -> None:
         node = facts.node
-        if self._imagines and (taints := self.site.imagined.get((node.name, node.metadata.uid))):
+        if imagines and (taints := self.site.imagined.get((node.name, node.metadata.uid))):
             node = as_imagined(node, taints)
         mark = mark_of(node)
         if node.taint(names.DRAINING) is not None or node.taint(names.DISRUPTED) is not None:
             self.leaving_otherwise.append(node)
         elif mark is not None:
             self.noted.append(Noted(node, mark))
-        else:
-            self.staying.append(facts)
+
+    @property
+    def facts(self) -> Sequence[NodeFacts]:
+        """All its nodes, by name."""
+        return self.seen.nodes
+
+    @cached_property
+    def _going(self) -> frozenset[str]:
+        """Names of nodes that somebody takes away."""
+        return frozenset([*(each.node.name for each in self.noted), *(each.name for each in self.leaving_otherwise)])
+
+    def stays(self, name: str) -> bool:
+        """Whether nobody takes that node of the pool away."""
+        return name not in self._going
 
     @cached_property
     def ours(self) -> list[Noted]:
@@ -108,6 +115,10 @@ class Ground:
     def size(self) -> int:
         return len(self.facts)
 
+    @property
+    def unready(self) -> int:
+        return self.seen.unready
+
     @cached_property
     def arriving(self) -> tuple[NodeClaim, ...]:
         """Machines that were bought, and whose nodes have not come, for as long as Karpenter has not given them up."""
@@ -116,24 +127,14 @@ class Ground:
 
     @cached_property
     def use(self) -> Use:
-        occupancy, lent = self.site.fleet.occupancy, self.site.fleet.lent
-        counting, asked = occupancy.counting, occupancy.gpus
-        busy = used = total = 0
-        sorts = {each.gpus for each in self.facts} - {0}
-        for each in self.facts:
-            name, gpus = each.name, each.gpus
-            busy += counting.get(name, 0) > 0
-            total += gpus
-            wanted = asked.get(name, 0)
-            if lent:
-                wanted = max(wanted, lent.get(name, 0))
-            used += min(wanted, gpus)
+        seen = self.seen
+        sorts = [gpus for gpus, nodes in seen.sorts.items() if gpus and nodes]
         return Use(
-            nodes=len(self.facts),
-            busy_nodes=busy,
-            gpus_used=used,
-            gpus_total=total,
-            gpus_per_node=sorts.pop() if len(sorts) == 1 else self.pool.spec.devices.count,
+            nodes=self.size,
+            busy_nodes=seen.busy,
+            gpus_used=seen.gpus_used,
+            gpus_total=seen.gpus_total,
+            gpus_per_node=sorts[0] if len(sorts) == 1 else self.pool.spec.devices.count,
             spare=tuple(node.gpus for node in self._spare()) if len(sorts) > 1 else None,
         )
 
@@ -143,8 +144,7 @@ class Ground:
 
     def empty(self) -> list[Node]:
         """Those of the nodes that nobody takes away on which nothing runs that counts."""
-        counting, lent = self.site.fleet.occupancy.counting, self.site.fleet.lent
-        return [each.node for each in self.staying if not counting.get(each.name, 0) and not lent.get(each.name, 0)]
+        return [each.node for each in self.seen.empty if self.stays(each.name)]
 
     def _spare(self) -> list[Node]:
         """Empty nodes in the order in which they go: those on their way out first, so that none is called back."""
@@ -154,8 +154,4 @@ class Ground:
         return [node for group in (leaving, marked, self.empty()) for node in self.order.sorted(group)]
 
     def claim_of(self, node: Node) -> NodeClaim | None:
-        return self._claims.get(node.name)
-
-    @cached_property
-    def _claims(self) -> dict[str, NodeClaim]:
-        return {each.status.node_name: each for each in self.site.fleet.claims_of(self.pool.name)}
+        return self.site.fleet.claims_on(self.pool.name).get(node.name)

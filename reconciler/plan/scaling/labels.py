@@ -15,6 +15,8 @@ MOST = 200  # of one provisioner in one plan: the others have their turn in the 
 def labels(turn: Turn, acted_on: set[str]) -> Iterator[Decision]:
     """For nodes that nothing else is done to in this plan."""
     name, left = turn.ground.wish.name, MOST
+    if turn.ground.seen.labelled[name] == turn.ground.size:
+        return
     for node in [each.node for each in turn.ground.facts if each.provisioner != name]:
         if node.name in acted_on or turn.draft.claimed_by(ref_of(node)) or untouchable(node) is not None:
             continue

@@ -69,7 +69,7 @@ class Budgets:
         for kind in ("Pod", "PodDisruptionBudget"):
             for body in stage.world.of(kind):
                 self._noted(Written(key_of(body), None, body))
-        stage.world.subscribe(self._noted)
+        stage.world.subscribe(self._noted, "Pod", "PodDisruptionBudget")
 
     def _noted(self, written: Written) -> None:
         kind, namespace, _ = written.key

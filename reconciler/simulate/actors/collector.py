@@ -28,7 +28,7 @@ class Collector:
         for name in tuple(self._on):
             if stage.world.at(("Node", "", name)) is None:
                 self._collect_later(name)
-        stage.world.subscribe(self._noted)
+        stage.world.subscribe(self._noted, "Node", "Pod")
 
     def _noted(self, written: Written) -> None:
         kind, before, after = written.key[0], written.before, written.after

@@ -33,7 +33,7 @@ class Deaths:
 
     def start(self, stage: Stage) -> None:
         self._stage = stage
-        stage.world.subscribe(self._noted)
+        stage.world.subscribe(self._noted, "Node")
 
     def kill(self, node: str) -> None:
         """The machine is gone from now on. Raises KeyError where there is no such node."""

@@ -35,7 +35,7 @@ class Kubelets:
         self._chance = stage.engine.stream("kubelets")
         for body in stage.world.of("Pod"):
             self._noted(Written(key_of(body), None, body))
-        stage.world.subscribe(self._noted)
+        stage.world.subscribe(self._noted, "Pod")
 
     def _noted(self, written: Written) -> None:
         before, after = written.before, written.after

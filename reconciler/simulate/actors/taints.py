@@ -32,7 +32,7 @@ class Taints:
         self._stage = stage
         for body in stage.world.of("Node"):
             self._noted(Written(key_of(body), None, body))
-        stage.world.subscribe(self._noted)
+        stage.world.subscribe(self._noted, "Node", "Pod")
 
     def _noted(self, written: Written) -> None:
         kind, before, after = written.key[0], written.before, written.after

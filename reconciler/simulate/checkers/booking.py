@@ -10,9 +10,10 @@ class Overbooked:
     """Whoever places pods, the GPUs of a node are given out once."""
 
     rule = "no node has pods for more GPUs than it has"
+    kinds = ("Pod",)
 
     def wrote(self, written: Written, ground: Ground) -> Iterator[str]:
-        if written.key[0] != "Pod" or written.after is None:
+        if written.after is None:
             return
         node = (written.after.get("spec") or {}).get("nodeName")
         if not node or ((written.before or {}).get("spec") or {}).get("nodeName") == node:

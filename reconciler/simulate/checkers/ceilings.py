@@ -31,6 +31,7 @@ class Ceilings:
     """No guard lets more through than it allows, in a plan or in an hour."""
 
     rule = "no guard's ceiling is passed"
+    kinds = ("Node", "NodePool")
 
     def __init__(self) -> None:
         self._gone: dict[str, _Gone] = {}  # of the last hour, by node, the oldest first

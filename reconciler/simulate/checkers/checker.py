@@ -30,8 +30,13 @@ class Checker(Protocol):
 
     rule: str
 
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        """Of the objects that it looks at."""
+        ...
+
     def wrote(self, written: Written, ground: Ground) -> Iterator[str]:
-        """What is broken by this write, in sentences; it is called for each, whoever wrote."""
+        """What is broken by this write, in sentences; it is called for each of those kinds, whoever wrote."""
         ...
 
 

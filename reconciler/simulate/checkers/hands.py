@@ -18,9 +18,10 @@ class OthersNodes:
     """A node that another is at is not marked, and not deleted."""
 
     rule = "nothing is done to a node that another is taking away"
+    kinds = ("Node",)
 
     def wrote(self, written: Written, ground: Ground) -> Iterator[str]:
-        if written.key[0] != "Node" or not is_ours(written) or not (is_marked(written) or goes(written)):
+        if not is_ours(written) or not (is_marked(written) or goes(written)):
             return
         if written.before is not None and (why := _whose(written.before)):
             yield f"Node/{written.key[2]} is touched although {why}"
@@ -42,9 +43,10 @@ class OneOwner:
     """A node leaves by one of our planners, and not by two."""
 
     rule = "no node bears the taints of two planners"
+    kinds = ("Node",)
 
     def wrote(self, written: Written, ground: Ground) -> Iterator[str]:
-        if written.key[0] == "Node" and is_marked(written) and len(taints := taints_of(written.after)) > 1:
+        if is_marked(written) and len(taints := taints_of(written.after)) > 1:
             yield f"Node/{written.key[2]} bears {' and '.join(sorted(taints))}"
 
 
@@ -52,18 +54,20 @@ class Frozen:
     """A freeze holds from when it can be known."""
 
     rule = "nothing is done to what is frozen"
+    kinds = ("Namespace", "Node", "NodePool", "Pod")
 
     def __init__(self) -> None:
         self._since: dict[tuple[str, str, str], Instant] = {}  # objects with a freeze, and when it was put there
 
     def wrote(self, written: Written, ground: Ground) -> Iterator[str]:
-        self._note(written, ground)
+        if written.key[0] != "Pod":  # which is never frozen itself
+            self._note(written, ground)
         if not self._since or not is_ours(written):
             return
         kind, _, name = written.key
         if kind == "Node" and written.before is not None and not (is_marked(written) or goes(written)):
             return
-        if kind not in {"Node", "NodePool", "Pod"}:
+        if kind == "Namespace":
             return
         for key in self._over(written, ground):
             if self._holds(key, ground):
@@ -104,13 +108,14 @@ class Observing:
     """A pool that only observes is never written to."""
 
     rule = "nothing is written to a pool that only observes"
+    kinds = ("Node", "NodePool", "NodeClaim", "Pod", "PodDisruptionBudget")
 
     def __init__(self) -> None:
         self._wishes: list[tuple[Desired, Instant]] = []  # and until when each may still be gone by
 
     def wrote(self, written: Written, ground: Ground) -> Iterator[str]:
         kind, _, name = written.key
-        if not is_ours(written) or kind not in {"Node", "NodePool", "NodeClaim", "Pod", "PodDisruptionBudget"}:
+        if not is_ours(written):
             return
         pool = self._pool(written, ground)
         modes = {declared.spec.mode for wish in self._in_force(ground) if (declared := wish.pool(pool))}

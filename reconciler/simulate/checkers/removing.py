@@ -12,9 +12,10 @@ class BusyNodes:
     """A node is deleted only when nothing that counts is on it."""
 
     rule = "no node with a pod that counts is deleted by us"
+    kinds = ("Node",)
 
     def wrote(self, written: Written, ground: Ground) -> Iterator[str]:
-        if written.key[0] == "Node" and is_ours(written) and goes(written):
+        if is_ours(written) and goes(written):
             name = written.key[2]
             if number := ground.where.counting_on(name):
                 first = next(each for each in ground.where.pods_on(name) if ground.where.pods[each].counts)
@@ -26,9 +27,10 @@ class Claims:
     """NodeClaims are Karpenter's."""
 
     rule = "no NodeClaim is made or deleted by us"
+    kinds = ("NodeClaim",)
 
     def wrote(self, written: Written, ground: Ground) -> Iterator[str]:
-        if written.key[0] == "NodeClaim" and is_ours(written) and (written.before is None or goes(written)):
+        if is_ours(written) and (written.before is None or goes(written)):
             yield f"NodeClaim/{written.key[2]} is {'made' if written.before is None else 'deleted'}"
 
 
@@ -36,9 +38,10 @@ class ProtectedPods:
     """Whoever says that a pod must not be disrupted is heard."""
 
     rule = "no pod that says so is disrupted by us"
+    kinds = ("Pod",)
 
     def wrote(self, written: Written, ground: Ground) -> Iterator[str]:
-        if written.key[0] != "Pod" or not is_ours(written) or not goes(written) or written.before is None:
+        if not is_ours(written) or not goes(written) or written.before is None:
             return
         title = "/".join(part for part in written.key if part)
         if why := _why_protected(written.before):

@@ -28,13 +28,12 @@ class Announced:
     """A node that scaling deletes was marked a minute before, hard for half a minute, and its time has come."""
 
     rule = "no node is deleted before its time, nor within 30 s of pods being kept away"
+    kinds = ("Node",)
 
     def __init__(self) -> None:
         self._marked: dict[str, _Marked] = {}
 
     def wrote(self, written: Written, ground: Ground) -> Iterator[str]:
-        if written.key[0] != "Node":
-            return
         name, now = written.key[2], ground.now()
         known = self._marked.get(name) or _found(written.before)
         if is_ours(written) and goes(written) and _is_for_scaling(written.before, ground):
@@ -77,12 +76,13 @@ class LeastSize:
     """Of nodes that others take away, those of the last minute are left out: a plan may not have known of them."""
 
     rule = "no pool is brought below minSize by us"
+    kinds = ("Node",)
 
     def __init__(self) -> None:
         self._lately: dict[str, list[Instant]] = {}  # by pool, when others took nodes away
 
     def wrote(self, written: Written, ground: Ground) -> Iterator[str]:
-        if written.key[0] != "Node" or not goes(written):
+        if not goes(written):
             return
         name, now = written.key[2], ground.now()
         pool = _pool(written.before)
@@ -103,9 +103,10 @@ class IdleMarks:
     """What had been in use for a minute is known to be."""
 
     rule = "no node in use is marked by us"
+    kinds = ("Node",)
 
     def wrote(self, written: Written, ground: Ground) -> Iterator[str]:
-        if written.key[0] != "Node" or not is_ours(written) or not is_marked(written):
+        if not is_ours(written) or not is_marked(written):
             return
         name, where, now = written.key[2], ground.where, ground.now()
         if names.DELETION_TIME not in taints_of(written.after) or not where.counting_on(name):

@@ -41,16 +41,19 @@ class Watching:
         self.broken: list[Broken] = []
         self._where = where
         self._desired = desired
-        self._checkers = tuple(make() for make in CHECKERS)
+        self._of_kind: dict[str, list[Checker]] = {}
+        for each in [make() for make in CHECKERS]:
+            for kind in each.kinds:
+                self._of_kind.setdefault(kind, []).append(each)
 
     def start(self, stage: Stage) -> None:
         self._ground = Ground(stage.world, self._where, lambda: stage.now, self._desired)
-        stage.world.subscribe(self._judge)
+        stage.world.subscribe(self._judge, *self._of_kind)
         stage.engine.listeners.append(self._name)
 
     def _judge(self, written: Written) -> None:
         """Which event it is is known once that is over."""
-        for each in self._checkers:
+        for each in self._of_kind[written.key[0]]:
             for sentence in each.wrote(written, self._ground):
                 if len(self.broken) < MOST_TOLD:
                     self.broken.append(Broken(self._ground.now(), "", each.rule, sentence))

@@ -17,6 +17,7 @@ from reconciler.simulate.outcome.whereabouts import Whereabouts
 from reconciler.simulate.stage import Stage
 
 _HOUR_MS = 3_600_000
+_KINDS = ("NodeClaim", "Node", "Pod")
 
 
 class _Over(msgspec.Struct):
@@ -52,7 +53,7 @@ class Meter:
         self._pools: dict[str, _Over] = {}
         self._gpu_ms_paid = 0
         self._gpu_ms_pending = 0
-        for kind in ("NodeClaim", "Node", "Pod"):
+        for kind in _KINDS:
             for body in stage.world.of(kind):
                 metadata = body["metadata"]
                 written = Written((kind, metadata.get("namespace", ""), metadata["name"]), None, body)
@@ -61,7 +62,7 @@ class Meter:
         self._had = self.purse.bought
         for name, totals in self.where.pools.items():
             self._pools[name] = _Over(nodes_first=totals.nodes, nodes_most=totals.nodes)
-        stage.world.subscribe(self._note)
+        stage.world.subscribe(self._note, *_KINDS)
 
     def follow(self, desired: Desired) -> None:
         """Other policies are in force: they say what is paid."""
@@ -138,8 +139,6 @@ class Meter:
 
     def _note(self, written: Written) -> None:
         kind = written.key[0]
-        if kind not in {"Pod", "Node", "NodeClaim"}:
-            return
         self.move_on()
         if kind == "Pod":
             self._note_pod(written)

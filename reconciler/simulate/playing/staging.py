@@ -30,6 +30,7 @@ from reconciler.simulate.checkers.watching import Watching
 from reconciler.simulate.controller import Controller, Setting
 from reconciler.simulate.engine import Engine
 from reconciler.simulate.outcome.recorder import Recorder
+from reconciler.simulate.playing.collecting import seldom
 from reconciler.simulate.playing.edits import Edits
 from reconciler.simulate.playing.faults import Faults, Victims
 from reconciler.simulate.playing.play import Play
@@ -56,6 +57,11 @@ class Watched(msgspec.Struct, frozen=True):
 
 def run(play: Play, watched: Watched = Watched()) -> Simulated:  # noqa: B008 - a frozen value
     """Raises NoCapacity, NoSuchPool: what the play asks for can't be."""
+    with seldom():
+        return _played(play, watched)
+
+
+def _played(play: Play, watched: Watched) -> Simulated:
     market = market_of(play)
     warm_up_ms = play.scenario.warm_up.milliseconds
     engine = Engine(play.seed, Instant(play.start - warm_up_ms))

@@ -29,12 +29,19 @@ def coming_of(ground: Ground, shapes: list[Shape]) -> Coming:
             vague += 1
         else:
             nodes.append(_as_it_will_be(claim.name, claim.metadata.labels, shape))
-    for node in [each.node for each in ground.staying]:
+    for node in _initializing(ground):
         shape = by_name.get(node.instance_type)
         if shape is not None and is_initializing(node, ground.claim_of(node), ground.site.now):
             nodes.append(_as_it_will_be(node.name, node.metadata.labels, shape))
             instead_of.append(node)
     return Coming(tuple(nodes), tuple(instead_of), vague)
+
+
+def _initializing(ground: Ground) -> list[Node]:
+    """Nodes that nobody takes away and of which a NodeClaim says that they can't be used yet, by name."""
+    claims = ground.site.fleet.claims_initializing(ground.pool.name)
+    there = {each.status.node_name for each in claims}
+    return [each.node for each in ground.facts if each.name in there and ground.stays(each.name)] if there else []
 
 
 def _is_placed(claim: NodeClaim, shape: Shape) -> bool:

@@ -75,7 +75,7 @@ def _staying(site: Site, grounds: Sequence[Ground]) -> Mask:
     rows = site.fleet.what_if.rows
     found: Mask = rows.alive.copy()
     going = [noted.node.name for ground in grounds for noted in ground.noted]
-    going += [node.name for node in site.fleet.observed.nodes if _goes(node)]
+    going += [each.name for each in site.fleet.nodes_unsettled if _goes(each.node)]
     found[[rows.row_of[name] for name in going]] = False
     return found
 

@@ -43,12 +43,10 @@ def taints_of(pool: GpuPool) -> tuple[NodeTaint, ...]:
 
 def _shape(ground: Ground, machine: InstanceType, zones: Sequence[str]) -> Shape:
     pool = ground.pool.spec
-    alive = [
-        each.node for each in ground.facts if each.gpus and each.is_ready and each.node.instance_type == machine.name
-    ]
-    if alive:
-        labels = dict(set.intersection(*(set(node.metadata.labels.items()) for node in alive)))
-        amounts = _left_by_daemons(ground.site.fleet, max(alive, key=lambda node: (node.gpus, node.name)))
+    alive = ground.seen.alike(machine.name)
+    if alive is not None:
+        labels = dict(alive.shared)
+        amounts = _left_by_daemons(ground.site.fleet, alive.largest)
     else:
         labels = _declared_labels(ground, machine)
         amounts = _declared_amounts(ground, machine, labels)

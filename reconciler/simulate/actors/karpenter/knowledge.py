@@ -16,6 +16,8 @@ from reconciler.simulate.actors.karpenter.timing import Timing
 from reconciler.simulate.objects import Written
 from reconciler.simulate.stage import Stage
 
+_KINDS = ("NodePool", "NodeClaim", "Node", "Pod", "PodDisruptionBudget")
+
 
 class Knowledge:
     """What it sees, and what it remembers."""
@@ -26,15 +28,15 @@ class Knowledge:
         self.cloud = cloud
         self.timing = timing
         self.machines = Machines()
-        self.pods = Pods()
+        self.pods = Pods(lambda name: self.world.seen(("Pod", *name)))
         self.pools = NodePools(tuple(cloud.types.values()))
         self.budgets_version = 0
         self._budgets: PodBudgets | None = None
-        for kind in ("NodePool", "NodeClaim", "Node", "Pod", "PodDisruptionBudget"):
+        for kind in _KINDS:
             for body in self.world.of(kind):
                 metadata = body["metadata"]
                 self._note(Written((kind, metadata.get("namespace", ""), metadata["name"]), None, body))
-        self.world.subscribe(self._note)
+        self.world.subscribe(self._note, *_KINDS)
 
     @property
     def now(self) -> Instant:

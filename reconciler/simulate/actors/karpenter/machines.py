@@ -89,8 +89,8 @@ class Machines:
 
     def without(self, nodes: AbstractSet[str], pool: str) -> list[Object]:
         """The claims of a NodePool that are not on these nodes, by name of the node."""
-        found = sorted(self._on_pool.get(pool, {}).keys() - nodes)
-        return [self.claims[self._on_pool[pool][node]] for node in found]
+        there = self._on_pool.get(pool, {})
+        return [self.claims[there[node]] for node in sorted(node for node in there if node not in nodes)]
 
     def drifted_of(self, pool: str) -> list[Object]:
         """Those of its claims that it would no longer buy so."""

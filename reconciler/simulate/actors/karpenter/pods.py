@@ -1,6 +1,6 @@
 """Owner of the pods as Karpenter keeps them in mind: those on each node, and those that no node would take."""
 
-import msgspec
+from collections.abc import Callable, Iterable
 
 from reconciler.model import names
 from reconciler.model.cluster.pod import Pod
@@ -17,12 +17,13 @@ _TIED = frozenset({"DaemonSet", "Node"})
 class Pods:
     """Told of each write."""
 
-    def __init__(self) -> None:
+    def __init__(self, read: Callable[[Name], Pod | None]) -> None:
+        """`read` tells of a pod as it stands."""
+        self._read = read
         self.waiting: dict[Name, Object] = {}
         self.moved = 0  # another whenever a pod came to a node or left one
         self._on: dict[str, dict[Name, Object]] = {}
         self._stirred: dict[str, Instant] = {}
-        self._read: dict[str, tuple[str, Pod]] = {}
         self.busy: dict[str, int] = {}  # nodes with pods that certainly have to move once they go, and how many
 
     def take(self, written: Written, now: Instant) -> str:
@@ -36,7 +37,6 @@ class Pods:
             self._leave(was_on, name)
             self.moved += 1
         if after is None:
-            self._read.pop(written.before["metadata"]["uid"] if written.before else "", None)
             return was_on
         if is_on:
             self._on.setdefault(is_on, {})[name] = after
@@ -50,11 +50,11 @@ class Pods:
     def on(self, node: str) -> list[Pod]:
         """By namespace and name; finished ones too."""
         found = self._on.get(node)
-        return [self.read(found[name]) for name in sorted(found)] if found else []
+        return self._in_order(found) if found else []
 
     def waiting_read(self) -> list[Pod]:
         """By namespace and name."""
-        return [self.read(self.waiting[name]) for name in sorted(self.waiting)]
+        return self._in_order(self.waiting)
 
     def stirred(self, node: str) -> Instant:
         """When a pod last came, ended or began to leave there; 0: never."""
@@ -76,12 +76,8 @@ class Pods:
             if not self.busy[node]:
                 del self.busy[node]
 
-    def read(self, body: Object) -> Pod:
-        metadata = body["metadata"]
-        known = self._read.get(metadata["uid"])
-        if known is None or known[0] != metadata["resourceVersion"]:
-            known = self._read[metadata["uid"]] = metadata["resourceVersion"], msgspec.convert(body, Pod)
-        return known[1]
+    def _in_order(self, names: Iterable[Name]) -> list[Pod]:
+        return [pod for name in sorted(names) if (pod := self._read(name)) is not None]
 
 
 def is_unschedulable(body: Object) -> bool:

@@ -35,7 +35,7 @@ class Preempting:
         self._bound: Counter[int] = Counter()
         for body in stage.world.of("Pod"):
             self._noted(Written(key_of(body), None, body))
-        stage.world.subscribe(self._noted)
+        stage.world.subscribe(self._noted, "Pod")
 
     def node_for(self, fleet: WhatIf, pod: Pod, pod_class: PodClass) -> str:
         """The node that others leave for it, as of now; nothing where that would not help."""

@@ -43,7 +43,7 @@ class Scheduler:
         self._stage = stage
         for body in stage.world.of("Pod"):
             self._noted(Written(key_of(body), None, body))
-        stage.world.subscribe(self._noted)
+        stage.world.subscribe(self._noted, "Node", "Pod")
         self._preempting = Preempting(stage)
 
     def _noted(self, written: Written) -> None:

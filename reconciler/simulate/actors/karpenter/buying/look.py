@@ -32,15 +32,30 @@ class Found(msgspec.Struct, frozen=True):
 
     opened: tuple[Opened, ...]
     claims: dict[str, tuple[Pod, ...]]  # claim -> pods that go to its node, which is there or on its way
-    unplaced: tuple[Pod, ...]
-    on_coming: tuple[Pod, ...]  # those that go to nodes which are not ready yet
 
 
-def look(known: Knowledge, pods: Sequence[Pod], going: Collection[str] = ()) -> Found:
-    """Where pods would go, if the nodes of the claims `going` were gone; nothing is changed by it."""
+class Terms(msgspec.Struct, frozen=True):
+    """Which pods, by uid, need not find a place, and which may find one on a node that is not ready yet."""
+
+    may_stay: Collection[str]
+    may_wait: Collection[str]
+
+
+def look(known: Knowledge, pods: Sequence[Pod]) -> Found:
+    """Where pods would go; nothing is changed by it."""
     what_if = known.what_if()
     with what_if.fork():
-        return _Look(known, what_if, pods, going).run()
+        look = _Look(known, what_if, pods, ())
+        look.run()
+        return look.found()
+
+
+def look_without(known: Knowledge, pods: Sequence[Pod], going: Collection[str], terms: Terms) -> Found | None:
+    """The same if the nodes of the claims `going` were gone; None as soon as it is clear that a term is not kept."""
+    what_if = known.what_if()
+    with what_if.fork():
+        look = _Look(known, what_if, pods, going)
+        return look.found() if look.run(terms) else None
 
 
 class _Look:
@@ -61,17 +76,30 @@ class _Look:
         if any(each.spec.topology_spread_constraints for each in pods):
             self._imagine_domains()
 
-    def run(self) -> Found:
-        """All pods, until none of those that are left makes progress."""
+    def run(self, terms: Terms | None = None) -> bool:
+        """All pods, until none of those that are left makes progress; whether the terms were kept."""
         queue, tried = self._queue, dict[str, int]()
         while queue and tried.get(queue[0].metadata.uid) != len(queue):
             pod = queue.popleft()
             if not self._place(pod):
                 queue.append(pod)
                 tried[pod.metadata.uid] = len(queue)
+            if terms is not None and self._breaks(pod, terms):
+                return False
+        return terms is None or all(pod.metadata.uid in terms.may_stay for pod in queue)
+
+    def _breaks(self, pod: Pod, terms: Terms) -> bool:
+        """Whether a pod that was just looked at has found no place, and never will, or one that is not ready."""
+        uid, on_coming = pod.metadata.uid, self._on_coming
+        if self._asked(pod).pod_class in self._hopeless and uid not in terms.may_stay:
+            return True
+        return bool(on_coming) and on_coming[-1] is pod and uid not in terms.may_wait
+
+    def found(self) -> Found:
+        """What came of it so far."""
         placed = {claim: tuple(pods) for claim, pods in self._placed.items()}
         in_order = sorted(self._opened, key=lambda each: each.name)
-        return Found(tuple(in_order), placed, tuple(queue), tuple(self._on_coming))
+        return Found(tuple(in_order), placed)
 
     def _rank(self, pod: Pod) -> tuple[int, int, str, str]:
         request = self._asked(pod).request

@@ -5,8 +5,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 import msgspec
 
 from reconciler.model import names
-from reconciler.model.cluster.karpenter import NodeClaim
-from reconciler.model.cluster.node import Node
 from reconciler.model.cluster.pod import Pod
 from reconciler.plan.karpenter.budgets import allowed_at_once
 from reconciler.plan.karpenter.outlook import moving_pods, outlook
@@ -50,8 +48,9 @@ def candidate(known: Knowledge, claim: Object, pool: NodePool, eventual: bool = 
         return None
     if (node["metadata"].get("annotations") or {}).get(names.DO_NOT_DISRUPT) == "true":
         return None
-    pods = known.pods.on(node["metadata"]["name"])
-    found = Surveyed(msgspec.convert(claim, NodeClaim), msgspec.convert(node, Node), pods, known.now)
+    there = node["metadata"]["name"]
+    seen = known.world.seen(("NodeClaim", "", name)), known.world.seen(("Node", "", there))
+    found = Surveyed(*seen, known.pods.on(there), known.now)
     if outlook(found, known.budgets()).held_by and not (eventual and found.bound_seconds is not None):
         return None
     return Candidate(name, claim, node, pool, tuple(moving_pods(found)), _price(known, node))

@@ -5,9 +5,10 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 import msgspec
 
 from reconciler.model import names
+from reconciler.model.cluster.pod import Pod
 from reconciler.protocol.presumed import Object
 from reconciler.simulate.actors.karpenter.buying.fixed import counted, fresh
-from reconciler.simulate.actors.karpenter.buying.look import Found, look
+from reconciler.simulate.actors.karpenter.buying.look import Terms, look_without
 from reconciler.simulate.actors.karpenter.buying.opened import Opened, Sold
 from reconciler.simulate.actors.karpenter.buying.purchasing import displaced, needs_another_place
 from reconciler.simulate.actors.karpenter.cloud import sold_as_asked
@@ -44,12 +45,14 @@ def drifted(known: Knowledge) -> Iterator[Command]:
     budgets = left_in_budgets(known, DRIFTED)
     pools = [pool for pool in known.pools.in_order() if pool.name in budgets and pool.replicas is None]
     claims = [(claim, pool) for pool in pools for claim in known.machines.drifted_of(pool.name)]
+    around = _around(known)
     for claim, pool in sorted(claims, key=lambda each: _turn(known, each[0])):
         if budgets[pool.name] <= 0 or (found := candidate(known, claim, pool, eventual=True)) is None:
             continue
-        if (command := _moved(known, DRIFTED, (found,))) is not None:
+        if (command := _moved(known, DRIFTED, (found,), around)) is not None:
             budgets[pool.name] -= 1
             yield command
+            around = _around(known)
 
 
 def renewed(known: Knowledge) -> list[Command]:
@@ -183,19 +186,28 @@ def _dearest(sold: Sold, opened: Opened) -> int:
     return max(each.micro_dollars_per_hour for each in offered)
 
 
-def _moved(known: Knowledge, reason: str, candidates: tuple[Candidate, ...]) -> Command | None:
+class _Around(msgspec.Struct, frozen=True):
+    """Pods that need a place, whatever is moved."""
+
+    waiting: list[Pod]
+    leaving: list[Pod]
+    terms: Terms
+
+
+def _around(known: Knowledge) -> _Around:
+    waiting, leaving = known.pods.waiting_read(), displaced(known)
+    uids = (frozenset(pod.metadata.uid for pod in pods) for pods in (waiting, leaving))
+    return _Around(waiting, leaving, Terms(*uids))
+
+
+def _moved(
+    known: Knowledge, reason: str, candidates: tuple[Candidate, ...], around: _Around | None = None
+) -> Command | None:
     """Without these nodes, where would their pods be? None: not all of them anywhere."""
     moving = [pod for each in candidates for pod in each.pods if needs_another_place(known, pod)]
     going = {each.name for each in candidates}
     if not moving:
         return Command(reason, candidates)
-    leaving = displaced(known)
-    waiting = known.pods.waiting_read()
-    found: Found = look(known, [*waiting, *moving, *leaving], going)
-    may_stay = {pod.metadata.uid for pod in waiting}
-    if any(pod.metadata.uid not in may_stay for pod in found.unplaced):
-        return None
-    already = {pod.metadata.uid for pod in leaving}
-    if any(pod.metadata.uid not in already for pod in found.on_coming):
-        return None
-    return Command(reason, candidates, found.opened, tuple(found.claims))
+    around = around or _around(known)
+    found = look_without(known, [*around.waiting, *moving, *around.leaving], going, around.terms)
+    return Command(reason, candidates, found.opened, tuple(found.claims)) if found is not None else None
