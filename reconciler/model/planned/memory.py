@@ -4,6 +4,7 @@ import msgspec
 
 from reconciler.model.planned.imagined import Imagined
 from reconciler.model.planned.mark import Mark
+from reconciler.model.planned.shortage import Shortage
 
 
 class Memory(msgspec.Struct, frozen=True):
@@ -11,6 +12,7 @@ class Memory(msgspec.Struct, frozen=True):
 
     marks: tuple[Mark, ...] = ()  # of the last hour, and of what is leaving still; sorted
     imagined: tuple[Imagined, ...] = ()  # taints of nodes of pools in mode Observe; sorted
+    shortages: tuple[Shortage, ...] = ()  # what could not be bought lately; sorted
 
 
 class Hints(msgspec.Struct, frozen=True):
