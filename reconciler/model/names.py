@@ -22,6 +22,7 @@ BUNDLE_REVISION = f"{OURS}bundle-revision"  # what they were rendered from
 ADOPTED = f"{OURS}adopted"  # "true" on a NodePool that was someone else's: its template is not made to drift
 FROZEN_UNTIL = f"{OURS}frozen-until"
 FROZEN_REASON = f"{OURS}frozen-reason"
+CLAIM = f"{OURS}claim"  # on a pod: the GpuClaim that it is for
 WAIT_FOR_CAPACITY = f"{OURS}wait-for-capacity"  # "true" on a pod that is to get the gate as it is made
 WAITS_FOR = f"{OURS}waits-for"  # on a pod that waits: the pool that capacity is asked for in, and how that stands
 

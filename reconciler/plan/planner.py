@@ -20,6 +20,7 @@ from reconciler.plan.guards.judging import Proposed, judge
 from reconciler.plan.manifests.planner import manifests
 from reconciler.plan.scaling.imagined import imagined_after
 from reconciler.plan.scaling.planner import scaling
+from reconciler.plan.smart_pods.planner import smart_pods
 
 # The kinds that the planners go by, as titles of kinds.SEEN: where another could not be read, no plan is worse for it.
 LOOKED_AT = frozenset(
@@ -27,7 +28,7 @@ LOOKED_AT = frozenset(
 )
 
 # In this order: an earlier one has the first choice of subjects.
-PLANNERS: tuple[Planner, ...] = (manifests, scaling)
+PLANNERS: tuple[Planner, ...] = (manifests, scaling, smart_pods)
 
 
 def plan(inputs: Inputs, fleet: Fleet, planners: tuple[Planner, ...] | None = None) -> Plan:

@@ -9,6 +9,7 @@ from typing import Any
 
 import msgspec
 
+from reconciler.model import names
 from reconciler.model.planned.action import Annotate, Label, Resize, Taint, Ungate
 from reconciler.model.quantity import Quantity
 from reconciler.protocol.presumed import Object
@@ -72,7 +73,12 @@ def _texts(field: str, texts: Sequence[tuple[str, str | None]], found: Object) -
 def _ungated(gate: str, found: Object) -> Edit | None:
     before: list[Object] = found.get("spec", {}).get("schedulingGates") or []
     left = [each for each in before if each["name"] != gate]
-    return Edit({"spec": {"schedulingGates": left}}) if len(left) < len(before) else None
+    if len(left) == len(before):
+        return None
+    patch: Object = {"spec": {"schedulingGates": left}}
+    if names.WAITS_FOR in (found["metadata"].get("annotations") or {}):  # it waits no longer
+        patch["metadata"] = {"annotations": {names.WAITS_FOR: None}}
+    return Edit(patch)
 
 
 def _resized(act: Resize, found: Object) -> Edit | None:

@@ -251,7 +251,8 @@ def _pending(case: Json) -> Iterator[Pod]:
 def _pod(name: str, said: Json) -> Pod:
     requests = {names.NVIDIA_GPU: str(said.get("gpus", 0)), "cpu": str(said.get("cpu", 1))}
     owner = (OwnerReference(said["owner"], "exporter", "uid-owner", controller=True),) if "owner" in said else ()
-    metadata = Metadata(name, "research", f"uid-{name}", owner_references=owner)
+    annotations = Annotations(claim=f"claim-{said['claim']}" if "claim" in said else "")
+    metadata = Metadata(name, "research", f"uid-{name}", annotations=annotations, owner_references=owner)
     spec = PodSpec(
         node_name=said.get("node", ""),
         node_selector=said.get("selects", {}),
@@ -259,7 +260,8 @@ def _pod(name: str, said: Json) -> Pod:
         scheduling_gates=tuple(Named(each) for each in said.get("gates", [])),
         containers=(Container(resources=Resources(requests=requests)),),
     )
-    unschedulable = Condition("PodScheduled", "False", "Unschedulable")
+    seen = timestamp(after(-said["seen"])) if "seen" in said else ""  # for how long the scheduler has not placed it
+    unschedulable = Condition("PodScheduled", "False", "Unschedulable", last_transition_time=seen)
     conditions = (unschedulable,) if said.get("unschedulable") else ()
     phase = said.get("phase", "Running" if "node" in said else "Pending")
     return Pod(metadata, spec, PodStatus(phase, nominated_node_name=said.get("nominated", ""), conditions=conditions))

@@ -27,6 +27,7 @@ class Annotations(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     selected_node: str = msgspec.field(name=names.SELECTED_NODE, default="")
     bind_completed: str = msgspec.field(name=names.BIND_COMPLETED, default="")
     storage_class: str = msgspec.field(name=names.STORAGE_CLASS, default="")
+    claim: str = msgspec.field(name=names.CLAIM, default="")
     waits_for: str = msgspec.field(name=names.WAITS_FOR, default="")
     original_request: str = msgspec.field(name=names.ORIGINAL_REQUEST, default="")
     phase: str = msgspec.field(name=names.PHASE, default="")

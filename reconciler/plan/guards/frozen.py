@@ -16,7 +16,7 @@ from reconciler.model.cluster.kinds import SEEN
 from reconciler.model.cluster.observed import Observed
 from reconciler.model.cluster.whole import Whole
 from reconciler.model.instant import Instant, instant, timestamp
-from reconciler.model.planned.action import Act, Delete, Hold, Status, Taint
+from reconciler.model.planned.action import Act, Delete, Hold, Status, Taint, Ungate
 from reconciler.model.planned.decision import Decision
 from reconciler.model.planned.inputs import Inputs
 from reconciler.model.planned.reason import Reason
@@ -195,11 +195,16 @@ def _releases(act: Act, decision: Decision) -> bool:
     return isinstance(act, Delete) and decision.subject.kind == "Lease"
 
 
+def _lets_go(act: Act, _: Decision) -> bool:
+    """A pod that waited for room, and has it: where it goes is the scheduler's affair."""
+    return isinstance(act, Ungate)
+
+
 def _reports(act: Act, _: Decision) -> bool:
     return isinstance(act, Status)
 
 
-GOES_ON: tuple[Callable[[Act, Decision], bool], ...] = (_untaints, _releases, _reports)
+GOES_ON: tuple[Callable[[Act, Decision], bool], ...] = (_untaints, _releases, _lets_go, _reports)
 
 
 def _title(whole: Whole) -> str:

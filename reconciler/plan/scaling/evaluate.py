@@ -32,7 +32,7 @@ def evaluate(ground: Ground, demand: Demand) -> Evaluated:
     """One provisioner, by its pool and what pods ask of it."""
     size = decide_size(ground.use, ground.wish.spec)
     wanted = _growing(ground, demand, size) if demand.pods else _resting(ground, size)
-    least = ground.wish.spec.min_size - ground.size - len(ground.arriving) - demand.new_nodes
+    least = ground.wish.spec.min_size - ground.size - len(ground.arriving) - ground.asked - demand.new_nodes
     marked = tuple(told for each in ground.noted if (told := each.told) is not None)
     return Evaluated(
         provisioner=ground.wish.name,
@@ -62,11 +62,12 @@ def _growing(ground: Ground, demand: Demand, size: Size) -> _Wanted:
     wish = ground.wish.spec
     spare = max(0, ground.size - len(ground.leaving_otherwise) - size.target)
     surplus = min(spare, len(ground.ours) - len(demand.keeps))
-    wished = ground.size - surplus + len(ground.arriving) + demand.new_nodes
+    wished = ground.size - surplus + len(ground.arriving) + ground.asked + demand.new_nodes
     target = min(max(wished, wish.min_size), wish.max_size)
     parts = (
         (len(demand.keeps), "marked before and kept for them"),
         (len(ground.arriving), "on their way"),
+        (ground.asked, "asked for by smart pods"),
         (demand.new_nodes, "to be bought"),
     )
     why = ", ".join(f"{count} {told}" for count, told in parts if count) or "no more may be bought"

@@ -17,6 +17,7 @@ from reconciler.plan.guards.frozen import FROZEN, FROZEN_UNREADABLY, SUSPENDED
 from reconciler.plan.reasons import counted
 from reconciler.plan.removal import untouchable
 from reconciler.plan.scaling import capacity, marks
+from reconciler.plan.scaling.demand.least import at_least as least_wanted
 from reconciler.plan.scaling.ground import Noted
 from reconciler.plan.scaling.reasons import (
     DELETED,
@@ -57,8 +58,9 @@ def provide(turn: Turn) -> Iterator[Decision]:
     """Asks for what is missing: for pods, and up to the smallest size."""
     demand, evaluated = turn.demand, turn.evaluated
     pods = tuple(Ref("Pod", each.metadata.namespace, each.name, each.metadata.uid) for each in demand.for_new)
-    for_pods = Missing(evaluated.pool, evaluated.provisioner, demand.new_nodes, "demand", pods)
-    at_least = Missing(evaluated.pool, evaluated.provisioner, evaluated.missing - demand.new_nodes, "minSize")
+    for_pods = Missing(evaluated.pool, evaluated.provisioner, demand.new_nodes, "demand", pods, demand.wanted)
+    least = evaluated.missing - demand.new_nodes
+    at_least = Missing(evaluated.pool, evaluated.provisioner, least, "minSize", wanted=least_wanted(turn.ground, least))
     for_whom = f"for {counted(len(pods), 'pod')}"
     for missing, told in ((for_pods, for_whom), (at_least, f"minSize is {turn.ground.wish.spec.min_size}")):
         if missing.nodes:

@@ -27,7 +27,7 @@ def room_for(ground: Ground) -> Room:
 
 
 def _rooms(ground: Ground) -> Iterator[Room]:
-    there = ground.size + len(ground.arriving)
+    there = ground.size + len(ground.arriving) + ground.asked
     most = ground.wish.spec.max_size
     yield Room(max(0, most - there), f"maxSize {most} of NodeProvisioner/{ground.wish.name}")
     for resource, limit in sorted(ground.pool.spec.limits.items()):
