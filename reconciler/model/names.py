@@ -13,6 +13,8 @@ GPU_TYPE = f"{OURS}gpu-type"
 COMPONENT = f"{OURS}component"  # "smart-scheduler" on smart pods
 GPU_MODEL = f"{OURS}gpu-model"  # what a smart pod asks for
 TRIGGER_TYPE = f"{OURS}trigger-type"  # why there is a smart pod
+SMART_SCHEDULER = "smart-scheduler"
+GPU_SCALING = "gpu-scaling"
 
 # Annotations
 ENVIRONMENT = f"{OURS}environment"  # of the policies that yield the object: no other environment touches it
@@ -44,6 +46,9 @@ DELETION_TIME = f"{OURS}deletion-time"
 DRAIN_CANDIDATE = f"{OURS}drain-candidate"
 DRAINING = f"{OURS}draining"
 ARRIVING = f"{OURS}arriving"
+
+# A PriorityClass below all others: whoever needs the room of a smart pod gets it at once
+SMART_PODS_PRIORITY = "gpu-scheduling-smart-pods"
 
 NVIDIA_GPU = "nvidia.com/gpu"
 UPGRADE_STATE = "nvidia.com/gpu-driver-upgrade-state"

@@ -42,14 +42,14 @@ def manifests(
     problems: list[Problem] = []
     for order, rendering in answers:
         if rendering.problem:
-            problems.append(_for(order, rendering.problem))
+            problems.append(told_for(order, rendering.problem))
             continue
         documents, wrong = manifests_of(rendering, schema)
         if not wrong:
             yielded = [_manifest(wish, order, rendering, document) for document in documents]
             wrong = [*_misnamed(order, yielded), *_fights(wish, order, documents, yielded)]
             found += yielded
-        problems += [_for(order, each) for each in wrong]
+        problems += [told_for(order, each) for each in wrong]
     ordered = tuple(sorted(found, key=lambda each: (each.kind, each.namespace, each.name, each.pool)))
     return ordered, [*problems, *_clashes(ordered)]
 
@@ -143,7 +143,7 @@ def _clashes(ordered: Sequence[Manifest]) -> Iterator[Problem]:
             )
 
 
-def _for(order: Order, problem: Problem) -> Problem:
+def told_for(order: Order, problem: Problem) -> Problem:
     """The same problem, saying for which pool it showed."""
     place = order.pool.origin()
     about = f" (for GpuPool/{order.pool.name}, {place.place})"
