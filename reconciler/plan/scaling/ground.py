@@ -119,11 +119,15 @@ class Ground:
     def unready(self) -> int:
         return self.seen.unready
 
+    @property
+    def machines(self) -> Sequence[NodeClaim]:
+        """Bought machines whose nodes have not come: until it is gone, each counts for what a pool may have."""
+        return self.site.fleet.nodeless_claims_of(self.pool.name)
+
     @cached_property
     def arriving(self) -> tuple[NodeClaim, ...]:
-        """Machines that were bought, and whose nodes have not come, for as long as Karpenter has not given them up."""
-        claims = self.site.fleet.nodeless_claims_of(self.pool.name)
-        return tuple([each for each in claims if not each.metadata.deletion_timestamp])
+        """Of these, those that will come: Karpenter has not given them up."""
+        return tuple([each for each in self.machines if not each.metadata.deletion_timestamp])
 
     @cached_property
     def use(self) -> Use:

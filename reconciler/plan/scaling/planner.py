@@ -1,12 +1,12 @@
 """How many nodes each pool shall have, and what is done for that: nodes are marked, kept and deleted.
 
 First every NodeProvisioner is evaluated, in order and by name; nothing is changed by that. Then each has its turn.
+Before all, marks come off nodes of pools that none of them looks at.
 """
 
 from reconciler.model.desired import Declared
 from reconciler.model.kinds.node_provisioner import NodeProvisioner
 from reconciler.model.planned.action import Hold
-from reconciler.model.planned.decision import Decision
 from reconciler.model.planned.inputs import Inputs
 from reconciler.plan.draft import Draft, Verdict
 from reconciler.plan.guards.frozen import Freezes
@@ -16,6 +16,7 @@ from reconciler.plan.scaling.evaluate import evaluate
 from reconciler.plan.scaling.ground import Ground, Site
 from reconciler.plan.scaling.imagined import by_node
 from reconciler.plan.scaling.labels import labels
+from reconciler.plan.scaling.left_behind import left_behind
 from reconciler.plan.scaling.steps import reconcile
 from reconciler.plan.scaling.turn import Turn
 
@@ -24,11 +25,11 @@ def scaling(inputs: Inputs, draft: Draft) -> Verdict:
     """Each NodeProvisioner in order; `Verdict.sizes` tells what each comes to."""
     site = Site(inputs, draft.fleet, by_node(inputs))
     grounds = grounds_of(site)
+    decisions = list(left_behind(site, frozenset(each.pool.name for each in grounds)))
     if not grounds:
-        return Verdict()
+        return Verdict(tuple(decisions))
     asked = demands(site, grounds)
     freezes = Freezes(inputs, draft.fleet)
-    decisions: list[Decision] = []
     sizes = []
     for ground in grounds:
         demand = asked.of.get(ground.wish.name, Demand())
