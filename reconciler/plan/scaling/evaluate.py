@@ -88,9 +88,10 @@ def _growing(ground: Ground, demand: Demand, size: Size) -> _Wanted:
 
 def _limits(ground: Ground, demand: Demand) -> Iterator[Limit]:
     observed = ground.site.inputs.observed
-    for because, kinds in ((UNREAD, NEEDED), (LENT_UNREAD, (LENDING,))):
-        if why := observed.why_unread(*kinds):
-            yield Limit("ScaleDownHeld", because.reason(ground.wish.origin(), pool=ground.pool.name, why=why))
+    why = observed.why_unread(*NEEDED) or observed.why_unread(LENDING)
+    if why:
+        because = UNREAD if observed.why_unread(*NEEDED) else LENT_UNREAD
+        yield Limit("ScaleDownHeld", because.reason(ground.wish.origin(), pool=ground.pool.name, why=why))
     if brake.is_on(ground.size, ground.unready):
         told = BRAKE.reason(ground.wish.origin(), pool=ground.pool.name, size=ground.size, unready=ground.unready)
         yield Limit("ScaleDownHeld", told)
