@@ -144,14 +144,14 @@ def test_a_node_that_is_held_past_its_time_says_nothing_of_a_deletion_then() -> 
 @pytest.mark.parametrize(
     ("more", "told"),
     [
-        ({"lent": {"90": 4}}, "not while a GPU of it is lent: only empty nodes are"),
-        ({"came": {"90": 20}}, "not before 08:00:40Z: it has just come, and settles until then"),
-        ({"draining": "90"}, "not while it is drained: it is left to whoever drains it"),
+        ({"lent": {"90": 4}}, "not while a GPU of it is lent: only empty nodes are, by"),
+        ({"came": {"90": 20}}, "not before 08:00:40Z: it has just come, and settles until then;"),
+        ({"draining": "90"}, "not while it is drained: it is left to whoever drains it;"),
     ],
 )
 def test_an_empty_node_that_is_not_ours_to_take_says_why(more: dict[str, Any], told: str) -> None:
     (row,) = rows(asked({**CASE, **more}, "node/a100-090"))["scaled down"]
-    assert row.startswith(f"{told}, by NodeProvisioner/a100 ")
+    assert row.startswith(f"{told} NodeProvisioner/a100 ")
 
 
 def test_a_node_of_which_gpus_are_lent_is_none_of_the_empty() -> None:

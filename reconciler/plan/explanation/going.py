@@ -132,7 +132,7 @@ def leaves_at(node: Going) -> Instant | None:
 def _stays(node: Going) -> Iterator[Row]:
     surplus, by = node.evaluated.surplus, f"NodeProvisioner/{node.wish.name} {placed(node.wish.origin())}"
     if why := _why_not(node):
-        yield "scaled down", f"{why}, by {by}"
+        yield "scaled down", f"{why} {by}"
     elif not node.rank:
         return
     elif surplus:
@@ -143,17 +143,17 @@ def _stays(node: Going) -> Iterator[Row]:
 
 
 def _why_not(node: Going) -> str:
-    """Why it is no empty node, whatever the size."""
+    """Why it is no empty node, whatever the size; the provisioner that says so follows."""
     scene, seen = node.scene, node.node
     if seen.taint(names.DRAINING) is not None:
-        return "not while it is drained: it is left to whoever drains it"
+        return "not while it is drained: it is left to whoever drains it;"
     if is_busy(scene.fleet, seen):
-        return "not while a pod is on it: only empty nodes are"
+        return "not while a pod is on it: only empty nodes are, by"
     if not is_empty(scene.fleet, seen):
-        return "not while a GPU of it is lent: only empty nodes are"
+        return "not while a GPU of it is lent: only empty nodes are, by"
     claim = scene.fleet.claims_on(seen.pool).get(seen.name)
     settles = settles_at(seen, claim, scene.inputs.now)
-    return "" if settles is None else f"not before {_at(settles)}: it has just come, and settles until then"
+    return "" if settles is None else f"not before {_at(settles)}: it has just come, and settles until then;"
 
 
 def _why(evaluated: Evaluated) -> str:

@@ -88,10 +88,10 @@ def _growing(ground: Ground, demand: Demand, size: Size) -> _Wanted:
 
 def _limits(ground: Ground, demand: Demand) -> Iterator[Limit]:
     observed = ground.site.inputs.observed
-    why = observed.why_unread(*NEEDED) or observed.why_unread(LENDING)
-    if why:
-        because = UNREAD if observed.why_unread(*NEEDED) else LENT_UNREAD
-        yield Limit("ScaleDownHeld", because.reason(ground.wish.origin(), pool=ground.pool.name, why=why))
+    if why := observed.why_unread(*NEEDED):
+        yield Limit("ScaleDownHeld", UNREAD.reason(ground.wish.origin(), pool=ground.pool.name, why=why))
+    elif why := observed.why_unread(LENDING):
+        yield Limit("ScaleDownHeld", LENT_UNREAD.reason(ground.wish.origin(), pool=ground.pool.name, why=why))
     if brake.is_on(ground.size, ground.unready):
         told = BRAKE.reason(ground.wish.origin(), pool=ground.pool.name, size=ground.size, unready=ground.unready)
         yield Limit("ScaleDownHeld", told)
