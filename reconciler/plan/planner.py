@@ -23,6 +23,7 @@ from reconciler.plan.scaling.planner import scaling
 from reconciler.plan.smart_pods.planner import smart_pods
 
 # The kinds that the planners go by, as titles of kinds.SEEN: where another could not be read, no plan is worse for it.
+# Leases are not among them: what scaling holds without them is a small part of a plan, and it says so itself.
 LOOKED_AT = frozenset(
     each.title for each in SEEN if each.field in {"nodes", "pods", "budgets", "node_pools", "node_claims", "kept"}
 )

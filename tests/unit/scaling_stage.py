@@ -65,7 +65,7 @@ class World:
             "4c1f9e2",
             "prod",
             pools=tuple(one.declared for one in each),
-            provisioners=tuple(sorted((one.provisioner for one in each), key=lambda one: one.name)),
+            provisioners=tuple(one.provisioner for _, one in sorted(self._pools.items()) if one.is_scaled),
         )
         pods = [pod for one in each for pod in one.pods] + list(_pending(case))
         unread = tuple(Unread(kind, "timed out") for kind in case.get("unread", []))
@@ -115,6 +115,10 @@ class _PoolCase:
             **self._said.get("pool", {}),
         }
         return Declared("GpuPool", self._name, convert(body, GpuPool), (("", POLICY),))
+
+    @property
+    def is_scaled(self) -> bool:
+        return self._said.get("keep") != "none"
 
     @property
     def provisioner(self) -> Declared[NodeProvisioner]:

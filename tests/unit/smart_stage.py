@@ -92,7 +92,7 @@ class SmartWorld:
         node = f"a100-{said['runs_on']:03}" if "runs_on" in said else ""
         body = msgspec.json.decode(_template("a100", MACHINE).body)["spec"]
         spec = msgspec.structs.replace(msgspec.convert(body, PodSpec), node_name=node)
-        seen = said.get("seen", said.get("age", 1))
+        seen: int = said.get("seen", said.get("age", 1))
         condition = Condition("PodScheduled", "False", "Unschedulable", timestamp(after(-seen)))
         pod = Pod(metadata, spec)
         phase = said.get("ended") or ("Running" if node else "Pending")

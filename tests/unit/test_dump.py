@@ -21,7 +21,7 @@ from reconciler.model.desired import Declared, Desired, Manifest, SmartPod
 from reconciler.model.instant import Instant
 from reconciler.model.origin import Origin
 from reconciler.model.planned.inputs import Inputs
-from reconciler.plan.dump import FORMAT, BadDump, canonical, read, write
+from reconciler.plan.kept.dump import FORMAT, BadDump, canonical, read, write
 from reconciler.policy.kinds import KINDS
 from tests.policies.specimens import allowed
 from tests.unit.real_objects import OBJECTS, SECRET, Object, kept_pod, listed

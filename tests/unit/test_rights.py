@@ -107,8 +107,10 @@ def test_nodes_are_tainted_labelled_and_deleted_only_for_a_pool_that_is_scaled()
     nodes = {("", "", "nodes", "delete"), ("", "", "nodes", "patch")} | told_in("default")
     assert granted(writing_page([scaled(wish())])) - granted(writing_page([wish()])) == nodes - told_in("default")
     assert granted(writing_page([scaled(wish(()))])) - granted(writing_page([wish(())])) == nodes
-    for unscaled in (scaled(wish(), suspend="true"), scaled(wish(mode="Observe")), scaled(wish(name="l4"))):
+    for unscaled in (scaled(wish(mode="Observe")), scaled(wish(name="l4"))):
         assert not nodes & acted(writing_page([unscaled], resources=False)) - told_in("default")
+    paused = scaled(wish(), suspend="true")
+    assert granted(writing_page([paused])) - granted(writing_page([wish()])) == {("", "", "nodes", "patch")}
 
 
 @pytest.mark.parametrize("changed", [{"mode": "Observe"}, {"suspend": "true"}])

@@ -11,7 +11,7 @@ import pytest
 from reconciler.cli.main import main
 from reconciler.model.instant import Instant
 from reconciler.model.planned.inputs import Inputs
-from reconciler.plan import dump
+from reconciler.plan.kept import dump
 from reconciler.report.published.files import PLAN, published_files
 from reconciler.simulate.beginning.market_of import market_of
 from reconciler.simulate.beginning.nodes import put_nodes

@@ -109,6 +109,10 @@ class Freezes:
         node = self._fleet.node(name)
         return next(iter((*self._wide(node.pool if node else ""), *self._of_nodes(frozenset({name})))), None)
 
+    def of_node_alone(self, name: str) -> Freeze | None:
+        """That of the node itself, whatever its pool is under."""
+        return self._nodes.get(name)
+
     def of_pool(self, pool: str) -> Freeze | None:
         """The widest that a pool is under."""
         return next(iter(self._wide(pool)), None)

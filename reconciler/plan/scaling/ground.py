@@ -30,7 +30,7 @@ from reconciler.plan.requests.requests import Requests
 from reconciler.plan.scaling.imagined import ByNode, as_imagined
 from reconciler.plan.scaling.marks import Mark, mark_of
 from reconciler.plan.scaling.removal_order import RemovalOrder
-from reconciler.plan.usage import is_empty
+from reconciler.plan.sums.usage import is_empty
 
 
 class Site(msgspec.Struct, frozen=True, dict=True):
@@ -126,11 +126,15 @@ class Ground:
     def unready(self) -> int:
         return self.seen.unready
 
+    @property
+    def machines(self) -> Sequence[NodeClaim]:
+        """Bought machines whose nodes have not come: until it is gone, each counts for what a pool may have."""
+        return self.site.fleet.nodeless_claims_of(self.pool.name)
+
     @cached_property
     def arriving(self) -> tuple[NodeClaim, ...]:
-        """Machines that were bought, and whose nodes have not come, for as long as Karpenter has not given them up."""
-        claims = self.site.fleet.nodeless_claims_of(self.pool.name)
-        return tuple([each for each in claims if not each.metadata.deletion_timestamp])
+        """Of these, those that will come: Karpenter has not given them up."""
+        return tuple([each for each in self.machines if not each.metadata.deletion_timestamp])
 
     @property
     def asked(self) -> int:

@@ -1,6 +1,7 @@
 """How many nodes each pool shall have, and what is done for that: nodes are marked, kept and deleted.
 
 First every NodeProvisioner is evaluated, in order and by name; nothing is changed by that. Then each has its turn.
+Before all, marks come off nodes of pools that none of them looks at.
 """
 
 from collections.abc import Mapping, Sequence
@@ -9,7 +10,6 @@ from reconciler.model.desired import Declared
 from reconciler.model.kinds.gpu_pool import GpuPool
 from reconciler.model.kinds.node_provisioner import NodeProvisioner
 from reconciler.model.planned.action import Hold
-from reconciler.model.planned.decision import Decision
 from reconciler.model.planned.inputs import Inputs
 from reconciler.plan.draft import Draft, Missing, Verdict
 from reconciler.plan.guards.frozen import Freezes
@@ -21,6 +21,7 @@ from reconciler.plan.scaling.evaluate import evaluate
 from reconciler.plan.scaling.ground import Ground, Site
 from reconciler.plan.scaling.imagined import by_node
 from reconciler.plan.scaling.labels import labels
+from reconciler.plan.scaling.left_behind import left_behind
 from reconciler.plan.scaling.steps import reconcile
 from reconciler.plan.scaling.turn import Turn
 
@@ -31,12 +32,12 @@ def scaling(inputs: Inputs, draft: Draft) -> Verdict:
     """Each NodeProvisioner in order; `Verdict.sizes` tells what each comes to."""
     site = Site(inputs, draft.fleet, by_node(inputs))
     grounds = grounds_of(site)
+    decisions = list(left_behind(site, frozenset(each.pool.name for each in grounds)))
     unscaled = unscaled_of(site) if draft.fleet.occupancy.waiting else []
     if not grounds and not unscaled:
-        return Verdict()
+        return Verdict(tuple(decisions))
     asked = demands(site, [*grounds, *unscaled])
     freezes = Freezes(inputs, draft.fleet)
-    decisions: list[Decision] = []
     sizes = []
     for ground in grounds:
         demand = asked.of.get(ground.wish.name, Demand())

@@ -56,19 +56,19 @@ def manifests(
 
 def _values(wish: Desired, pool: Declared[GpuPool]) -> dict[str, Any]:
     provisioner = _provisioner(wish, pool)
-    most_nodes = provisioner.spec.max_size if provisioner else None
+    most_nodes = provisioner.spec.max_size if provisioner else None  # also of one that is suspended
     return values_of(pool.name, pool.spec, _covering(wish, pool) is not None, most_nodes)
 
 
 def _provisioner(wish: Desired, pool: Declared[GpuPool]) -> Declared[NodeProvisioner] | None:
-    """The one that scales the pool."""
-    scaling = (each for each in wish.provisioners if each.spec.pool_name == pool.name and not each.spec.suspend)
-    return next(scaling, None)
+    """The one that scales the pool; where there is none but one that is suspended, that."""
+    scaling = (each for each in wish.provisioners if each.spec.pool_name == pool.name)
+    return min(scaling, key=lambda each: (each.spec.suspend, each.name), default=None)
 
 
 def _covering(wish: Desired, pool: Declared[GpuPool]) -> Declared[object] | None:
     """The policy that decides which of the pool's nodes go, if there is one: Karpenter must then leave them alone."""
-    if provisioner := _provisioner(wish, pool):
+    if (provisioner := _provisioner(wish, pool)) and not provisioner.spec.suspend:
         return provisioner
     for drain in wish.drains:
         if {"*", pool.name} & set(drain.spec.pool_names) and not drain.spec.suspend:

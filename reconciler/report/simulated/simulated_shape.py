@@ -79,7 +79,7 @@ class StepTold(msgspec.Struct, frozen=True):
 
     time: Time
     actions: list[ActionTold]
-    actions_left_out: Annotated[int, msgspec.Meta(description="Of many in one step, those that are not listed.")]
+    actions_left_out: Annotated[int, msgspec.Meta(description="Not listed: of a run the first 10,000 are.")]
     provisioners: dict[str, Sized]
     pools: Annotated[dict[str, PoolTold], msgspec.Meta(description='By name; "" are nodes of no pool.')]
     pending_pods: int

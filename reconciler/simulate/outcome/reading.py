@@ -3,7 +3,7 @@
 import msgspec
 
 from reconciler.model import names
-from reconciler.plan.cost import Machine, machine_of
+from reconciler.plan.sums.cost import Machine, machine_of
 from reconciler.protocol.presumed import Object
 from reconciler.simulate.eviction import DISRUPTED
 

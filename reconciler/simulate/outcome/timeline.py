@@ -12,7 +12,7 @@ from reconciler.simulate.outcome.meter import Meter
 from reconciler.simulate.outcome.whereabouts import Totals
 
 MOST_STEPS = 480
-MOST_TOLD = 20  # writes of a step that are told one by one
+MOST_TOLD = 10_000  # writes of the whole run that are told one by one
 
 # Lengths of a step that people reckon with, in seconds; the last is doubled as often as need be.
 _LENGTHS = (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1_800, 3_600)
@@ -39,11 +39,13 @@ class Timeline:
         self._meter = meter
         self._before = self._counts()
         self._did: list[Did] = []
+        self._left = MOST_TOLD
         self._more = 0
 
     def note(self, did: Did) -> None:
-        if len(self._did) < MOST_TOLD:
+        if self._left:
             self._did.append(did)
+            self._left -= 1
         else:
             self._more += 1
 

@@ -29,7 +29,7 @@ from reconciler.plan.scaling.demand.coming import coming_of
 from reconciler.plan.scaling.demand.room import Room, room_for
 from reconciler.plan.scaling.ground import Ground
 from reconciler.plan.scaling.marks import KEY
-from reconciler.plan.usage import is_empty
+from reconciler.plan.sums.usage import is_empty
 
 _NOTHING = Packed((), (), (), (), 0)
 

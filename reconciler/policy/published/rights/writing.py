@@ -3,7 +3,7 @@ whatever mode; of the cluster, only what policies in mode Enforce ask for.
 
 Each line is a kind of write that a planner decides on, or that acting brings with it. What has no line is never
 written, so a new action of a planner comes with its line here. A kind that no template yields any more is taken away
-with the rights from before that change.
+with the rights from before that change; so are marks on nodes of a pool whose provisioner is gone.
 """
 
 from collections.abc import Callable, Sequence
@@ -30,6 +30,7 @@ class Enforced(msgspec.Struct, frozen=True):
     namespace: str  # where the reconciler runs
     pools: tuple[Declared[GpuPool], ...] = ()
     scaled: frozenset[str] = frozenset()  # of these, those that a NodeProvisioner scales
+    paused: frozenset[str] = frozenset()  # and those that one would that is suspended
     manifests: tuple[Manifest, ...] = ()
     is_any: bool = False
     resources: bool | None = None  # whether policies are custom resources; None: they may be
@@ -67,6 +68,11 @@ def _scaled(enforced: Enforced) -> set[str]:
     return {""} if enforced.is_any or enforced.scaled else set()
 
 
+def _paused(enforced: Enforced) -> set[str]:
+    """A pool is not scaled for now."""
+    return {""} if enforced.paused else set()
+
+
 def _at_home(enforced: Enforced) -> set[str]:
     return {enforced.namespace}
 
@@ -84,7 +90,7 @@ def _written_about(enforced: Enforced) -> set[str]:
     if enforced.is_any:
         return {_EVENTS_OF_THE_CLUSTER, enforced.namespace}
     named = {manifest.namespace or _EVENTS_OF_THE_CLUSTER for manifest in enforced.manifests}
-    return named | ({_EVENTS_OF_THE_CLUSTER} if _adopted(enforced) or _scaled(enforced) else set())
+    return named | ({_EVENTS_OF_THE_CLUSTER} if any(asks(enforced) for asks in (_adopted, _scaled, _paused)) else set())
 
 
 TABLE = (
@@ -123,6 +129,7 @@ TABLE = (
         ("delete", "patch"),
         "Nodes of scaled pools: the taint and the label that they bear, and those that go when they are empty.",
     ),
+    Line(_paused, "", ("nodes",), ("patch",), "Marks of provisioners that are suspended: they come off their nodes."),
     Line(_yielded("NodePool"), "karpenter.sh", ("nodepools",), _KEEP, "What the pools' templates yield for Karpenter."),
     Line(
         _yielded("PriorityClass"),
@@ -159,13 +166,14 @@ def enforces(wishes: Sequence[Desired]) -> bool:
 
 def _enforced(wishes: Sequence[Desired], namespace: str) -> Enforced:
     pools: list[Declared[GpuPool]] = []
-    scaled: set[str] = set()
+    scaled: dict[bool, set[str]] = {True: set(), False: set()}
     manifests: list[Manifest] = []
     for wish in wishes:
         acted_on = [pool for pool in wish.pools if pool.spec.mode == "Enforce" and not pool.spec.suspend]
         names = {pool.name for pool in acted_on}
         pools += acted_on
-        scaling = (each for each in wish.provisioners if not each.spec.suspend)
-        scaled |= {each.spec.pool_name for each in scaling if each.spec.pool_name in names}
+        for each in wish.provisioners:
+            scaled[each.spec.suspend] |= {each.spec.pool_name} & names
         manifests += [manifest for manifest in wish.manifests if manifest.pool in names]
-    return Enforced(namespace, tuple(pools), frozenset(scaled), tuple(manifests))
+    active, suspended = frozenset(scaled[False]), frozenset(scaled[True])
+    return Enforced(namespace, tuple(pools), active, suspended - active, tuple(manifests))
