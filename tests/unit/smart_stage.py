@@ -18,6 +18,7 @@ from reconciler.model.instant import timestamp
 from reconciler.model.planned.action import Annotate, Apply, Delete, Hold, Taint, Ungate
 from reconciler.model.planned.decision import Decision
 from reconciler.model.planned.inputs import Inputs
+from reconciler.model.planned.lacking import Lacking
 from reconciler.model.planned.plan import Plan
 from reconciler.model.planned.shortage import Shortage
 from reconciler.plan.check import check
@@ -60,7 +61,8 @@ class SmartWorld:
         )
         asked = digest_of(pools[0].spec) if not case.get("changed") else "before"
         shortages = tuple(sorted(_shortage(each, asked) for each in case.get("short", [])))
-        memory = msgspec.structs.replace(world.memory, shortages=shortages)
+        lacking = (Lacking("a100", after(-case["lacks_since"])),) if "lacks_since" in case else ()
+        memory = msgspec.structs.replace(world.memory, shortages=shortages, lacking=lacking)
         self.inputs = Inputs(desired, observed, NOW, memory)
 
     def planned(self) -> Plan:
@@ -92,8 +94,8 @@ class SmartWorld:
         node = f"a100-{said['runs_on']:03}" if "runs_on" in said else ""
         body = msgspec.json.decode(_template("a100", MACHINE).body)["spec"]
         spec = msgspec.structs.replace(msgspec.convert(body, PodSpec), node_name=node)
-        seen: int = said.get("seen", said.get("age", 1))
-        condition = Condition("PodScheduled", "False", "Unschedulable", timestamp(after(-seen)))
+        seen = after(-int(said.get("seen") or said.get("age", 1)))
+        condition = Condition("PodScheduled", "False", "Unschedulable", timestamp(seen))
         pod = Pod(metadata, spec)
         phase = said.get("ended") or ("Running" if node else "Pending")
         conditions = () if node or said.get("unseen") else (condition,)

@@ -12,8 +12,10 @@ from reconciler.model.instant import Instant, instant
 from reconciler.model.kinds.gpu_pool import GpuPool
 from reconciler.model.planned.action import Apply, Hold, Presumes, Ref
 from reconciler.model.planned.decision import Decision
+from reconciler.model.planned.inputs import Inputs
+from reconciler.model.planned.lacking import Lacking
 from reconciler.model.planned.reason import Reason
-from reconciler.plan.draft import Missing
+from reconciler.plan.draft import Draft, Missing
 from reconciler.plan.reasons import counted
 from reconciler.plan.requests.request import Request
 from reconciler.plan.requests.waiting import unschedulable_since
@@ -23,6 +25,13 @@ from reconciler.plan.smart_pods.making import Body, affinity_of, manifest_of, ru
 from reconciler.plan.smart_pods.turn import Turn
 
 KARPENTERS_TIME_MS = 30_000
+
+
+def lacking(inputs: Inputs, draft: Draft) -> tuple[Lacking, ...]:
+    """Pools that lack nodes for pods that Karpenter sees, and since when."""
+    before = {each.pool: each for each in inputs.memory.lacking}
+    pools = {each.pool for each in draft.missing if any(wanted.is_seen for wanted in each.wanted)}
+    return tuple(before.get(pool, Lacking(pool, inputs.now)) for pool in sorted(pools))
 
 
 def asking(turn: Turn, missing: Iterable[Missing]) -> Iterator[Decision]:
@@ -51,7 +60,7 @@ def _seen_until(turn: Turn, wanted: Wanted) -> Instant | None:
     if not since:
         return None
     bought = [_created(each.metadata.creation_timestamp) for each in turn.fleet.claims_of(turn.pool.name)]
-    return Instant(max(*since, *bought, Instant(0)) + KARPENTERS_TIME_MS)
+    return Instant(max(turn.lacking_since, *since, *bought) + KARPENTERS_TIME_MS)
 
 
 def _created(written: str) -> Instant:

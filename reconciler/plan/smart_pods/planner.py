@@ -9,13 +9,12 @@ from reconciler.model.instant import Instant
 from reconciler.model.planned.action import Delete, Hold, Ref
 from reconciler.model.planned.decision import Decision
 from reconciler.model.planned.inputs import Inputs
-from reconciler.model.planned.memory import Memory
 from reconciler.model.planned.shortage import Shortage
 from reconciler.plan.draft import Draft, Verdict
 from reconciler.plan.requests.choices import digest_of
 from reconciler.plan.requests.requests import Requests
 from reconciler.plan.smart_pods.advance import advance
-from reconciler.plan.smart_pods.asking import asking
+from reconciler.plan.smart_pods.asking import asking, lacking
 from reconciler.plan.smart_pods.letting import Crowd, lifted, told, unmet_holds
 from reconciler.plan.smart_pods.opening import opened
 from reconciler.plan.smart_pods.stray import stray
@@ -45,7 +44,9 @@ def smart_pods(inputs: Inputs, draft: Draft) -> Verdict:
     waiting = {pod.metadata.uid: pod for pod in draft.fleet.occupancy.waiting}
     crowd = Crowd.seen(inputs, draft, _before(draft, decisions))
     decisions += [*lifted(crowd, draft), *told(crowd, draft, waiting), *unmet_holds(draft)]
-    memory = _remembered(inputs, shortages)
+    memory = msgspec.structs.replace(
+        inputs.memory, shortages=_remembered(inputs, shortages), lacking=lacking(inputs, draft)
+    )
     return Verdict(_once(decisions), memory=memory, wake_at=min(wakes, default=None))
 
 
@@ -64,15 +65,12 @@ def _before(draft: Draft, decisions: list[Decision]) -> dict[str, tuple[Ref, ...
     return {node: tuple(refs) for node, refs in found.items()}
 
 
-def _remembered(inputs: Inputs, found: list[Shortage]) -> Memory | None:
-    """What could not be bought, for as long as it counts; None where nothing changes."""
+def _remembered(inputs: Inputs, found: list[Shortage]) -> tuple[Shortage, ...]:
+    """What could not be bought, for as long as it counts."""
     asked = {pool.name: digest_of(pool.spec) for pool in inputs.desired.pools} if inputs.memory.shortages else {}
     kept = [each for each in inputs.memory.shortages if each.until > inputs.now and asked.get(each.pool) == each.asked]
     new = {(each.pool, each.instance_type, each.capacity_type, each.zone): each for each in (*kept, *found)}
-    shortages = tuple(sorted(new.values()))
-    if shortages == inputs.memory.shortages:
-        return None
-    return msgspec.structs.replace(inputs.memory, shortages=shortages)
+    return tuple(sorted(new.values()))
 
 
 def _once(decisions: list[Decision]) -> tuple[Decision, ...]:

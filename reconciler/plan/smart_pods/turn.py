@@ -50,6 +50,12 @@ class Turn(msgspec.Struct, frozen=True, dict=True):
         """What could not be bought lately, as the pool is now."""
         return live(self.inputs.memory.shortages, self.pool.name, self.asked, self.now)
 
+    @property
+    def lacking_since(self) -> Instant:
+        """Since when Karpenter could have bought for pods that it sees; now, where that is new."""
+        before = (each.since for each in self.inputs.memory.lacking if each.pool == self.pool.name)
+        return next(before, self.now)
+
     @cached_property
     def zones(self) -> list[str]:
         return zones_of(self.pool.spec, self.fleet)

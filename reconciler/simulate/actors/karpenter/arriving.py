@@ -46,7 +46,7 @@ def launched(claim: Object, machine: InstanceType, offering: Offering, now: Inst
         "providerID": f"imagined:///{name}",
         "capacity": machine.capacity,
         "allocatable": machine.allocatable,
-        "conditions": [told(LAUNCHED, now)],
+        "conditions": [told(LAUNCHED, now), *(told(each, now, "Unknown") for each in (REGISTERED, INITIALIZED))],
     }
     return {"metadata": {"labels": labels | claim["metadata"]["labels"]}, "status": status}
 
