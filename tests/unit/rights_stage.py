@@ -106,7 +106,7 @@ def told_where(namespace: str = "gpu-system") -> Rules:
 STATUSES = {("", "gpu.scheduling", f"{kind.plural}/status", "patch") for kind in POLICY_KINDS}
 
 
-# What one pool in mode Enforce asks for, with the template that it has by default.
+# What one pool in mode Enforce asks for that yields a NodePool.
 NODE_POOLS = written(("", "karpenter.sh", "nodepools")) | told_in("default")
 
 

@@ -129,7 +129,7 @@ TABLE = (
         "scheduling.k8s.io",
         ("priorityclasses",),
         _KEEP,
-        "PriorityClasses that the pools' templates yield.",
+        "That of smart pods, below all others; and those that the pools' templates yield.",
     ),
     Line(
         _yielded("PodDisruptionBudget"),
@@ -167,5 +167,6 @@ def _enforced(wishes: Sequence[Desired], namespace: str) -> Enforced:
         pools += acted_on
         scaling = (each for each in wish.provisioners if not each.spec.suspend)
         scaled |= {each.spec.pool_name for each in scaling if each.spec.pool_name in names}
-        manifests += [manifest for manifest in wish.manifests if manifest.pool in names]
+        # What belongs to no pool is for all that are acted on.
+        manifests += [each for each in wish.manifests if each.pool in names or (names and not each.pool)]
     return Enforced(namespace, tuple(pools), frozenset(scaled), tuple(manifests))
