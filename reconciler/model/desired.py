@@ -37,9 +37,9 @@ class Manifest(msgspec.Struct, frozen=True):
     namespace: str
     name: str
     body: str  # canonical JSON
-    pool: str  # the GpuPool it is for
+    pool: str  # the GpuPool it is for; nothing where it is for all of them
     origin: Origin
-    template: Origin
+    template: Origin  # names no file where it comes from no template
 
 
 class SmartPod(msgspec.Struct, frozen=True):

@@ -81,7 +81,8 @@ def _document(wish: Desired, manifest: Manifest) -> str:
     pool = wish.pool(manifest.pool)
     adopts = manifest.kind == "NodePool" and pool is not None and pool.spec.adopt
     caution = _CAUTION if adopts else ""
-    return f"# {origin.place} by {template.file} at {origin.revision}\n{caution}{body}"
+    source = f"by {template.file}" if template.file else "for all pools"
+    return f"# {origin.place} {source} at {origin.revision}\n{caution}{body}"
 
 
 def _smart_pod(wish: Desired, pod: SmartPod) -> str:

@@ -40,7 +40,9 @@ def wish_of(manifest: Manifest, live: Whole | None, environment: str, adopting: 
     """What to apply for an environment, given what is there."""
     body = msgspec.json.decode(manifest.body)
     metadata = body["metadata"]
-    metadata["labels"] = {**metadata.get("labels", {}), names.MANAGED: YES, names.POOL: manifest.pool}
+    metadata["labels"] = {**metadata.get("labels", {}), names.MANAGED: YES}
+    if manifest.pool:
+        metadata["labels"][names.POOL] = manifest.pool
     metadata["annotations"] = {**metadata.get("annotations", {}), names.ENVIRONMENT: environment}
     if live is None:
         return Wish(manifest, body)

@@ -14,6 +14,7 @@ from reconciler.model.problem import Problem
 from reconciler.model.rendering import Rendering, RenderRequest
 from reconciler.policy.manifests.check import KINDS, Yielded, manifests_of, origin
 from reconciler.policy.manifests.pool_values import values_of
+from reconciler.policy.manifests.shared import shared_manifests
 from reconciler.policy.manifests.structural import Structural
 
 CONSOLIDATES, CLASHES = "RC306", "RC414"
@@ -38,7 +39,7 @@ def manifests(
     wish: Desired, answers: Sequence[tuple[Order, Rendering]], schema: Structural | None
 ) -> tuple[tuple[Manifest, ...], list[Problem]]:
     """The manifests of a wish, sorted, and all that is wrong with them; without a schema, all but what it asks."""
-    found: list[Manifest] = []
+    found: list[Manifest] = list(shared_manifests(wish))
     problems: list[Problem] = []
     for order, rendering in answers:
         if rendering.problem:
@@ -134,13 +135,14 @@ def consolidates(spec: dict[str, dict[str, object]]) -> bool:
 
 
 def _clashes(ordered: Sequence[Manifest]) -> Iterator[Problem]:
-    """The same object from two pools: whichever is applied last would win."""
+    """The same object from two pools, or as one for all of them: whichever is applied last would win."""
     for one, other in itertools.pairwise(ordered):
         if (one.kind, one.namespace, one.name) == (other.kind, other.namespace, other.name):
-            told = f"{other.kind}/{other.name} is yielded for GpuPool/{one.pool} and GpuPool/{other.pool}"
-            yield Problem(
-                other.template.file, other.template.line, 1, CLASHES, told, "put the pool's name into its name"
-            )
+            title, place, remedy = f"{other.kind}/{other.name}", other.template, "put the pool's name into its name"
+            told = f"{title} is yielded for GpuPool/{one.pool} and GpuPool/{other.pool}"
+            if not one.pool:
+                told = f"{title} is yielded for GpuPool/{other.pool}, and is made for all pools anyway"
+            yield Problem(place.file, place.line, 1, CLASHES, told, remedy)
 
 
 def told_for(order: Order, problem: Problem) -> Problem:
