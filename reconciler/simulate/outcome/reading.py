@@ -5,7 +5,7 @@ import msgspec
 from reconciler.model import names
 from reconciler.plan.cost import Machine, machine_of
 from reconciler.protocol.presumed import Object
-from reconciler.simulate.eviction import DISRUPTED
+from reconciler.simulate.api_server.eviction import DISRUPTED
 
 _FINISHED = frozenset({"Succeeded", "Failed"})
 _OURS = frozenset({names.DELETION_TIME, names.DRAINING})
