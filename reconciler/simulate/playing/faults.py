@@ -100,8 +100,7 @@ class Faults:
         watch, answer = self._usual
         late = [each for (fault, _), each in self._delays.items() if fault == "LateWatch"]
         slow = [each for (fault, _), each in self._delays.items() if fault == "SlowApi"]
-        self._victims.controller.watch_delay_ms = max([watch, *late])
-        self._victims.controller.answer_delay_ms = max([answer, *slow])
+        self._victims.controller.delay(max([watch, *late]), max([answer, *slow]))
 
     def _doomed(self, number: int, fault: Fault) -> list[str]:
         """Whom chance hits, of those that are alive."""
