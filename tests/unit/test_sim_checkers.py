@@ -29,7 +29,12 @@ NODES = 4
 class Site:
     """Owner of a stage with a pool of a few nodes, a pod on the first; an hour has gone by since they were made."""
 
-    def __init__(self, mode: str = "Enforce", provisioner: NodeProvisioner | None = None) -> None:
+    def __init__(
+        self,
+        mode: str = "Enforce",
+        provisioner: NodeProvisioner | None = None,
+        presence_ms: Callable[[], int] | None = None,
+    ) -> None:
         engine = Engine(1, Instant(NOW - HOUR_MS))
         self.world = World(engine.now)
         self.stage = Stage(engine, self.world)
@@ -45,7 +50,7 @@ class Site:
         for number in range(NODES):
             self.world.put(node(f"n{number}"))
         meter = Meter(self.stage, desired, ())
-        self.watching = Watching(meter.where, lambda: desired)
+        self.watching = Watching(meter.where, lambda: desired, presence_ms)
         self.watching.start(self.stage)
         self.world.put(pod("busy", "n0"))
         engine.run(NOW)

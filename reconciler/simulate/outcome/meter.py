@@ -159,7 +159,7 @@ class Meter:
         seen = self.where.pods.get(key)
         if since is not None and seen is not None and seen.is_placed:
             self.waits.note(self._stage.now - since)
-        if was is None or before is None or not was.is_placed:
+        if was is None or before is None or not was.is_placed or was.is_smart:
             return
         if was.node in self._stage.dead_nodes or was.node not in self.where.nodes:
             self.happened.lost += after is None and was.counts

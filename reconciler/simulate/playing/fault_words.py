@@ -22,12 +22,15 @@ def begin_words(fault: Fault) -> str:
     match fault.fault:
         case "StockOut":
             return f"{_stock(fault)} can't be bought"
+        case "NotOffered":
+            return f"{_stock(fault)} is not offered"
         case "SlowApi":
             return f"the API server takes {late} to answer"
         case "LateWatch":
             return f"watches tell {late} late"
         case "ControllerCrash":
-            return "the controller crashes"
+            later = f" after {counted(fault.after_writes, 'more write')}" if fault.after_writes else ""
+            return f"the controller crashes{later}"
         case _:
             return "the controller is gone"
 
@@ -37,6 +40,8 @@ def end_words(fault: Fault) -> str:
     match fault.fault:
         case "StockOut":
             return f"{_stock(fault)} can be bought again"
+        case "NotOffered":
+            return f"{_stock(fault)} is offered again"
         case "SlowApi":
             return "the API server answers as usual"
         case "LateWatch":

@@ -65,11 +65,13 @@ class Faults:
                 return
             case "StockOut":
                 victims.karpenter.hold_back(_stockout(fault))
+            case "NotOffered":
+                victims.karpenter.withhold(_stockout(fault))
             case "SlowApi" | "LateWatch":
                 self._delays[fault.fault, number] = fault.delay.milliseconds
                 self._delay()
             case "ControllerCrash":
-                victims.controller.crash()
+                victims.controller.crash(fault.after_writes)
             case "ControllerAbsent":
                 self._absent.add(number)
                 victims.controller.stop()
@@ -80,6 +82,8 @@ class Faults:
         match fault.fault:
             case "StockOut":
                 victims.karpenter.restock(_stockout(fault))
+            case "NotOffered":
+                victims.karpenter.offer(_stockout(fault))
             case "SlowApi" | "LateWatch":
                 self._delays.pop((fault.fault, number), None)
                 self._delay()
@@ -96,8 +100,7 @@ class Faults:
         watch, answer = self._usual
         late = [each for (fault, _), each in self._delays.items() if fault == "LateWatch"]
         slow = [each for (fault, _), each in self._delays.items() if fault == "SlowApi"]
-        self._victims.controller.watch_delay_ms = max([watch, *late])
-        self._victims.controller.answer_delay_ms = max([answer, *slow])
+        self._victims.controller.delay(max([watch, *late]), max([answer, *slow]))
 
     def _doomed(self, number: int, fault: Fault) -> list[str]:
         """Whom chance hits, of those that are alive."""

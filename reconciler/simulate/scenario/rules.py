@@ -101,12 +101,17 @@ def _fault(fault: Fault, path: str, duration_ms: int) -> Iterator[Told]:
 def _edit(edit: Edit, path: str, scenario: Scenario) -> Iterator[Told]:
     if edit.at.milliseconds >= scenario.duration.milliseconds:
         yield f"{path}.at", "RC310", _NEVER, "write an earlier time"
-    sets = bool(edit.labels or edit.annotations or edit.taints) or edit.unschedulable is not None
+    if edit.every is not None and edit.every.milliseconds < _SHORTEST_EVERY_MS:
+        yield f"{path}.every", "RC105", "that is more often than once a second", "write 1s or more"
+    sets = bool(edit.labels or edit.annotations or edit.taints or edit.lifts) or edit.unschedulable is not None
     if sum((sets, edit.deleted, edit.max_unavailable is not None)) != 1:
         told = f"{path} must set something, or delete it, or give maxUnavailable: one of these"
         yield path, "RC104", told, "such as unschedulable: true"
     if edit.deleted and edit.lasts is not None:
         yield f"{path}.lasts", "RC310", "what is deleted does not come back by itself", "take `lasts` out"
+    if edit.lifts and (edit.kind != "Pod" or edit.lasts is not None):
+        told = "only pods have gates, and none that is lifted comes back"
+        yield f"{path}.lifts", "RC310", told, "edit a Pod, and take `lasts` out"
     if edit.kind != "Node" and (edit.taints or edit.unschedulable is not None):
         yield path, "RC310", f"a {edit.kind} has no taints and can't be cordoned", "edit a Node"
     if edit.kind == "PodDisruptionBudget":

@@ -1,6 +1,7 @@
 """Owner of what the cloud has and has not: where it is out of stock, and what Karpenter knows of that.
 
-Karpenter learns of a shortage only by asking, and then does not ask again for some minutes.
+Karpenter learns of a shortage only by asking, and then does not ask again for some minutes. What is not offered at all
+it knows without asking.
 """
 
 from random import Random
@@ -36,6 +37,7 @@ class Cloud:
         self.types = {each.name: each for each in types}
         self.version = 0  # another whenever there is more to be had than was known
         self._sold_out: dict[Stockout, None] = {}
+        self._withheld: dict[Stockout, None] = {}
         self._known: dict[Place, Instant] = {}  # until when it is not asked for
 
     def hold_back(self, out: Stockout) -> None:
@@ -45,11 +47,20 @@ class Cloud:
         self._sold_out.pop(out, None)
         self.version += 1
 
+    def withhold(self, out: Stockout) -> None:
+        """It is not offered, and Karpenter knows."""
+        self._withheld[out] = None
+
+    def offer(self, out: Stockout) -> None:
+        """It is offered again."""
+        self._withheld.pop(out, None)
+        self.version += 1
+
     def known(self, machine: InstanceType, now: Instant) -> tuple[Offering, ...]:
         """The offerings that Karpenter takes to be there, cheapest first."""
-        if not self._known:
+        if not self._known and not self._withheld:
             return machine.offerings
-        return tuple(each for each in machine.offerings if self._known.get(_place(each), now) <= now)
+        return tuple(each for each in machine.offerings if self._is_asked_for(each, now))
 
     def buy(self, asked: Demands, now: Instant, chance: Random) -> Offering | None:
         """The cheapest that can be had; of several at one price some. None: everything asked for is out of stock."""
@@ -74,6 +85,10 @@ class Cloud:
             del self._known[place]
         self.version += bool(over)
         return bool(over)
+
+    def _is_asked_for(self, offering: Offering, now: Instant) -> bool:
+        is_withheld = any(out.concerns(offering) for out in self._withheld)
+        return not is_withheld and self._known.get(_place(offering), now) <= now
 
     def _is_out(self, offering: Offering) -> bool:
         return any(out.concerns(offering) for out in self._sold_out)

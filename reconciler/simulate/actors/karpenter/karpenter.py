@@ -64,3 +64,11 @@ class Karpenter:
     def restock(self, out: Stockout) -> None:
         """What was held back in these words can be had again."""
         self._cloud.restock(out)
+
+    def withhold(self, out: Stockout) -> None:
+        """It is not offered from now on: nothing is asked for that would need it."""
+        self._cloud.withhold(out)
+
+    def offer(self, out: Stockout) -> None:
+        """What was withheld in these words is offered again."""
+        self._cloud.offer(out)
