@@ -12,6 +12,7 @@ MANAGED = f"{OURS}managed"  # "true" on every object that we keep: the inventory
 GPU_TYPE = f"{OURS}gpu-type"
 COMPONENT = f"{OURS}component"  # "smart-scheduler" on smart pods
 GPU_MODEL = f"{OURS}gpu-model"  # what a smart pod asks for
+ARRIVED = f"{OURS}arrived"  # "true" on a node that we opened to pods: no smart pod goes there
 TRIGGER_TYPE = f"{OURS}trigger-type"  # why there is a smart pod
 SMART_SCHEDULER = "smart-scheduler"
 GPU_SCALING = "gpu-scaling"

@@ -54,10 +54,12 @@ def _tainted(act: Taint, found: Object) -> Edit | None:
     effects = {act.effect, act.instead_of}
     own = [each for each in before if each["key"] == act.key and each["effect"] in effects]
     wished = [] if act.value is None else [_taint(act.key, act.value, act.effect)]
-    if [_taint(each["key"], each.get("value", ""), each["effect"]) for each in own] == wished:
-        return None
-    others = [each for each in before if each not in own]
-    return Edit({"spec": {"taints": [*others, *wished]}})
+    patch: Object = {}
+    if [_taint(each["key"], each.get("value", ""), each["effect"]) for each in own] != wished:
+        others = [each for each in before if each not in own]
+        patch["spec"] = {"taints": [*others, *wished]}
+    labels = _texts("labels", act.labels, found)
+    return Edit(patch | (labels.patch if labels is not None else {})) if patch or labels is not None else None
 
 
 def _taint(key: str, value: str, effect: str) -> Object:

@@ -81,7 +81,8 @@ def test_the_json_of_a_plan_has_its_forecast(told: dict[str, str]) -> None:
     assert forecast["seconds"] == 7_200
     without, held, approved = (forecast[each] for each in ("without", "with", "approved"))
     assert (without["evictions"], without["nodes"], without["gpus"]) == (0, 66, 504)
-    # Smart pods ask for what the pool lacks of its smallest size, 60 nodes. The guard holds the edited NodePool; once it is approved, all six busy nodes that can be emptied are.
+    # Smart pods ask for what the pool lacks of its smallest size, 60 nodes.
+    # The guard holds the edited NodePool; once it is approved, all six busy nodes that can be emptied are.
     assert (held["evictions"], held["held_by_guards"], held["nodes"]) == (0, 1, 66)
     assert (approved["evictions"], approved["held_by_guards"]) == (12, 0)
     assert approved["nodes_removed"] == 10

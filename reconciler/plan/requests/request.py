@@ -9,6 +9,7 @@ from reconciler.model import names
 from reconciler.model.cluster.pod import Pod
 
 COMPONENT = "smart-scheduler"
+TAG = f"{names.OURS}for-"
 
 _DIGITS = 12
 _LONGEST_MODEL = 63 - len("smart-gpu-scheduler--") - _DIGITS
@@ -55,4 +56,4 @@ def request_of(pod: Pod) -> Request | None:
 def tag_of(name: str) -> str:
     """A label that no node has. A smart pod asks for nodes without it, and Karpenter repeats that in the NodeClaim:
     so it can be told which machine was bought for which smart pod."""
-    return f"{names.OURS}for-{name.rpartition('-')[2]}"
+    return TAG + name.rpartition("-")[2]

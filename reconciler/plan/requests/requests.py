@@ -10,7 +10,7 @@ from reconciler.model import names
 from reconciler.model.cluster.karpenter import NodeClaim
 from reconciler.model.cluster.node import Node
 from reconciler.model.cluster.pod import Pod
-from reconciler.plan.requests.request import Request, is_smart, request_of, tag_of
+from reconciler.plan.requests.request import TAG, Request, is_smart, request_of, tag_of
 
 
 class Requested(msgspec.Struct, frozen=True, gc=False):
@@ -75,6 +75,4 @@ class Requests:
         """Claims on their way by each label that they are to be without; of several the one that goes on is told."""
         coming = [*self._fleet.nodeless_claims_of(pool), *self._fleet.claims_initializing(pool)]
         coming.sort(key=lambda each: (not each.metadata.leaving, each.name))
-        return {
-            each.key: claim for claim in coming for each in claim.spec.requirements if each.key.startswith(names.OURS)
-        }
+        return {each.key: claim for claim in coming for each in claim.spec.requirements if each.key.startswith(TAG)}

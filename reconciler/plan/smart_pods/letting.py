@@ -22,16 +22,17 @@ REFUSED = "none-to-be-had"
 
 
 class Crowd(msgspec.Struct, frozen=True):
-    """All that wait behind our gate, by uid; and what comes before they are let go: a node opened, a smart pod gone."""
+    """All that wait behind our gate, by uid. Nodes that are opened in this very plan, or emptied of smart pods, are not
+    for them yet: a scheduler that has not seen it would find no place, and Karpenter would buy another node."""
 
     pods: Mapping[str, Pod]
-    before: Mapping[str, tuple[Ref, ...]]  # by node
+    opening: frozenset[str]
     gangs: Gangs
 
     @classmethod
-    def seen(cls, inputs: Inputs, draft: Draft, before: Mapping[str, tuple[Ref, ...]]) -> "Crowd":
+    def seen(cls, inputs: Inputs, draft: Draft, opening: frozenset[str]) -> "Crowd":
         gated = (pod for pod in draft.fleet.occupancy.waiting if is_gated(pod))
-        return cls({pod.metadata.uid: pod for pod in gated}, before, Gangs(inputs.observed))
+        return cls({pod.metadata.uid: pod for pod in gated}, opening, Gangs(inputs.observed))
 
 
 def lifted(crowd: Crowd, draft: Draft) -> Iterator[Decision]:
@@ -52,9 +53,13 @@ def lifted(crowd: Crowd, draft: Draft) -> Iterator[Decision]:
             why = reasons.GANG_WAITS.reason(node=f"Node/{node}", pod=_title(pod), gang=gang[1], missing=missing)
             yield Decision(reasons.PLANNER, _ref(pod), Hold(), why, _pool(draft, node))
             continue
+        if node in crowd.opening:
+            why = reasons.OPENING.reason(node=f"Node/{node}", pod=_title(pod))
+            yield Decision(reasons.PLANNER, _ref(pod), Hold(), why, _pool(draft, node))
+            continue
         why = reasons.LIFTED.reason(node=f"Node/{node}", pod=_title(pod))
         act = Ungate(gate=names.CAPACITY_GATE, presumes=Presumes(resource_version=pod.metadata.resource_version))
-        yield Decision(reasons.PLANNER, _ref(pod), act, why, _pool(draft, node), after=crowd.before.get(node, ()))
+        yield Decision(reasons.PLANNER, _ref(pod), act, why, _pool(draft, node))
 
 
 def told(crowd: Crowd, draft: Draft, waiting: Mapping[str, Pod]) -> Iterator[Decision]:

@@ -2,7 +2,9 @@
 
 It asks for a node by what those ask who wait: their selectors, their tolerations, and of their affinities the term that
 the node which is wanted fulfils. Nodes that are there and would take it, though they don't take those who wait, are
-ruled out by name; and it asks for nodes without a label that none has, which Karpenter repeats in the NodeClaim.
+ruled out by name, and those that were opened to pods by the label that they got with that: it would take the place of
+whoever the node was opened for. And it asks for nodes without a label that none has, which Karpenter repeats in the
+NodeClaim.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -48,7 +50,8 @@ def manifest_of(template: SmartPod, request: Request, wanted: Wanted, retries: i
     selected = dict(pair for pod in wanted.pods for pair in sorted(pod.spec.node_selector.items()))
     spec["nodeSelector"] = spec.get("nodeSelector", {}) | selected | dict(labels_of(wanted.choice))
     spec["tolerations"] = _tolerations(spec.get("tolerations", []), wanted.pods)
-    lines = [*_affinities(wanted), {"key": tag_of(request.name), "operator": "DoesNotExist"}]
+    absent = ({"key": key, "operator": "DoesNotExist"} for key in (names.ARRIVED, tag_of(request.name)))
+    lines = [*_affinities(wanted), *absent]
     affinity = spec.setdefault("affinity", {}).setdefault("nodeAffinity", {})
     terms = affinity.get(_REQUIRED, {}).get("nodeSelectorTerms") or [{}]
     affinity[_REQUIRED] = {

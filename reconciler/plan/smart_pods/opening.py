@@ -21,6 +21,7 @@ def opened(turn: Turn) -> Iterator[Decision]:
         subject = Ref("Node", "", node.name, node.metadata.uid)
         why = OPENED.reason(turn.pool.origin(), node=subject.title)
         presumes = Presumes(resource_version=node.metadata.resource_version)
-        act = Taint(key=names.ARRIVING, value=None, effect=taint.effect, presumes=presumes)
+        labels = ((names.ARRIVED, "true"),)
+        act = Taint(key=names.ARRIVING, value=None, effect=taint.effect, labels=labels, presumes=presumes)
         busy = turn.draft.claimed_by(subject)
         yield Decision(PLANNER, subject, Hold() if busy else act, why, turn.pool.name)

@@ -1,12 +1,10 @@
 """Capacity that Karpenter can't see by itself is asked for by smart pods: what becomes of those there are, which are to
 be made, which nodes are opened, and whose gates are lifted."""
 
-from collections import defaultdict
-
 import msgspec
 
 from reconciler.model.instant import Instant
-from reconciler.model.planned.action import Delete, Hold, Ref
+from reconciler.model.planned.action import Hold, Ref
 from reconciler.model.planned.decision import Decision
 from reconciler.model.planned.inputs import Inputs
 from reconciler.model.planned.shortage import Shortage
@@ -42,7 +40,7 @@ def smart_pods(inputs: Inputs, draft: Draft) -> Verdict:
         if turn.requested:
             wakes.append(Instant(inputs.now + pool.spec.smart_pods.cleanup_interval.milliseconds))
     waiting = {pod.metadata.uid: pod for pod in draft.fleet.occupancy.waiting}
-    crowd = Crowd.seen(inputs, draft, _before(draft, decisions))
+    crowd = Crowd.seen(inputs, draft, _opening(draft, decisions))
     decisions += [*lifted(crowd, draft), *told(crowd, draft, waiting), *unmet_holds(draft)]
     memory = msgspec.structs.replace(
         inputs.memory, shortages=_remembered(inputs, shortages), lacking=lacking(inputs, draft)
@@ -50,19 +48,10 @@ def smart_pods(inputs: Inputs, draft: Draft) -> Verdict:
     return Verdict(_once(decisions), memory=memory, wake_at=min(wakes, default=None))
 
 
-def _before(draft: Draft, decisions: list[Decision]) -> dict[str, tuple[Ref, ...]]:
-    """What must be done before pods are let go to a node: its taint off, its smart pods gone."""
-    found: defaultdict[str, list[Ref]] = defaultdict(list)
-    on = {(pod.metadata.namespace, pod.name): pod.node for pod in draft.fleet.occupancy.smart}
-    for each in decisions:
-        if isinstance(each.act, Hold):
-            continue
-        subject = each.subject
-        if subject.kind == "Node":
-            found[subject.name].append(subject)
-        elif isinstance(each.act, Delete) and (node := on.get((subject.namespace, subject.name))):
-            found[node].append(subject)
-    return {node: tuple(refs) for node, refs in found.items()}
+def _opening(draft: Draft, decisions: list[Decision]) -> frozenset[str]:
+    """Nodes on which smart pods still are, or that are being opened."""
+    there = {pod.node for pod in draft.fleet.occupancy.smart if pod.node and not pod.is_finished}
+    return frozenset(there | {each.subject.name for each in decisions if each.subject.kind == "Node"})
 
 
 def _remembered(inputs: Inputs, found: list[Shortage]) -> tuple[Shortage, ...]:

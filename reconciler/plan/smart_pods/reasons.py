@@ -41,6 +41,7 @@ UNREADABLE = Because("SmartPodUnreadable", "{pod} has no request that can be rea
 
 OPENED = Because("NodeUsable", "{node} is ready and has its GPUs: gpu.scheduling/arriving comes off.")
 LIFTED = Because("CapacityThere", "{node} has room for {pod}: its gate is lifted.")
+OPENING = Because("NodeOpens", "{node} is being opened, and has room for {pod}: its gate is lifted once that is seen.")
 GANG_WAITS = Because("GangWaits", "{node} has room for {pod}, and {missing} of its gang {gang} have no place yet.")
 TRIGGERED = Because("ScalingTriggered", "insufficient GPUs in pool {pool}, scaling triggered.")
 REFUSED = Because(
@@ -69,6 +70,7 @@ REASONS = (
     UNREADABLE,
     OPENED,
     LIFTED,
+    OPENING,
     GANG_WAITS,
     TRIGGERED,
     REFUSED,

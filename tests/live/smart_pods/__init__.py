@@ -1,0 +1,1 @@
+"""Smart pods on the lab: the controller as it is run, and Karpenter."""
