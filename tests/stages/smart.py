@@ -2,13 +2,14 @@
 
 import time
 from collections.abc import Callable, Iterable
+from copy import copy
 from datetime import datetime
 from pathlib import Path
 
 import yaml
 
 from reconciler.model import names
-from tests.lab import fleet
+from tests.lab import capacity, fleet
 from tests.lab.api import Manifest
 from tests.lab.audit import WRITES, Entry
 from tests.lab.identities import NAMESPACE, RECONCILER
@@ -22,10 +23,20 @@ GATE = names.CAPACITY_GATE
 class Demand:
     """A pool, the controller that looks after it, and pods that want whole nodes of it."""
 
-    def __init__(self, lab: Lab, folder: Path, pool: str = "a100") -> None:
+    def __init__(self, lab: Lab, folder: Path) -> None:
         lab.start("scheduler", "kwok", "karpenter")
-        self.lab, self.admin, self.pool = lab, lab.admin, pool
+        self.lab, self.admin, self.pool = lab, lab.admin, "a100"
         self.site = Site(lab, folder)
+
+    def of(self, pool: str) -> "Demand":
+        """The same of another pool."""
+        other = copy(self)
+        other.pool = pool
+        return other
+
+    def slowly(self, delay: str) -> None:
+        """Machines register so long after they were launched."""
+        self.admin.apply(capacity.node_class(registration_delay=delay))
 
     def write(self, **fields: object) -> None:
         self.site.write(self.pool, **fields)
@@ -56,6 +67,20 @@ class Demand:
 
     def claims(self) -> list[Manifest]:
         return [each for each in self.admin.list("nodeclaims") if not each["metadata"].get("deletionTimestamp")]
+
+    def events(self, pod: str) -> list[Manifest]:
+        found = self.admin.list("events", "default")
+        return [each for each in found if each.get("involvedObject", {}).get("name") == pod]
+
+    def type_of(self, node: str) -> str:
+        found = self.admin.get("nodes", node)
+        assert found
+        return str(found["metadata"]["labels"][names.INSTANCE_TYPE])
+
+    @staticmethod
+    def retries(entries: Iterable[Entry]) -> list[int]:
+        """Of smart pods that were made: how many ways had failed by then."""
+        return sorted(int(each.body["metadata"]["annotations"][names.RETRIES]) for each in entries)
 
     def until(self, is_so: Callable[[], object], within: float = 60) -> None:
         deadline = time.monotonic() + within
