@@ -1,7 +1,8 @@
 """A manifest as it is applied: with the marks of the inventory, and without what would drift an adopted NodePool.
 
 Labels of our own domain in the template of a NodePool that was someone else's would drift every node of it. Those that
-its template lacks are left out, now and ever after, and are put on the Node objects instead.
+its template lacks are left out, now and ever after, and are put on the Node objects instead. So is the startup taint
+for nodes that arrive, of any NodePool that lacks it.
 """
 
 from typing import Any
@@ -13,6 +14,7 @@ from reconciler.model.cluster.whole import Whole
 from reconciler.model.desired import Manifest
 from reconciler.model.planned.action import Ref
 from reconciler.plan.manifests.adopted import YES, lacking_labels, template_labels, was_adopted
+from reconciler.plan.manifests.arriving import leave_out_arriving
 from reconciler.plan.manifests.sight import NODE_POOL
 from reconciler.plan.manifests.spelling import as_it_stands
 
@@ -46,6 +48,8 @@ def wish_of(manifest: Manifest, live: Whole | None, environment: str, adopting: 
     metadata["annotations"] = {**metadata.get("annotations", {}), names.ENVIRONMENT: environment}
     if live is None:
         return Wish(manifest, body)
+    if manifest.kind == NODE_POOL:
+        leave_out_arriving(body, live)
     if manifest.kind != NODE_POOL or not (adopting or was_adopted(live, body)):
         return Wish(manifest, as_it_stands(body, live))
     metadata["annotations"][names.ADOPTED] = YES
