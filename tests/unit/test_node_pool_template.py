@@ -100,6 +100,8 @@ def test_every_field_of_the_design_s_node_pool_can_be_had() -> None:
               taints:
                 - {key: nvidia.com/gpu, value: "true", effect: NoSchedule}
                 - {key: example.com/slow, effect: PreferNoSchedule}
+              startupTaints:
+                - {key: gpu.scheduling/arriving, effect: NoSchedule}
               expireAfter: 720h
               terminationGracePeriod: 1h30m
           limits: {nodes: "128", nvidia.com/gpu: "1000", memory: 9Ti}
@@ -122,7 +124,7 @@ def test_what_a_policy_leaves_out_is_safe(covered: bool) -> None:
     }
     assert spec["template"]["spec"]["expireAfter"] == "Never"
     assert set(spec) == {"template", "disruption"}
-    assert set(spec["template"]["spec"]) == {"nodeClassRef", "requirements", "expireAfter"}
+    assert set(spec["template"]["spec"]) == {"nodeClassRef", "requirements", "startupTaints", "expireAfter"}
 
 
 @pytest.mark.parametrize(
