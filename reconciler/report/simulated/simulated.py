@@ -32,9 +32,9 @@ class Step(msgspec.Struct, frozen=True, gc=False):
 
     at: Instant
     pools: tuple[PoolStep, ...]
-    pending_pods: int
-    pending_gpus: int
-    longest_wait_seconds: int
+    pending_pods: int  # the most at once since the moment before
+    pending_gpus: int  # likewise
+    longest_wait_seconds: int  # of the pods that waited since then, so far
     micro_dollars_per_hour: int
     bought: int = 0
     removed: int = 0

@@ -82,9 +82,9 @@ class StepTold(msgspec.Struct, frozen=True):
     actions_left_out: Annotated[int, msgspec.Meta(description="Of many in one step, those that are not listed.")]
     provisioners: dict[str, Sized]
     pools: Annotated[dict[str, PoolTold], msgspec.Meta(description='By name; "" are nodes of no pool.')]
-    pending_pods: int
-    pending_gpus: int
-    longest_wait_seconds: Annotated[int, msgspec.Meta(description="Of the pods that wait now.")]
+    pending_pods: Annotated[int, msgspec.Meta(description="The most at once since the moment before.")]
+    pending_gpus: Annotated[int, msgspec.Meta(description="The most at once since the moment before.")]
+    longest_wait_seconds: Annotated[int, msgspec.Meta(description="Of the pods that waited since the moment before.")]
     micro_dollars_per_hour: int
     bought: int
     removed: int

@@ -64,3 +64,7 @@ class Karpenter:
     def restock(self, out: Stockout) -> None:
         """What was held back in these words can be had again."""
         self._cloud.restock(out)
+
+    def lacks(self, out: Stockout) -> bool:
+        """Whether it can't be had for another reason, or once more for the same."""
+        return self._cloud.holds_back(out)
