@@ -133,6 +133,7 @@ class RunTold(msgspec.Struct, frozen=True):
     timeline: Annotated[list[StepTold], msgspec.Meta(description="At most some 480 steps, however long the time.")]
     revisions: list[RevisionTold]
     happenings: list[HappeningTold]
+    happenings_left_out: Annotated[int, msgspec.Meta(description="Of many, those that are not listed.")]
     expectations: list[ExpectationTold]
     broken: list[BrokenTold]
     troubles: Annotated[list[str], msgspec.Meta(description="Of cycles that came to nothing.")]

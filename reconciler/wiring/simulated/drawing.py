@@ -117,11 +117,12 @@ def _frame(axes: Any, unit: str, runs: Sequence[Simulated]) -> None:
     for number, happening in enumerate(first.happenings[:_MOST_HAPPENINGS]):
         label = "" if number else "faults and edits"
         axes.axvline(_day(happening.at), color=BAD, linewidth=0.8, linestyle=(0, (1, 3)), alpha=0.8, label=label)
-    for each in first.revisions[1:]:
-        axes.axvline(_day(each.at), color=_INK, linewidth=0.8, linestyle=(0, (3, 3)), alpha=0.7)
-        told = short(each.revision) if len(runs) == 1 else "policies change"
+    changes = {each.at: each.revision for run in runs for each in run.revisions[1:]}
+    for at, revision in sorted(changes.items()):
+        axes.axvline(_day(at), color=_INK, linewidth=0.8, linestyle=(0, (3, 3)), alpha=0.7)
+        told = short(revision) if len(runs) == 1 else "policies change"
         where = {"xycoords": ("data", "axes fraction"), "xytext": (4, -2), "textcoords": "offset points"}
-        axes.annotate(told, (_day(each.at), 1), va="top", fontsize=8, **where)
+        axes.annotate(told, (_day(at), 1), va="top", fontsize=8, **where)
     if axes.get_legend_handles_labels()[1]:
         number = len(axes.get_legend_handles_labels()[1])
         axes.legend(loc="lower right", bbox_to_anchor=(1.0, 0.98), fontsize=9, ncols=number)
