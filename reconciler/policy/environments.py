@@ -8,9 +8,7 @@ class NotChosen(ValueError):
     """No environment, or several, could be meant; the sentence says what to do."""
 
 
-def chosen(
-    resolved: Resolved, name: str | None, cluster_uid: str = "", choose_with: str = "--environment"
-) -> Desired:
+def chosen(resolved: Resolved, name: str | None, cluster_uid: str = "", choose_with: str = "--environment") -> Desired:
     """The wish of the environment; where several could be meant, none is taken for granted."""
     names = ", ".join(resolved.environments)
     if name is not None:

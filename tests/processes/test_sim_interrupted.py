@@ -1,4 +1,4 @@
-"""Plays side by side end with the process that started them: by Ctrl-C at any moment, and when one of them is killed."""
+"""Plays side by side end with the process that started them: by Ctrl-C at any moment, and when one is killed."""
 
 import os
 import shutil

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from reconciler.simulate.playing.play import Play
 from reconciler.simulate.playing.staging import Watched, run
 from tests.lab.places import REPOSITORY
 from tests.results.record import Recorder, Result
@@ -30,11 +31,14 @@ def test_real_planners_break_no_rule(recorder: Recorder, tmp_path: Path) -> None
     what = "stories drawn by chance in which a rule of safety was broken, or a cycle came to nothing"
     figures: dict[str, float | int | str] = {"writes_of_ours": writes, "evictions": evictions}
     recorder.write(Result("soak-simulated-stories", what, STORIES, len(failed), SEED, figures))
-    quick = Watched(stops_when_broken=True)
-    small = [left_of(each, lambda play: unsafe(run(play, quick)), tmp_path / f"small-{each.seed}.yaml") for each in failed]
+    small = [left_of(each, faults, tmp_path / f"small-{each.seed}.yaml") for each in failed]
     assert small == []
     assert writes > 10 * STORIES
     assert evictions > 0
+
+
+def faults(play: Play) -> frozenset[str]:
+    return unsafe(run(play, Watched(stops_when_broken=True)))
 
 
 @pytest.mark.soak

@@ -77,10 +77,11 @@ def test_absences_that_overlap_are_over_when_the_last_is() -> None:
 
 
 def test_delays_that_overlap_are_over_when_the_last_is() -> None:
-    late = Stricken(fault("LateWatch", 10, 50, delay=Duration(5_000)), fault("LateWatch", 20, 20, delay=Duration(9_000)))
-    assert late.delays(5, 15, 30, 50, 70) == [200, 5_000, 9_000, 5_000, 200]
-    assert [at for at, told in late.told if told == "watches tell as usual"] == [60]
-    again = Stricken(fault("LateWatch", 10, 50, every=30, delay=Duration(5_000)))
+    late, later = {"delay": Duration(5_000)}, {"delay": Duration(9_000)}
+    two = Stricken(fault("LateWatch", 10, 50, **late), fault("LateWatch", 20, 20, **later))
+    assert two.delays(5, 15, 30, 50, 70) == [200, 5_000, 9_000, 5_000, 200]
+    assert [at for at, told in two.told if told == "watches tell as usual"] == [60]
+    again = Stricken(fault("LateWatch", 10, 50, every=30, **late))
     assert again.delays(65, 75, 100) == [5_000] * 3
 
 

@@ -123,4 +123,4 @@ def test_a_trace_that_is_not_there_is_told_by_its_path(tmp_path: Path, capsys: p
     (folder / "nodes.csv").unlink()
     assert main(["simulate", str(folder / "scenario.yaml")]) == 3
     told = capsys.readouterr().err
-    assert re.search(r"openb/scenario\.yaml:\d+:\d+: error\[RC501\]: .*openb/nodes\.csv cannot be read: No such file", told)
+    assert re.search(r"openb/scenario\.yaml:\d+:\d+: error\[RC501\]: .*nodes\.csv cannot be read: No such file", told)

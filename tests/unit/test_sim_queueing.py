@@ -4,8 +4,8 @@ from pathlib import Path
 
 from reconciler.simulate.playing.staging import run
 from reconciler.wiring.simulated.reading import Asked, prepared
-from tests.stages.scaling.drawn import played, pool, provisioner
 from tests.lab.places import REPOSITORY
+from tests.stages.scaling.drawn import played, pool, provisioner
 
 
 def test_a_wait_within_a_step_is_in_the_timeline(tmp_path: Path) -> None:
