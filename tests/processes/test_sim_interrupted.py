@@ -1,4 +1,4 @@
-"""Plays side by side end with the process that started them: by Ctrl-C at any moment, and when one is killed."""
+"""Plays side by side tell how far they are, and end with whoever started them: by Ctrl-C, and when one is killed."""
 
 import os
 import shutil
@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from reconciler.wiring.simulated.reading import Asked, prepared
+from reconciler.wiring.simulated.side_by_side import side_by_side
 from tests.lab.places import REPOSITORY
 
 EXAMPLE = REPOSITORY / "examples" / "taint-edit"
@@ -91,3 +93,13 @@ def test_one_that_is_killed_is_told_in_a_sentence(played: Played) -> None:
     assert code == 1
     assert told.startswith("Error: a process that played policies was killed")
     assert "Traceback" not in told
+
+
+def test_how_far_they_are_is_told_as_they_go() -> None:
+    sets = tuple(EXAMPLE / "policies" / name for name in ("before", "after"))
+    heard: list[float] = []
+    found = side_by_side(prepared(Asked(EXAMPLE / "scenario.yaml", sets)).plays, 2, heard.append)
+    assert [each.label for each in found] == ["before", "after"]
+    assert heard == sorted(heard)
+    assert heard[-1] == 1
+    assert len({each for each in heard if 0 < each < 1}) > 1
