@@ -37,6 +37,7 @@ PLAIN = GpuPool(
 # What the design shows, as a policy.
 FULL = msgspec.structs.replace(
     PLAIN,
+    mode="Enforce",
     capacity_types=["reserved", "on-demand"],
     labels={"team": "training", "example.com/zone": "a"},
     taints=[
@@ -124,7 +125,7 @@ def test_what_a_policy_leaves_out_is_safe(covered: bool) -> None:
     }
     assert spec["template"]["spec"]["expireAfter"] == "Never"
     assert set(spec) == {"template", "disruption"}
-    assert set(spec["template"]["spec"]) == {"nodeClassRef", "requirements", "startupTaints", "expireAfter"}
+    assert set(spec["template"]["spec"]) == {"nodeClassRef", "requirements", "expireAfter"}
 
 
 @pytest.mark.parametrize(

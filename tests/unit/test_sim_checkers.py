@@ -138,6 +138,23 @@ def test_what_is_allowed_breaks_nothing() -> None:
     assert site.watching.broken == []
 
 
+def test_what_was_marked_before_it_went_counts_from_then_on() -> None:
+    """So soon after its pod had gone that it was not counted when it was marked."""
+    site = Site()
+    site.edit("n0", {"metadata": {"finalizers": ["karpenter.sh/termination"]}}, "karpenter")
+    site.world.delete(Ref("Pod", "default", "busy"), grace_seconds=0)
+    site.taint("n0", DELETION)
+    marked = site.stage.now
+    site.stage.engine.run(Instant(marked + 120_000))
+    site.world.delete(Ref("Node", "", "n0"), US)
+    site.taint("n2", DELETION)
+    site.stage.engine.run(Instant(marked + HOUR_MS))
+    site.taint("n3", DELETION)
+    assert site.watching.broken == []
+    site.taint("n1", DELETION)
+    assert site.rules == {"no guard's ceiling is passed"}
+
+
 def test_an_hour_later_a_guard_has_room_again() -> None:
     site = Site()
     for number in (1, 2):

@@ -58,7 +58,10 @@ class Metadata(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defau
 
     @property
     def controller(self) -> OwnerReference | None:
-        return next((owner for owner in self.owner_references if owner.controller), None)
+        for owner in self.owner_references:  # asked for so often that a generator would cost more than the look
+            if owner.controller:
+                return owner
+        return None
 
 
 class Condition(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):

@@ -67,6 +67,11 @@ def outlook(found: Surveyed, budgets: PodBudgets) -> Outlook:
     )
 
 
+def held_by(found: Surveyed, budgets: PodBudgets) -> frozenset[str]:
+    """Whatever keeps pods on it."""
+    return _held(found, budgets).by
+
+
 def moving_pods(found: Surveyed) -> list[Pod]:
     """The pods that need another place once it goes."""
     return [pod for pod in found.pods if pod.counts and not _goes_by_itself(pod)]

@@ -14,7 +14,7 @@ from reconciler.model.cluster.whole import Whole
 from reconciler.model.desired import Manifest
 from reconciler.model.planned.action import Ref
 from reconciler.plan.manifests.adopted import YES, lacking_labels, template_labels, was_adopted
-from reconciler.plan.manifests.arriving import leave_out_arriving
+from reconciler.plan.manifests.arriving import keep_arriving_as_it_is
 from reconciler.plan.manifests.sight import NODE_POOL
 from reconciler.plan.manifests.spelling import as_it_stands
 
@@ -49,7 +49,7 @@ def wish_of(manifest: Manifest, live: Whole | None, environment: str, adopting: 
     if live is None:
         return Wish(manifest, body)
     if manifest.kind == NODE_POOL:
-        leave_out_arriving(body, live)
+        keep_arriving_as_it_is(body, live)
     if manifest.kind != NODE_POOL or not (adopting or was_adopted(live, body)):
         return Wish(manifest, as_it_stands(body, live))
     metadata["annotations"][names.ADOPTED] = YES

@@ -62,10 +62,13 @@ _TAINTS = """\
 {% endfor %}
 """
 _ARRIVING = """\
-{# Nodes are held back until they can be used. Only a NodePool that is made gets this: into others it is never put. #}
+{# Nodes are held back until they can be used. Only a NodePool that is made gets this: into others it is never put, and
+   none loses it. While a pool only observes nobody takes the taint off. #}
+{% if pool.mode == "Enforce" %}
       startupTaints:
         - key: gpu.scheduling/arriving
           effect: NoSchedule
+{% endif %}
 """
 _GRACE = """\
 {% if pool.terminationGracePeriod is not none %}

@@ -56,6 +56,7 @@ class Controller:
         self._free_at = Instant(0)
         self._dies_after: int | None = None  # writes
         self._presence = Presence()
+        self._is_away = False  # until somebody starts it, not by itself
 
     def start(self, stage: Stage) -> None:
         self._stage = stage
@@ -72,17 +73,29 @@ class Controller:
         """The process is killed, now or after so many more writes, and started again; what is stored stays."""
         if after_writes:
             self._dies_after = after_writes
-        else:
-            self.stop()
-            self._stage.engine.after(self._setting.restart_ms, "the controller starts again", self.resume)
+        elif self._cycle is not None:
+            self._end()
+            self._stage.engine.after(self._setting.restart_ms, "the controller starts again", self._start_again)
 
     def stop(self) -> None:
-        """There is no controller, until it resumes."""
-        self._cycle, self._view, self._due, self._dies_after = None, None, None, None
-        self._note_presence()
+        """There is no controller, until it resumes; whatever else would start it."""
+        self._is_away = True
+        self._end()
 
     def resume(self) -> None:
         """A new process, which knows what is stored and what it sees."""
+        self._is_away = False
+        self._begin()
+
+    def _start_again(self) -> None:
+        if not self._is_away:
+            self._begin()
+
+    def _end(self) -> None:
+        self._cycle, self._view, self._due, self._dies_after = None, None, None, None
+        self._note_presence()
+
+    def _begin(self) -> None:
         if self._cycle is not None:
             return
         self._view = LateView(self._stage.world, self._cluster_uid)

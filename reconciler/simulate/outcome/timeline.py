@@ -51,7 +51,8 @@ class Timeline:
 
     def step(self, now: Instant, desired: Desired) -> None:
         """One step is over."""
-        meter, where = self._meter, self._meter.where
+        meter, where, queue = self._meter, self._meter.where, self._meter.queue
+        queue.look(now)
         counts = self._counts()
         bought, removed, evicted, lost, finished = (
             after - before for before, after in zip(self._before, counts, strict=True)
@@ -64,9 +65,9 @@ class Timeline:
         told = Step(
             at=now,
             pools=tuple(pools),
-            pending_pods=len(where.waiting),
-            pending_gpus=where.waiting_gpus,
-            longest_wait_seconds=meter.longest_wait_ms // 1_000,
+            pending_pods=queue.pods,
+            pending_gpus=queue.gpus,
+            longest_wait_seconds=queue.longest_wait_ms // 1_000,
             micro_dollars_per_hour=meter.purse.total_per_hour,
             bought=bought,
             removed=removed,
@@ -80,6 +81,7 @@ class Timeline:
         if self._told is not None:
             self._told(told)
         self._did, self._more = [], 0
+        queue.forget()
 
     def _counts(self) -> tuple[int, int, int, int, int]:
         happened = self._meter.happened

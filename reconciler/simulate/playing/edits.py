@@ -39,8 +39,10 @@ class Edits:
         def come() -> None:
             now, found = self._stage.now, self._chosen(number, edit)
             back = [self._done(edit, each) for each in found]
+            words = ", ".join(_words(edit))
+            told = f"{_subjects(edit, found)}: {words}, by somebody"
             if found or edit.every is None:
-                self._tell(now, f"{_subjects(edit, found)}: {', '.join(_words(edit))}, by somebody")
+                self._tell(now, told if found else f"nothing done, since {_nobody(edit)} was there: {words}")
             if edit.lasts is not None and back:
                 self._at(Instant(now + edit.lasts.milliseconds), edit, lambda: self._take_back(edit, back))
             if edit.every is not None:
@@ -50,7 +52,9 @@ class Edits:
 
     def _chosen(self, number: int, edit: Edit) -> list[Ref]:
         if edit.kind == "PodDisruptionBudget":
-            return [Ref(edit.kind, self._workloads[edit.name].namespace, edit.name)]
+            budget = Ref(edit.kind, self._workloads[edit.name].namespace, edit.name)
+            is_made = edit.max_unavailable is not None  # where there is none
+            return [budget] if is_made or self._stage.world.get(budget) is not None else []
         if edit.name and edit.kind != "Pod":
             named = Ref(edit.kind, "", edit.name)
             return [named] if self._stage.world.get(named) is not None else []
@@ -144,9 +148,11 @@ def _without_taints(edit: Edit, back: Object, body: Object | None) -> Object:
 
 
 def _subjects(edit: Edit, found: Sequence[Ref]) -> str:
-    if len(found) == 1:
-        return found[0].title
-    return counted(len(found), edit.kind) if found else f"no {edit.kind}"
+    return found[0].title if len(found) == 1 else counted(len(found), edit.kind)
+
+
+def _nobody(edit: Edit) -> str:
+    return f"no {edit.kind}" + (f" {edit.name}" if edit.name else f" of {edit.pool}" if edit.pool else "")
 
 
 def _words(edit: Edit) -> Iterator[str]:

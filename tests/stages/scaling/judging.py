@@ -3,7 +3,7 @@
 The formula stands here once more, written by its text alone.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import pairwise
 
 from reconciler.report.simulated.simulated import PoolStep
@@ -14,8 +14,16 @@ CONSTANT_SINCE = 100 * 60  # seconds: nothing comes or goes after that, but node
 
 def faults_of(outcome: Outcome) -> list[str]:
     """Nothing, where all is as promised."""
-    judges = (_unsafe, _sizes, _most, _turns, _waiting)
-    return [told for judge in judges for told in judge(outcome)]
+    return [told for judge in _judges() for told in judge(outcome)]
+
+
+def broken_promises(outcome: Outcome) -> frozenset[str]:
+    """Which were not kept, by the names of their judges: a smaller story fails with other figures."""
+    return frozenset(judge.__name__.strip("_") for judge in _judges() if any(judge(outcome)))
+
+
+def _judges() -> tuple[Callable[[Outcome], Iterator[str]], ...]:
+    return (_unsafe, _sizes, _most, _turns, _waiting)
 
 
 def _unsafe(outcome: Outcome) -> Iterator[str]:

@@ -72,3 +72,11 @@ class Karpenter:
     def offer(self, out: Stockout) -> None:
         """What was withheld in these words is offered again."""
         self._cloud.offer(out)
+
+    def lacks(self, out: Stockout) -> bool:
+        """Whether it can't be had for another reason, or once more for the same."""
+        return self._cloud.holds_back(out)
+
+    def withholds(self, out: Stockout) -> bool:
+        """Whether it is not offered for another reason, or once more for the same."""
+        return self._cloud.withholds(out)
