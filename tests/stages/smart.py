@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable
 from copy import copy
 from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 import yaml
 
@@ -70,7 +71,9 @@ class Demand:
 
     def events(self, pod: str) -> list[Manifest]:
         found = self.admin.list("events", "default")
-        return [each for each in found if each.get("involvedObject", {}).get("name") == pod]
+        return [
+            each for each in found if (each.get("involvedObject") or each.get("regarding") or {}).get("name") == pod
+        ]
 
     def type_of(self, node: str) -> str:
         found = self.admin.get("nodes", node)
@@ -85,8 +88,13 @@ class Demand:
     def until(self, is_so: Callable[[], object], within: float = 60) -> None:
         deadline = time.monotonic() + within
         while not is_so():
-            assert time.monotonic() < deadline, f"not within {within:g} s"
+            assert time.monotonic() < deadline, f"not within {within:g} s; there are {self._told()}"
             time.sleep(0.1)
+
+    def _told(self) -> list[Any]:
+        """How smart pods and machines stand, for whoever reads a failure."""
+        smart = [(each["metadata"].get("annotations"), each["spec"].get("nodeName")) for each in self.smart()]
+        return smart + [(each["metadata"]["name"], each.get("status")) for each in self.claims()]
 
     def _pod(self, name: str, gated: bool) -> Manifest:
         pod = fleet.Pod(name, gpus=8, cpu="1").with_spec(nodeSelector={names.KARPENTER_POOL: self.pool})

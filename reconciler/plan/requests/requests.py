@@ -18,8 +18,8 @@ class Requested(msgspec.Struct, frozen=True, gc=False):
 
     pod: Pod
     request: Request
-    claim: NodeClaim | None = None  # that has no node yet, or whose node can't be used yet
-    node: Node | None = None  # that it runs on
+    claim: NodeClaim | None = None  # that Karpenter bought for it
+    node: Node | None = None  # of that claim, whether the scheduler has bound it there or not yet; or that it runs on
 
     @property
     def name(self) -> str:
@@ -68,11 +68,15 @@ class Requests:
     def _requested(self, pool: str, there: Iterable[tuple[Pod, Request]]) -> Iterable[Requested]:
         tagged = self._tagged(pool)
         for pod, request in there:
-            node = self._fleet.node(pod.node) if pod.node else None
-            yield Requested(pod, request, tagged.get(tag_of(pod.name)), node)
+            claim = tagged.get(tag_of(pod.name))
+            name = pod.node or (claim.status.node_name if claim is not None else "")
+            yield Requested(pod, request, claim, self._fleet.node(name) if name else None)
 
     def _tagged(self, pool: str) -> dict[str, NodeClaim]:
-        """Claims on their way by each label that they are to be without; of several the one that goes on is told."""
-        coming = [*self._fleet.nodeless_claims_of(pool), *self._fleet.claims_initializing(pool)]
-        coming.sort(key=lambda each: (not each.metadata.leaving, each.name))
-        return {each.key: claim for claim in coming for each in claim.spec.requirements if each.key.startswith(TAG)}
+        """Claims by each label that they are to be without; of several the one that is furthest. One that is going is
+        as good as gone: Karpenter buys another for as long as the smart pod waits."""
+        there = (each for each in self._fleet.claims_of(pool) if not each.metadata.leaving)
+        by_progress = sorted(there, key=lambda each: (bool(each.status.node_name), each.says("Initialized"), each.name))
+        return {
+            each.key: claim for claim in by_progress for each in claim.spec.requirements if each.key.startswith(TAG)
+        }

@@ -137,11 +137,13 @@ def _ended(case: Case) -> Advanced | None:
 
 
 def _arrived(case: Case) -> Advanced | None:
-    """Its node can be used: those who wait are let go in this very plan."""
+    """Its node can be used, whether it was bound there or the scheduler has yet to look: had it to wait for that, it
+    would find the node opened and closed to it, and Karpenter would buy another."""
     node = case.each.node
     if node is None or not is_usable(node, case.turn.passing):
         return None
-    found = case.gone(case.why(reasons.DONE, node=f"Node/{node.name}"), Event.USABLE, Event.CLEANED)
+    bound = [] if case.phase is Phase.SCHEDULED else [Event.BOUND]
+    found = case.gone(case.why(reasons.DONE, node=f"Node/{node.name}"), *bound, Event.USABLE, Event.CLEANED)
     # A machine that came and takes none of those it was for would be bought again and again.
     unfit = case.each.name in case.turn.draft.answered.unfit
     return Advanced(found.decision, case.shortage(reasons.DONE)) if unfit else found
@@ -189,7 +191,7 @@ def _rank(each: Requested) -> tuple[bool, bool, bool, str, str]:
 
 def _bought(case: Case) -> Advanced | None:
     claim = case.each.claim
-    if claim is None or claim.metadata.leaving:
+    if claim is None:
         return None
     told = case.why(reasons.BOUGHT, claim=claim.name, phase=machine_phase(claim))
     if case.each.pod.metadata.annotations.node_claim == claim.name:

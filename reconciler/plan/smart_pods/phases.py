@@ -25,7 +25,7 @@ class Event(Enum):
 
     BOUGHT = "its NodeClaim has come"
     LOST = "its NodeClaim is gone"
-    BOUND = "it is bound to a node"
+    BOUND = "its node is there"
     USABLE = "its node can be used"
     CLEANED = "it is deleted, its work done"
     NO_MACHINE = "no NodeClaim came in time"

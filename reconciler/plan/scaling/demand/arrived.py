@@ -35,7 +35,9 @@ class Arrived:
         passing = startup_taints(self._site.inputs.observed, ground.pool.name) if coming else frozenset()
         for claim in coming:
             node = self._site.fleet.node(claim.status.node_name)
-            if node is not None and node.taint(names.ARRIVING) and is_usable(node, passing):
+            if node is None or not node.taint(names.ARRIVING) or self._name_of(node) != node.name:
+                continue
+            if is_usable(node, passing):
                 instead_of(self._what_if, node, _opened(node))
 
     def unfit(self, ground: Ground, waiting: Mapping[str, Pod]) -> list[str]:

@@ -49,7 +49,7 @@ def on_their_way(ground: Ground, what_if: WhatIf, shapes: Sequence[Shape], pods:
 
 def _comes(each: Requested) -> bool:
     """Whether a machine is still to come for it; one whose node is there is looked at as that node."""
-    return each.is_open or (each.claim is not None and not each.claim.metadata.leaving and not each.pod.node)
+    return each.is_open or (each.claim is not None and each.node is None and not each.pod.node)
 
 
 def _labels(each: Requested) -> dict[str, str]:

@@ -14,7 +14,7 @@ from tests.stages.smart import Demand, claims_touched, made
 
 OFFERED = {"name": "p4d.24xlarge"}
 NOT_OFFERED = {"name": "p9.96xlarge", "capacity": {"cpu": "96", "memory": "1152Gi"}}
-SLOW = "8s"  # until a machine registers: time in which things go wrong
+SLOW = "12s"  # until a machine registers: time in which things go wrong
 
 
 @pytest.fixture
@@ -55,9 +55,11 @@ def test_killed_at_each_phase_it_goes_on(demand: Demand) -> None:
         demand.admin.wait_for("nodepools", "a100", bool)
         (pod,) = demand.comes(1)
         demand.until(demand.smart)  # Pending
+    demand.site.end_term()
     with demand.site.replica():
         demand.until(demand.claims)
         demand.until(lambda: _annotated(demand.smart(), names.NODE_CLAIM))  # its machine is on its way
+    demand.site.end_term()
     demand.until(lambda: any(each["spec"].get("nodeName") for each in demand.smart()))  # Scheduled, and nobody there
     with demand.site.replica():
         demand.runs([pod])
@@ -82,7 +84,7 @@ def test_what_others_take_away_is_asked_for_again_and_never_twice(demand: Demand
         demand.admin.delete("pods", other, NAMESPACE, grace_seconds=0)
         demand.runs([first, second])
         demand.until(lambda: not demand.smart())
-    assert len(demand.nodes()) == len(demand.claims()) == 2
+    assert len(demand.claims()) == 2  # and no more; KWOK brings up the node of a machine that was deleted before, too
     assert not claims_touched(audit.entries())
 
 
@@ -92,8 +94,8 @@ def test_without_smart_pods_nobody_buys_for_gated_pods(demand: Demand) -> None:
         replica.wait_until_leading()
         demand.admin.wait_for("nodepools", "a100", bool)
     demand.comes(3)
-    (seen,) = demand.comes(1, gated=False, prefix="seen")
-    demand.runs([seen])  # Karpenter has looked at all that it sees by then
+    demand.comes(1, gated=False, prefix="seen")
+    demand.until(demand.nodes)  # Karpenter has looked at all that it sees by then, and nobody opens that node
     assert len(demand.claims()) == 1
 
 

@@ -1,1 +1,0 @@
-"""Smart pods on the lab: the controller as it is run, and Karpenter."""
