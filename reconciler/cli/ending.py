@@ -15,9 +15,9 @@ from reconciler.model.instant import Instant, timestamp
 from reconciler.model.planned.action import Hold
 from reconciler.model.planned.plan import Plan
 from reconciler.model.quantity import Duration
-from reconciler.plan import saved
 from reconciler.plan.guards.reasons import WRONG_CLUSTER
-from reconciler.plan.scene import Scene
+from reconciler.plan.kept import saved
+from reconciler.plan.kept.scene import Scene
 
 
 class Ending(msgspec.Struct, frozen=True):

@@ -1,7 +1,7 @@
 """What a report says it is about, from what was asked and seen."""
 
 from reconciler import __version__
-from reconciler.plan.scene import Scene
+from reconciler.plan.kept.scene import Scene
 from reconciler.report.setting import Setting
 from reconciler.wiring import Sight
 

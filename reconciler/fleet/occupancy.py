@@ -6,6 +6,7 @@ A pod that is the same object as before is not looked at again: a cycle costs wh
 from collections import Counter
 from collections.abc import Iterable
 
+from reconciler.model import names
 from reconciler.model.cluster.pod import Pod
 
 
@@ -16,6 +17,7 @@ class Occupancy:
         self.gpus: Counter[str] = Counter()  # that unfinished pods ask for. Neither is to be changed
         self.counting: Counter[str] = Counter()  # pods that count
         self._waiting: dict[int, Pod] = {}
+        self._smart: dict[int, Pod] = {}
         self._touched: set[str] = set()
         self.advance((), pods)
 
@@ -23,6 +25,11 @@ class Occupancy:
     def waiting(self) -> list[Pod]:
         """Pods that are bound to no node, by namespace and name."""
         return sorted(self._waiting.values(), key=lambda each: (each.metadata.namespace, each.name))
+
+    @property
+    def smart(self) -> list[Pod]:
+        """Smart pods, finished ones too, by namespace and name."""
+        return sorted(self._smart.values(), key=lambda each: (each.metadata.namespace, each.name))
 
     def take_touched(self) -> set[str]:
         """Names of nodes on which something changed since this was last asked."""
@@ -36,6 +43,8 @@ class Occupancy:
 
     def _come(self, pods: Iterable[Pod]) -> None:
         for pod in pods:
+            if names.COMPONENT in pod.metadata.labels:
+                self._smart[id(pod)] = pod
             if pod.is_finished:
                 continue
             node = pod.spec.node_name
@@ -50,6 +59,8 @@ class Occupancy:
 
     def _go(self, pods: Iterable[Pod]) -> None:
         for pod in pods:
+            if names.COMPONENT in pod.metadata.labels:
+                del self._smart[id(pod)]
             if pod.is_finished:
                 continue
             node = pod.spec.node_name

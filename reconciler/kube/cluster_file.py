@@ -11,7 +11,7 @@ from reconciler.model import names
 from reconciler.model.cluster.kinds import SEEN, Seen
 from reconciler.model.cluster.observed import Observed, Unread
 from reconciler.model.planned.inputs import Inputs
-from reconciler.plan.dump import BadDump, read
+from reconciler.plan.kept.dump import BadDump, read
 
 __all__ = ["ClusterFile", "ClusterFileError", "read_cluster"]
 

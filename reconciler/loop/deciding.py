@@ -4,8 +4,8 @@ from reconciler.fleet.fleet import Fleet
 from reconciler.model.planned.inputs import Inputs
 from reconciler.model.planned.plan import Plan
 from reconciler.plan.check import check
+from reconciler.plan.kept.scene import Scene
 from reconciler.plan.planner import plan
-from reconciler.plan.scene import Scene
 
 
 def decide(inputs: Inputs, fleet: Fleet | None = None) -> Scene:

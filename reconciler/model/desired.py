@@ -37,8 +37,20 @@ class Manifest(msgspec.Struct, frozen=True):
     namespace: str
     name: str
     body: str  # canonical JSON
-    pool: str  # the GpuPool it is for
+    pool: str  # the GpuPool it is for; nothing where it is for all of them
     origin: Origin
+    template: Origin  # names no file where it comes from no template
+
+
+class SmartPod(msgspec.Struct, frozen=True):
+    """What a smart pod of a pool looks like that asks for machines of one type, as its template yielded it.
+
+    Name, resources, request and whatever follows from what it is for are filled in when one is made.
+    """
+
+    pool: str
+    instance_type: str
+    body: str  # canonical JSON of a Pod
     template: Origin
 
 
@@ -53,6 +65,7 @@ class Desired(msgspec.Struct, frozen=True):
     pressures: tuple[Declared[PressurePolicy], ...] = ()
     guards: tuple[Declared[ChangeGuard], ...] = ()
     manifests: tuple[Manifest, ...] = ()
+    smart_pods: tuple[SmartPod, ...] = ()  # by pool, and by instance type as the pool has them
 
     @property
     def declared(self) -> tuple[Declared[Any], ...]:

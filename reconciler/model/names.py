@@ -10,6 +10,12 @@ POOL = f"{OURS}pool"  # on nodes without Karpenter, and on what is rendered for 
 PROVISIONER = f"{OURS}provisioner"
 MANAGED = f"{OURS}managed"  # "true" on every object that we keep: the inventory
 GPU_TYPE = f"{OURS}gpu-type"
+COMPONENT = f"{OURS}component"  # "smart-scheduler" on smart pods
+GPU_MODEL = f"{OURS}gpu-model"  # what a smart pod asks for
+ARRIVED = f"{OURS}arrived"  # "true" on a node that we opened to pods: no smart pod goes there
+TRIGGER_TYPE = f"{OURS}trigger-type"  # why there is a smart pod
+SMART_SCHEDULER = "smart-scheduler"
+GPU_SCALING = "gpu-scaling"
 
 # Annotations
 ENVIRONMENT = f"{OURS}environment"  # of the policies that yield the object: no other environment touches it
@@ -19,12 +25,31 @@ BUNDLE_REVISION = f"{OURS}bundle-revision"  # what they were rendered from
 ADOPTED = f"{OURS}adopted"  # "true" on a NodePool that was someone else's: its template is not made to drift
 FROZEN_UNTIL = f"{OURS}frozen-until"
 FROZEN_REASON = f"{OURS}frozen-reason"
+CLAIM = f"{OURS}claim"  # on a pod: the GpuClaim that it is for
+WAIT_FOR_CAPACITY = f"{OURS}wait-for-capacity"  # "true" on a pod that is to get the gate as it is made
+WAITS_FOR = f"{OURS}waits-for"  # on a pod that waits: the pool that capacity is asked for in, and how that stands
+
+# Annotations of smart pods
+CREATED_BY = f"{OURS}created-by"
+PURPOSE = f"{OURS}purpose"
+CLEANUP_AFTER = f"{OURS}cleanup-after"
+ORIGINAL_REQUEST = f"{OURS}original-request"
+PHASE = f"{OURS}phase"
+RETRIES = f"{OURS}retries"  # how often another way to buy was tried before this one
+NODE_CLAIM = f"{OURS}node-claim"  # the machine that Karpenter bought for it, as last seen
+SINCE = f"{OURS}since"  # unix seconds: when it began to wait for a machine, if not at its creation
+
+# A scheduling gate: the pod waits until a node that fits is usable
+CAPACITY_GATE = f"{OURS}capacity"
 
 # Taints
 DELETION_TIME = f"{OURS}deletion-time"
 DRAIN_CANDIDATE = f"{OURS}drain-candidate"
 DRAINING = f"{OURS}draining"
 ARRIVING = f"{OURS}arriving"
+
+# A PriorityClass below all others: whoever needs the room of a smart pod gets it at once
+SMART_PODS_PRIORITY = "gpu-scheduling-smart-pods"
 
 NVIDIA_GPU = "nvidia.com/gpu"
 UPGRADE_STATE = "nvidia.com/gpu-driver-upgrade-state"

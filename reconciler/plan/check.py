@@ -19,6 +19,7 @@ from reconciler.plan.removal import why_untouchable
 
 # To judge whether a node or a NodePool is in use, all of these must have been read.
 _USE = frozenset({"nodes", "pods", "nodeclaims.karpenter.sh"})
+_LENDING = "leases.coordination.k8s.io"  # of a node: its GPUs may be lent to whom no pod there tells of
 
 
 class BrokenInvariant(Exception):
@@ -141,4 +142,6 @@ INVARIANTS = (
 def _needed(kind: str) -> frozenset[str]:
     """What must have been read whole before an object of the kind is deleted."""
     own = {each.title for each in SEEN if each.kind == kind}
-    return _USE | own if kind in {"Node", "NodePool"} else frozenset(own)
+    if kind == "Node":
+        return _USE | own | {_LENDING}
+    return _USE | own if kind == "NodePool" else frozenset(own)

@@ -12,16 +12,18 @@ from reconciler.model.planned.decision import Decision
 from reconciler.model.planned.evaluated import Evaluated
 from reconciler.model.planned.inputs import Inputs
 from reconciler.model.planned.memory import Memory
+from reconciler.plan.requests.wanted import Answered, Wanted
 
 
 class Missing(msgspec.Struct, frozen=True):
     """Nodes that a pool lacks, and that nobody has bought."""
 
     pool: str
-    provisioner: str
+    provisioner: str  # nothing where the pool has none
     nodes: int
     why: Literal["demand", "minSize"]
     pods: tuple[Ref, ...] = ()  # of demand: whom they are for
+    wanted: tuple[Wanted, ...] = ()  # each of these nodes
 
 
 class Draft:
@@ -30,6 +32,7 @@ class Draft:
     def __init__(self, fleet: Fleet) -> None:
         self.fleet = fleet
         self.missing: list[Missing] = []
+        self.answered = Answered()
         self._claimed: dict[Ref, str] = {}
 
     def claimed_by(self, subject: Ref) -> str:

@@ -8,6 +8,7 @@ from reconciler.plan.manifests import reasons as manifests
 from reconciler.plan.reasons import by_code
 from reconciler.plan.release import reasons as release
 from reconciler.plan.scaling import reasons as scaling
+from reconciler.plan.smart_pods import reasons as smart_pods
 from reconciler.plan.statuses import reasons as statuses
 
 REASONS = by_code(
@@ -17,6 +18,7 @@ REASONS = by_code(
         *removal.REASONS,
         *manifests.REASONS,
         *scaling.REASONS,
+        *smart_pods.REASONS,
         *release.REASONS,
         *statuses.REASONS,
     )

@@ -20,14 +20,16 @@ from reconciler.plan.guards.judging import Proposed, judge
 from reconciler.plan.manifests.planner import manifests
 from reconciler.plan.scaling.imagined import imagined_after
 from reconciler.plan.scaling.planner import scaling
+from reconciler.plan.smart_pods.planner import smart_pods
 
 # The kinds that the planners go by, as titles of kinds.SEEN: where another could not be read, no plan is worse for it.
+# Leases are not among them: what scaling holds without them is a small part of a plan, and it says so itself.
 LOOKED_AT = frozenset(
     each.title for each in SEEN if each.field in {"nodes", "pods", "budgets", "node_pools", "node_claims", "kept"}
 )
 
 # In this order: an earlier one has the first choice of subjects.
-PLANNERS: tuple[Planner, ...] = (manifests, scaling)
+PLANNERS: tuple[Planner, ...] = (manifests, scaling, smart_pods)
 
 
 def plan(inputs: Inputs, fleet: Fleet, planners: tuple[Planner, ...] | None = None) -> Plan:

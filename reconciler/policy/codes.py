@@ -48,6 +48,7 @@ CODES: tuple[tuple[str, str], ...] = (
     ("RC412", "A NodePool that Karpenter's schema refuses"),
     ("RC413", "A NodePool that breaks one of Karpenter's rules"),
     ("RC414", "Manifests that are misnamed or clash"),
+    ("RC415", "A template that yields no smart pod"),
     ("RC501", "A path cannot be read"),
     ("RC502", "A link leads out of the policies"),
     ("RC503", "A name of a policy is no regular file"),

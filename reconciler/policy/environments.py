@@ -8,7 +8,7 @@ class NotChosen(ValueError):
     """No environment, or several, could be meant; the sentence says what to do."""
 
 
-def chosen(resolved: Resolved, name: str | None, cluster_uid: str = "") -> Desired:
+def chosen(resolved: Resolved, name: str | None, cluster_uid: str = "", choose_with: str = "--environment") -> Desired:
     """The wish of the environment; where several could be meant, none is taken for granted."""
     names = ", ".join(resolved.environments)
     if name is not None:
@@ -23,7 +23,7 @@ def chosen(resolved: Resolved, name: str | None, cluster_uid: str = "") -> Desir
         return guarding[0]
     why = f", and {'several name' if guarding else 'no ChangeGuard names'} this cluster (uid {cluster_uid})"
     told = f"there are several environments{why if cluster_uid else ''}"
-    raise NotChosen(f"{told}; choose one with --environment: {names}")
+    raise NotChosen(f"{told}; choose one with {choose_with}: {names}")
 
 
 def _is_for(wish: Desired, cluster_uid: str) -> bool:

@@ -9,6 +9,7 @@ from typing import Any
 
 import msgspec
 
+from reconciler.model import names
 from reconciler.model.planned.action import Annotate, Label, Resize, Taint, Ungate
 from reconciler.model.quantity import Quantity
 from reconciler.protocol.presumed import Object
@@ -53,10 +54,12 @@ def _tainted(act: Taint, found: Object) -> Edit | None:
     effects = {act.effect, act.instead_of}
     own = [each for each in before if each["key"] == act.key and each["effect"] in effects]
     wished = [] if act.value is None else [_taint(act.key, act.value, act.effect)]
-    if [_taint(each["key"], each.get("value", ""), each["effect"]) for each in own] == wished:
-        return None
-    others = [each for each in before if each not in own]
-    return Edit({"spec": {"taints": [*others, *wished]}})
+    patch: Object = {}
+    if [_taint(each["key"], each.get("value", ""), each["effect"]) for each in own] != wished:
+        others = [each for each in before if each not in own]
+        patch["spec"] = {"taints": [*others, *wished]}
+    labels = _texts("labels", act.labels, found)
+    return Edit(patch | (labels.patch if labels is not None else {})) if patch or labels is not None else None
 
 
 def _taint(key: str, value: str, effect: str) -> Object:
@@ -72,7 +75,12 @@ def _texts(field: str, texts: Sequence[tuple[str, str | None]], found: Object) -
 def _ungated(gate: str, found: Object) -> Edit | None:
     before: list[Object] = found.get("spec", {}).get("schedulingGates") or []
     left = [each for each in before if each["name"] != gate]
-    return Edit({"spec": {"schedulingGates": left}}) if len(left) < len(before) else None
+    if len(left) == len(before):
+        return None
+    patch: Object = {"spec": {"schedulingGates": left}}
+    if names.WAITS_FOR in (found["metadata"].get("annotations") or {}):  # it waits no longer
+        patch["metadata"] = {"annotations": {names.WAITS_FOR: None}}
+    return Edit(patch)
 
 
 def _resized(act: Resize, found: Object) -> Edit | None:

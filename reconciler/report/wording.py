@@ -9,6 +9,16 @@ from reconciler.model.spoken_time import span
 _DIGEST = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 
 
+def per_mille(part: int, whole: int) -> int:
+    """Rounded to the nearest; of nothing it is nothing."""
+    return (2_000 * part + whole) // (2 * whole) if whole else 0
+
+
+def percent(per_mille: int) -> str:
+    """66.7 %."""
+    return f"{per_mille // 10}.{per_mille % 10} %"
+
+
 def counted(number: int, noun: str) -> str:
     """A number and what it counts: 1 error, 2 errors."""
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

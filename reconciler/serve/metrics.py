@@ -8,6 +8,7 @@ from prometheus_client.exposition import generate_latest
 from reconciler.model.planned.action import Hold
 from reconciler.model.planned.cycled import Cycled
 from reconciler.model.planned.decision import Decision
+from reconciler.serve.smart_pod_metrics import SmartPodMetrics
 
 
 class Metrics:
@@ -38,6 +39,7 @@ class Metrics:
             "reconciler_policy_problems", "Problems of policies that were refused.", registry=self.registry
         )
         self._leads = Gauge("reconciler_leads", "1 while this replica leads.", registry=self.registry)
+        self._smart_pods = SmartPodMetrics(self.registry)
 
     def publish(self, cycled: Cycled) -> None:
         self._cycles.labels("trouble" if cycled.trouble else "fine").inc()
@@ -52,6 +54,7 @@ class Metrics:
             self._counted |= set(counts)
             for labels in self._counted:  # one that is not decided any more is told as none
                 self._decisions.labels(*labels).set(counts[labels])
+        self._smart_pods.publish(cycled)
 
     def lead(self, leads: bool) -> None:
         """Whether this replica leads now."""

@@ -21,8 +21,9 @@ from reconciler.protocol.emptiness import occupied
 from reconciler.protocol.lending import HELD, lease, lent_to_another, unbindable
 from reconciler.protocol.own_status import is_told, said_before
 from reconciler.protocol.presumed import DONE, Object, Settled, identified, presumed, text_at
-from reconciler.simulate import ownership
-from reconciler.simulate.eviction import evicted
+from reconciler.simulate.api_server import ownership
+from reconciler.simulate.api_server.admission import admitted, refusal
+from reconciler.simulate.api_server.eviction import evicted
 from reconciler.simulate.objects import GRACE_SECONDS, Objects, Write, going
 from reconciler.simulate.sight import whole
 
@@ -43,7 +44,7 @@ def effect_of(decision: Decision, place: Place) -> Effect:
     act, subject = decision.act, decision.subject
     found = place.objects.get(subject)
     if isinstance(act, Apply) and found is None and not subject.uid and not act.presumes.resource_version:
-        return (Write(_owned_by_us(msgspec.json.decode(act.manifest))),)
+        return _made(msgspec.json.decode(act.manifest), place)
     if (settled := identified(decision, found)) or found is None:
         return settled or DONE
     effect = _effect(act, found, place)
@@ -77,6 +78,16 @@ def _effect(act: Act | Hold, found: Object, place: Place) -> Effect:
         case Hold():
             return DONE
     return _edited(act, found)  # type: ignore[arg-type]  # all that is left
+
+
+def _made(manifest: Object, place: Place) -> Effect:
+    """What was not there before."""
+    made = _owned_by_us(manifest)
+    if manifest["kind"] != "Pod":
+        return (Write(made),)
+    if why := refusal(manifest, place.objects):
+        return Settled("refused", f"the API server says 403: {why}")
+    return (Write(admitted({**made, "status": {"phase": "Pending"}}, place.objects, place.now)),)
 
 
 def _applied(act: Apply, found: Object) -> Effect:

@@ -19,9 +19,10 @@ from reconciler.model.planned.outcome import Outcome
 from reconciler.ports import Fence
 from reconciler.protocol.presumed import DONE, NO_LONGER_OURS, Object, Settled
 from reconciler.protocol.turns import Turns, verb_of
-from reconciler.simulate import ownership
+from reconciler.simulate.api_server import ownership
+from reconciler.simulate.api_server.admission import admitted
+from reconciler.simulate.api_server.eviction import evicted
 from reconciler.simulate.effects import Place, edited_by, effect_of
-from reconciler.simulate.eviction import evicted
 from reconciler.simulate.objects import GRACE_SECONDS, Key, Objects, Write, Written, going, key_of
 from reconciler.simulate.sight import Sight
 
@@ -55,6 +56,8 @@ class World:
         if before is not None:
             kept = {key: before["metadata"][key] for key in ("uid", "creationTimestamp", "generation")}
             metadata = metadata | kept
+        elif kind == "Pod":
+            body = admitted(body, self._objects, self.now)
         if manager:
             fields = ownership.entry(manager, "Update", ownership.fields_of(body))
             metadata = {**metadata, "managedFields": [fields]}

@@ -9,7 +9,7 @@ from reconciler.model.change import PolicyChange
 from reconciler.model.desired import Desired
 from reconciler.model.instant import Instant
 from reconciler.model.planned.inputs import Inputs
-from reconciler.plan.scene import Scene
+from reconciler.plan.kept.scene import Scene
 from reconciler.policy.changes import changes
 from reconciler.policy.environments import chosen
 from reconciler.policy.overlay import BASE

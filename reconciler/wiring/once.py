@@ -17,7 +17,7 @@ from reconciler.model.instant import Instant
 from reconciler.model.planned.cycled import Cycled
 from reconciler.model.planned.inputs import Inputs
 from reconciler.model.planned.plan import Plan
-from reconciler.plan.saved import SavedPlan, exactly, moved
+from reconciler.plan.kept.saved import SavedPlan, exactly, moved
 from reconciler.policy.environments import chosen
 from reconciler.ports import Brain, Wished
 from reconciler.wiring.cluster import Sight, current_instant

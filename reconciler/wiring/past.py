@@ -9,9 +9,9 @@ from reconciler import __version__
 from reconciler.loop import decide
 from reconciler.model.instant import Instant, timestamp
 from reconciler.model.planned.inputs import Inputs
-from reconciler.plan import dump
 from reconciler.plan.check import BrokenInvariant
-from reconciler.plan.scene import Scene
+from reconciler.plan.kept import dump
+from reconciler.plan.kept.scene import Scene
 from reconciler.report.replayed import Told
 from reconciler.sources.history.reading import kept, kept_at
 from reconciler.wiring.cluster import Sight

@@ -14,6 +14,7 @@ from reconciler.model.desired import Desired
 from reconciler.model.rendering import Rendering
 from reconciler.policy.custom_resources.standing import bundle_of
 from reconciler.policy.manifests.render import Order, manifests, orders
+from reconciler.policy.manifests.smart_pods import pod_orders, smart_pods
 from reconciler.policy.manifests.structural import Structural
 from reconciler.policy.resolve import Resolved, resolve, shown
 from reconciler.ports import Renderer
@@ -76,7 +77,9 @@ def own_templates(bundle: Bundle, wish: Desired) -> tuple[str, ...]:
     """Pools whose template is their bundle's own; custom resources have no templates with them."""
     brought = {(text.path, text.content) for text in default_templates()}
     own = {text.path for text in bundle.templates if (text.path, text.content) not in brought}
-    return tuple(f"GpuPool/{pool.name}" for pool in wish.pools if pool.spec.template in own)
+    return tuple(
+        f"GpuPool/{pool.name}" for pool in wish.pools if own & {pool.spec.template, pool.spec.smart_pods.template}
+    )
 
 
 def is_without(checkup: Checkup, origins: Origins) -> bool:
@@ -116,16 +119,16 @@ def _git_access() -> Access:
 def check_bundle(bundle: Bundle, where: str = "the bundle") -> Checkup:
     """The same for a bundle from anywhere."""
     resolved = resolve(bundle)
-    wanted = [orders(wish) for wish in resolved.wishes]
-    rendered = _rendered(bundle, [order for each in wanted for order in each])
+    wanted = [(wish, orders(wish), pod_orders(wish)) for wish in resolved.wishes]
+    rendered = _rendered(bundle, [order for _, *each in wanted for some in each for order in some])
     definition = karpenter_schema() if rendered else None
     schema = Structural(definition) if definition else None
     wishes, problems = [], list(resolved.problems)
-    for wish, ordered in zip(resolved.wishes, wanted, strict=True):
-        answers = [(order, rendered[_asked(order)]) for order in ordered]
-        yielded, wrong = manifests(wish, answers, schema)
-        wishes.append(msgspec.structs.replace(wish, manifests=yielded))
-        problems += shown(bundle, wrong)
+    for wish, ordered, pods_ordered in wanted:
+        yielded, wrong = manifests(wish, [(each, rendered[_asked(each)]) for each in ordered], schema)
+        pods, pods_wrong = smart_pods(wish, [(each, rendered[_asked(each)]) for each in pods_ordered])
+        wishes.append(msgspec.structs.replace(wish, manifests=yielded, smart_pods=pods))
+        problems += shown(bundle, [*wrong, *pods_wrong])
     told = tuple(sorted(set(problems)))
     notices = ((NOT_CHECKED,) if rendered and not schema else ()) + (
         () if bundle.policies or bundle.problems else (_nothing(bundle).format(where=where),)

@@ -17,7 +17,7 @@ from reconciler.model.cluster.observed import Observed
 from reconciler.model.desired import Desired
 from reconciler.model.instant import Instant
 from reconciler.model.planned.inputs import Inputs
-from reconciler.plan import dump
+from reconciler.plan.kept import dump
 
 Figures = dict[str, float | int | str]
 

@@ -16,6 +16,7 @@ from tests.results.record import Recorder, Result
 
 MOST_SECONDS, AIM_SECONDS = 300, 60
 MOST_GROWTH = 1.1
+LEAST_ACTIONS = 100
 
 
 @pytest.mark.bench
@@ -34,6 +35,7 @@ def test_a_week_is_simulated_within_minutes(recorder: Recorder) -> None:
     assert told["cycles"] > 15_000
     assert told["nodes_bought"] > 1_000
     assert told["finished_pods"] > 60_000
+    assert told["actions"] > LEAST_ACTIONS
     assert (told["troubles"], told["broken"]) == (0, 0)
     assert {**told, **TIMES} == {**unjudged, **TIMES}, "rules only look on"
 
@@ -51,6 +53,8 @@ def test_a_month_needs_no_more_memory_than_its_first_week(recorder: Recorder) ->
     figures = {**single(told), **weeks, "most_growth": MOST_GROWTH}
     recorder.write(Result("bench-simulating-month", what, 1, int(grows), seed=1, figures=figures))
     assert not grows
+    assert told["actions"] > LEAST_ACTIONS, "provisioners scale all the time"
+    assert (told["troubles"], told["broken"]) == (0, 0)
 
 
 def simulated(nodes: int, pods_a_day: int, days: int, rules: str = "judged") -> dict[str, Any]:

@@ -5,7 +5,7 @@ import pytest
 from tests.lab.lab import Lab
 from tests.results.record import Recorder, Result
 from tests.stages.purchase_scenarios import SCENARIOS
-from tests.stages.purchases import imagined, real
+from tests.stages.purchases import STILL_SECONDS, imagined, real
 
 
 @pytest.mark.oracle
@@ -14,7 +14,7 @@ def test_the_imagined_karpenter_ends_with_the_machines_of_the_real_one(cluster: 
     wrong = {}
     for each in SCENARIOS:
         expected = imagined(each)
-        found = real(each, cluster, expected)
+        found = real(each, cluster, expected, STILL_SECONDS)
         if found != expected:
             wrong[each.name] = f"imagined {[dict(one) for one in expected]}, real {[dict(one) for one in found]}"
         cluster.wipe()

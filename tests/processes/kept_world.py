@@ -8,7 +8,7 @@ import msgspec
 from reconciler import wiring
 from reconciler.loop import decide
 from reconciler.model.instant import Instant, instant
-from reconciler.plan import dump
+from reconciler.plan.kept import dump
 from reconciler.sources.history.writing import History
 from tests.processes.script_worlds import pull_request
 

@@ -147,11 +147,12 @@ def _kwok_class() -> Manifest:
 
 
 def _applied(manifest: Manifest, pool: str) -> Manifest:
-    """A NodePool as it stands when we applied it and Karpenter has seen it."""
+    """An object as it stands when we applied it; a NodePool when Karpenter has seen it, too."""
+    is_seen = manifest["kind"] == "NodePool"
     manifest["metadata"] |= {
-        "labels": {names.MANAGED: "true", names.POOL: pool},
-        "annotations": {names.ENVIRONMENT: "prod", **_hashes(manifest)},
-        **_identity(f"pool-{pool}"),
+        "labels": {names.MANAGED: "true", **({names.POOL: pool} if pool else {})},
+        "annotations": {names.ENVIRONMENT: "prod", **(_hashes(manifest) if is_seen else {})},
+        **_identity(f"pool-{pool}" if pool else manifest["metadata"]["name"]),
     }
     return manifest
 

@@ -49,7 +49,6 @@ def test_it_shows_scenario_a_as_time_passes(told: tuple[str, Path]) -> None:
         ("08:00Z", "120", "80", "-", "0"),
         ("08:00Z", "120", "80", "100", "20"),
         ("08:30Z", "100", "80", "100", "0"),
-        ("08:30Z", "100", "80", "100", "0"),
     ]
     assert "20 empty nodes left; no pods moved, none of them waited" in output
     assert "Will be deleted at 08:30Z (in 11 min) if still empty." in output

@@ -55,6 +55,10 @@ class Site:
         lease = self.lab.admin.get("leases", LEASE, NAMESPACE)
         return str((lease or {}).get("spec", {}).get("holderIdentity", ""))
 
+    def end_term(self) -> None:
+        """Whoever led was killed: nobody need wait until its term is over."""
+        self.lab.admin.delete("leases", LEASE, NAMESPACE)
+
     def behind(self, proxy: Proxy, *arguments: str) -> Replica:
         """A replica whose way to the API server leads through the proxy."""
         name = f"proxied-{proxy.url.rpartition(':')[2]}"

@@ -13,6 +13,10 @@ _DRIFTS = {"spec": {"template": {"metadata": {"labels": {"team": "other"}}}}}
 _ALL_AT_ONCE = {"disruption": {"consolidationPolicy": "WhenEmpty", "consolidateAfter": "Never", "budgets": []}}
 _EMPTY_GO = {"disruption": {"consolidationPolicy": "WhenEmpty", "consolidateAfter": "1s", "budgets": []}}
 
+_UNDERUSED_GO = {
+    "disruption": {"consolidationPolicy": "WhenEmptyOrUnderutilized", "consolidateAfter": "1s", "budgets": []}
+}
+
 
 def _pods(count: int, prefix: str = "pod", **wanted: Any) -> Sequence[Pod]:
     return [Pod(f"{prefix}-{number}", **wanted) for number in range(count)]
@@ -128,6 +132,12 @@ SCENARIOS: Sequence[Scenario] = (
         [NodePool("cpu", [CPU_ONLY], more=_EMPTY_GO)],
         _pods(2, cpu="6"),
         gone=["pod-1"],
+    ),
+    Scenario(
+        "of two nodes that are half empty one goes where that is allowed",
+        [NodePool("a100", [P4D], more=_UNDERUSED_GO)],
+        _pods(3, gpus=4),
+        gone=["pod-0"],
     ),
     Scenario(
         "too few instance types to choose from buy nothing",

@@ -205,7 +205,10 @@ def inputs_of(case: Json) -> Inputs:
         "4c1f9e2",
         "prod",
         pools=tuple(pool(*each) for each in sorted(pools.items())),
-        manifests=tuple(manifest(each) for each in (*wished, *case.get("others", []))),
+        manifests=(
+            *(manifest(each) for each in (*wished, *case.get("others", []))),
+            *(manifest(each, pool="") for each in case.get("shared", [])),
+        ),
     )
     return Inputs(desired, observed, Instant(1_793_000_000_000), prune=tuple(case.get("prune", [])))
 

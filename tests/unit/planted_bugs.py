@@ -7,20 +7,22 @@ import msgspec
 from reconciler.loop import InProcess
 from reconciler.model import names
 from reconciler.model.cluster.node import Node
-from reconciler.model.planned.action import Action, Bind, Delete, Evict, Ref, Taint
+from reconciler.model.planned.action import Action, Apply, Bind, Delete, Evict, Ref, Taint, Ungate
 from reconciler.model.planned.decision import Decision
 from reconciler.model.planned.inputs import Inputs
 from reconciler.model.planned.plan import Plan
 from reconciler.model.planned.reason import Reason
+from reconciler.simulate.outcome.reading import SMART
 
 Bug = Callable[[Inputs], Iterator[tuple[Ref, Action]]]
 
+FOREIGN = "other.example.com/gate"
 LEAVES = Taint(key=names.DELETION_TIME, value="1795013520", effect="PreferNoSchedule")
 DRAINS = Taint(key=names.DRAINING, value="", effect="NoSchedule")
 
 
 class Planted(InProcess):
-    """A Brain with a bug."""
+    """A Brain with a bug; where that is about smart pods, what the real planners do of them is left out."""
 
     def __init__(self, bug: Bug) -> None:
         super().__init__()
@@ -29,7 +31,8 @@ class Planted(InProcess):
     def plan(self, inputs: Inputs) -> Plan:
         plan = super().plan(inputs)
         added = [Decision("planted", ref, act, Reason("Planted"), "a100") for ref, act in self._bug(inputs)]
-        return msgspec.structs.replace(plan, decisions=(*plan.decisions, *added))
+        kept = [each for each in plan.decisions if self._bug not in ALONE or each.subject.kind != "Pod"]
+        return msgspec.structs.replace(plan, decisions=(*kept, *added))
 
 
 def deletes_a_busy_node(inputs: Inputs) -> Iterator[tuple[Ref, Action]]:
@@ -96,6 +99,49 @@ def books_twice(inputs: Inputs) -> Iterator[tuple[Ref, Action]]:
             yield Ref("Pod", pod.metadata.namespace, pod.name, pod.metadata.uid), bind
 
 
+def makes_two_for_one_need(inputs: Inputs) -> Iterator[tuple[Ref, Action]]:
+    yield from [smart(name) for name in ("smart-1", "smart-2") if not is_there(inputs, name)]
+
+
+def forgets_a_smart_pod(inputs: Inputs) -> Iterator[tuple[Ref, Action]]:
+    yield from [smart("smart-1")] if not is_there(inputs, "smart-1") else []
+
+
+def lifts_the_gate_of_another(inputs: Inputs) -> Iterator[tuple[Ref, Action]]:
+    yield from ungated(inputs, FOREIGN)
+
+
+def lifts_its_gate_without_room(inputs: Inputs) -> Iterator[tuple[Ref, Action]]:
+    yield from ungated(inputs, names.CAPACITY_GATE)
+
+
+def ungated(inputs: Inputs, gate: str) -> Iterator[tuple[Ref, Action]]:
+    for pod in inputs.observed.pods:
+        if gate in {each.name for each in pod.spec.scheduling_gates}:
+            yield Ref("Pod", pod.metadata.namespace, pod.name, pod.metadata.uid), Ungate(gate=gate)
+
+
+def is_there(inputs: Inputs, name: str) -> bool:
+    return any(pod.name == name for pod in inputs.observed.pods)
+
+
+def smart(name: str) -> tuple[Ref, Action]:
+    body = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {
+            "name": name,
+            "namespace": "default",
+            "labels": {names.COMPONENT: SMART},
+            "annotations": {names.ORIGINAL_REQUEST: '{"key": "need"}'},
+        },
+        "spec": {"containers": [{"name": "pause", "resources": {"limits": {names.NVIDIA_GPU: "1"}}}]},
+    }
+    return Ref("Pod", "default", name), Apply(manifest=msgspec.json.encode(body).decode())
+
+
+ALONE = (makes_two_for_one_need, forgets_a_smart_pod, lifts_the_gate_of_another, lifts_its_gate_without_room)
+
 BUGS: dict[str, Bug] = {
     "no node with a pod that counts is deleted by us": deletes_a_busy_node,
     "no NodeClaim is made or deleted by us": deletes_a_claim,
@@ -109,6 +155,10 @@ BUGS: dict[str, Bug] = {
     "no pool is brought below minSize by us": deletes_at_once,
     "no node in use is marked by us": marks_a_busy_one,
     "no node has pods for more GPUs than it has": books_twice,
+    "no two smart pods are there for one need": makes_two_for_one_need,
+    "no smart pod outlives the coming of its node by two minutes": forgets_a_smart_pod,
+    "no gate of another is lifted by us": lifts_the_gate_of_another,
+    "no pod that waits for capacity is let go before there is room": lifts_its_gate_without_room,
 }
 
 

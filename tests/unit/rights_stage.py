@@ -19,6 +19,7 @@ spec:
   mode: {mode}
   adopt: {adopt}
   suspend: {suspend}
+  smartPods: {{namespace: {namespace}}}
   devices: {{model: a100, count: 8, memory: 40Gi}}
   instanceTypes: [{{name: p4d.24xlarge}}]
   nodeClassRef: {{group: {group}, kind: {kind}, name: gpu}}
@@ -28,6 +29,7 @@ WISHED = {
     "mode": "Enforce",
     "adopt": "false",
     "suspend": "false",
+    "namespace": "gpu-system",
     "group": "karpenter.k8s.aws",
     "kind": "EC2NodeClass",
 }
@@ -87,9 +89,14 @@ def written(*resources: tuple[str, str, str]) -> Rules:
     }
 
 
-def told_in(*namespaces: str) -> Rules:
-    """Events there."""
-    return {(namespace, "events.k8s.io", "events", "create") for namespace in namespaces}
+def waited_for(*namespaces: str) -> Rules:
+    """For who waits for capacity: smart pods in these namespaces, gates and startup taints that come off; Events."""
+    pods = {(namespace, "", "pods", verb) for namespace in namespaces for verb in ("create", "delete")}
+    return pods | TOLD | {("", "", "pods", "patch"), ("", "", "nodes", "patch")}
+
+
+# Events, of whatever was written.
+TOLD: Rules = {("", "events.k8s.io", "events", "create")}
 
 
 def kept(namespace: str = "gpu-system") -> Rules:
@@ -106,8 +113,8 @@ def told_where(namespace: str = "gpu-system") -> Rules:
 STATUSES = {("", "gpu.scheduling", f"{kind.plural}/status", "patch") for kind in POLICY_KINDS}
 
 
-# What one pool in mode Enforce asks for, with the template that it has by default.
-NODE_POOLS = written(("", "karpenter.sh", "nodepools")) | told_in("default")
+# What one pool in mode Enforce asks for that yields a NodePool.
+NODE_POOLS = written(("", "karpenter.sh", "nodepools")) | waited_for("gpu-system")
 
 
 def acted(page: str) -> Rules:

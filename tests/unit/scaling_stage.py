@@ -65,7 +65,7 @@ class World:
             "4c1f9e2",
             "prod",
             pools=tuple(one.declared for one in each),
-            provisioners=tuple(sorted((one.provisioner for one in each), key=lambda one: one.name)),
+            provisioners=tuple(one.provisioner for _, one in sorted(self._pools.items()) if one.is_scaled),
         )
         pods = [pod for one in each for pod in one.pods] + list(_pending(case))
         unread = tuple(Unread(kind, "timed out") for kind in case.get("unread", []))
@@ -115,6 +115,10 @@ class _PoolCase:
             **self._said.get("pool", {}),
         }
         return Declared("GpuPool", self._name, convert(body, GpuPool), (("", POLICY),))
+
+    @property
+    def is_scaled(self) -> bool:
+        return self._said.get("keep") != "none"
 
     @property
     def provisioner(self) -> Declared[NodeProvisioner]:
@@ -251,7 +255,8 @@ def _pending(case: Json) -> Iterator[Pod]:
 def _pod(name: str, said: Json) -> Pod:
     requests = {names.NVIDIA_GPU: str(said.get("gpus", 0)), "cpu": str(said.get("cpu", 1))}
     owner = (OwnerReference(said["owner"], "exporter", "uid-owner", controller=True),) if "owner" in said else ()
-    metadata = Metadata(name, "research", f"uid-{name}", owner_references=owner)
+    annotations = Annotations(claim=f"claim-{said['claim']}" if "claim" in said else "")
+    metadata = Metadata(name, "research", f"uid-{name}", annotations=annotations, owner_references=owner)
     spec = PodSpec(
         node_name=said.get("node", ""),
         node_selector=said.get("selects", {}),
@@ -259,7 +264,8 @@ def _pod(name: str, said: Json) -> Pod:
         scheduling_gates=tuple(Named(each) for each in said.get("gates", [])),
         containers=(Container(resources=Resources(requests=requests)),),
     )
-    unschedulable = Condition("PodScheduled", "False", "Unschedulable")
+    seen = timestamp(after(-said["seen"])) if "seen" in said else ""  # for how long the scheduler has not placed it
+    unschedulable = Condition("PodScheduled", "False", "Unschedulable", last_transition_time=seen)
     conditions = (unschedulable,) if said.get("unschedulable") else ()
     phase = said.get("phase", "Running" if "node" in said else "Pending")
     return Pod(metadata, spec, PodStatus(phase, nominated_node_name=said.get("nominated", ""), conditions=conditions))

@@ -13,7 +13,7 @@ from reconciler.model.cluster.node import Node
 from reconciler.model.desired import Declared
 from reconciler.model.kinds.gpu_pool import GpuPool
 from reconciler.model.quantity import Money
-from reconciler.plan.cost import Machine, bill, machine_of, micro_dollars_per_hour
+from reconciler.plan.sums.cost import Machine, bill, machine_of, micro_dollars_per_hour
 from tests.unit.fates_stage import Words, gpu_pool
 
 CASES = yaml.safe_load((Path(__file__).parents[1] / "cases" / "cost" / "bills.yaml").read_text())

@@ -1,8 +1,10 @@
-"""What deploy/core says fits the program: its arguments, its endpoints, and the account that its rights are for."""
+"""What deploy/core says fits the program: arguments, endpoints, account, rights, and the gate of pods that wait."""
 
 from pathlib import Path
 from typing import Any
 
+import cel
+import pytest
 import yaml
 from starlette.routing import Route
 
@@ -74,3 +76,42 @@ def test_it_is_this_version_and_runs_twice() -> None:
     (image,) = yaml.safe_load((CORE / "kustomization.yaml").read_text())["images"]
     assert (image["name"], image["newTag"]) == (container()["image"], __version__)
     assert controller()["spec"]["replicas"] == 2
+
+
+def gate() -> tuple[Any, Any]:
+    """The policy and its binding."""
+    found = [each for each in objects(CORE) if each["kind"].startswith("MutatingAdmissionPolicy")]
+    policy, binding = sorted(found, key=lambda each: str(each["kind"]))
+    return policy, binding
+
+
+@pytest.mark.parametrize(
+    ("pod", "is_gated"),
+    [
+        ({"metadata": {"annotations": {names.WAIT_FOR_CAPACITY: "true"}}, "spec": {}}, True),
+        ({"metadata": {"annotations": {names.WAIT_FOR_CAPACITY: "true", "a": "b"}}, "spec": {"nodeName": ""}}, True),
+        ({"metadata": {"annotations": {names.WAIT_FOR_CAPACITY: "true"}}, "spec": {"nodeName": "n"}}, False),
+        ({"metadata": {"annotations": {names.WAIT_FOR_CAPACITY: "false"}}, "spec": {}}, False),
+        ({"metadata": {"annotations": {"a": "true"}}, "spec": {}}, False),
+        ({"metadata": {"annotations": {}}, "spec": {}}, False),
+        ({"metadata": {}, "spec": {"schedulingGates": [{"name": "example.com/queue"}]}}, False),
+    ],
+)
+def test_pods_that_ask_for_it_are_gated_and_of_no_other_an_expression_fails(pod: Any, is_gated: bool) -> None:
+    conditions = [each["expression"] for each in gate()[0]["spec"]["matchConditions"]]
+    context = cel.Context({"object": pod})
+    told = [cel.compile(each).execute(context) for each in conditions]
+    assert all(isinstance(each, bool) for each in told)
+    assert all(told) == is_gated
+
+
+def test_the_gate_is_ours_and_only_pods_as_they_are_made_get_it() -> None:
+    policy, binding = gate()
+    assert binding["spec"] == {"policyName": policy["metadata"]["name"]}
+    (rule,) = policy["spec"]["matchConstraints"]["resourceRules"]
+    assert rule == {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["pods"]}
+    ((mutation),) = policy["spec"]["mutations"]
+    # A merge, by which gates of others stay: a JSON patch would have to know whether there are any.
+    assert mutation["patchType"] == "ApplyConfiguration"
+    expression = " ".join(mutation["applyConfiguration"]["expression"].split())
+    assert f'schedulingGates: [Object.spec.schedulingGates{{name: "{names.CAPACITY_GATE}"}}]' in expression

@@ -17,11 +17,11 @@ from hypothesis import strategies as some
 from reconciler.kube.cluster_file import read_cluster
 from reconciler.model.cluster.observed import Observed, Unread
 from reconciler.model.cluster.whole import ManagedFields, Whole, WholeMetadata
-from reconciler.model.desired import Declared, Desired, Manifest
+from reconciler.model.desired import Declared, Desired, Manifest, SmartPod
 from reconciler.model.instant import Instant
 from reconciler.model.origin import Origin
 from reconciler.model.planned.inputs import Inputs
-from reconciler.plan.dump import FORMAT, BadDump, canonical, read, write
+from reconciler.plan.kept.dump import FORMAT, BadDump, canonical, read, write
 from reconciler.policy.kinds import KINDS
 from tests.policies.specimens import allowed
 from tests.unit.real_objects import OBJECTS, SECRET, Object, kept_pod, listed
@@ -48,7 +48,9 @@ def wishes(draw: some.DrawFn) -> Desired:
     origins = (("", Origin(draw(some.text(max_size=5)), 1)), ("spec.labels[é]", Origin("b", 2, "r")))
     found: Any = {WISHES[kind.name]: tuple(Declared(kind.name, name, spec, origins) for name in named)}
     manifest = Manifest("NodePool", "", "a", '{"spec":{}}', "a", Origin("a", 1), Origin("b", 2))
-    return Desired("r", "production", manifests=(manifest,) * draw(some.integers(0, 1)), **found)
+    pods = tuple(SmartPod(pool, kind, "{}", Origin("c", 3)) for pool in named for kind in ("z", "a"))
+    manifests = (manifest,) * draw(some.integers(0, 1))
+    return Desired("r", "production", manifests=manifests, smart_pods=pods, **found)
 
 
 @some.composite

@@ -8,11 +8,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reconciler.fleet.fleet import Fleet
+from reconciler.plan.explain import sentence
 from reconciler.plan.explanation.about import About, Asked
 from reconciler.plan.explanation.going import Going, going
 from reconciler.plan.explanation.subject import about
+from reconciler.plan.kept.scene import Scene
 from reconciler.plan.scaling.kept_if import kept_if
-from reconciler.plan.scene import Scene
 from tests.unit.scaling_stage import World
 
 CASE: dict[str, Any] = {
@@ -80,6 +81,92 @@ def test_a_node_that_stays_says_why(node: str, told: str) -> None:
     assert rows(asked(CASE, f"node/{node}"))["scaled down"] == [f"{told} @ 4c1f9e2"]
 
 
+ELSEWHERE: dict[str, Any] = {
+    "pending": [{"gpus": 8, "selects": {"topology.kubernetes.io/zone": "zone-b"}}],
+    "also": {"b100": {"nodes": 1, "busy": "0", "zone": {"0": "zone-b"}}},
+}
+
+
+@pytest.mark.parametrize(
+    ("more", "kept", "told"),
+    [
+        (
+            {"unready": "0-54"},
+            "much of its pool is not ready",
+            (
+                "55 of 120 nodes of a100 are not ready, which is more than 3 and more than 45 %: none is marked or "
+                "deleted until that is over."
+            ),
+        ),
+        (
+            ELSEWHERE,
+            "its pool is to find a place for pods",
+            "a100 is to find a place for 1 pod: none of its nodes is marked or deleted meanwhile.",
+        ),
+        (
+            {"unread": ["leases.coordination.k8s.io"]},
+            "it is not known which GPUs are lent",
+            (
+                "leases.coordination.k8s.io: timed out: which GPUs of a100 are lent is not known, and none of its "
+                "nodes is marked or deleted."
+            ),
+        ),
+        ({"frozen_pool": 900}, "it is frozen", "pool a100 is frozen until 2026-11-02T08:15:00Z"),
+        ({"frozen": {"82": 900}}, "it is frozen", "Node/a100-082 is frozen until 2026-11-02T08:15:00Z"),
+        (
+            {"pool": {**CASE["pool"], "suspend": True}},
+            "its pool is suspended",
+            "GpuPool/a100 is suspended, policies/a100.yaml:23 @ 4c1f9e2",
+        ),
+    ],
+    ids=["braked", "wanted", "unread", "frozen pool", "frozen node", "suspended"],
+)
+@pytest.mark.parametrize("mark", ["hard -60", "soft 660"])
+def test_a_marked_node_says_what_holds_it(mark: str, more: dict[str, Any], kept: str, told: str) -> None:
+    answer = asked({**CASE, "marked": {"80-85": mark}, **more}, "node/a100-082")
+    assert answer.outcome == f"Marked; not deleted while {kept}."
+    found = rows(answer)
+    assert found["kept from"] == [told]
+    assert found["why"][0].endswith("so 6 of the 39 empty go" if "frozen" in more else "so 6 of the 40 empty go")
+    assert all(found.get("kept if", ["something"]))
+
+
+def test_a_node_that_is_held_past_its_time_says_nothing_of_a_deletion_then() -> None:
+    answer = asked({**CASE, "marked": {"80-85": "hard -60"}, "frozen_pool": 900}, "node/a100-082")
+    assert [sentence(each.reason) for each in answer.decisions] == [
+        (
+            "a100-082 is empty and marked, its time is 2026-11-02T07:59:00Z: it is not deleted for as long as it is "
+            "frozen."
+        )
+    ]
+
+
+@pytest.mark.parametrize(
+    ("more", "told"),
+    [
+        ({"lent": {"90": 4}}, "not while a GPU of it is lent: only empty nodes are, by"),
+        ({"came": {"90": 20}}, "not before 08:00:40Z: it has just come, and settles until then;"),
+        ({"draining": "90"}, "not while it is drained: it is left to whoever drains it;"),
+    ],
+)
+def test_an_empty_node_that_is_not_ours_to_take_says_why(more: dict[str, Any], told: str) -> None:
+    (row,) = rows(asked({**CASE, **more}, "node/a100-090"))["scaled down"]
+    assert row.startswith(f"{told} NodeProvisioner/a100 ")
+
+
+def test_a_node_of_which_gpus_are_lent_is_none_of_the_empty() -> None:
+    told = rows(asked({**CASE, "lent": {"86-89": 1}}, "node/a100-082"))
+    assert told["why"][0].endswith("so 5 of the 36 empty go")
+
+
+def test_where_the_largest_size_decides_that_is_named() -> None:
+    told = rows(asked({**CASE, "keep": {"minGPUUtilizationPercent": 0, "maxSize": 114}}, "node/a100-082"))
+    assert told["why"] == [
+        "80 of 120 nodes busy: 66.7 % in use, 0 % wanted; maxSize allows 114, so 6 of the 40 empty go",
+        "maxSize, policies/a100.yaml:23 @ 4c1f9e2",
+    ]
+
+
 def test_dearer_nodes_go_first_and_that_is_said() -> None:
     case = {**CASE, "bought": {"0-99": "spot"}, "marked": {}}
     told = rows(asked(case, "node/a100-102"))
@@ -97,7 +184,7 @@ def test_a_provisioner_says_its_target_and_what_is_marked() -> None:
     answer = asked(CASE, "provisioner/a100")
     told = rows(answer)
     assert answer.headline == "120 nodes, 80 busy, 640 of 960 GPUs in use"
-    assert answer.outcome == "6 nodes more than its target."
+    assert answer.outcome == "6 nodes more than its target; 6 are marked."
     assert told["target"] == ["114 nodes: 66.7 % in use; 70 % keeps at most 114. policies/a100.yaml:23 @ 4c1f9e2"]
     assert told["marked"] == ["6 nodes, deleted at 08:11Z if still empty"]
 
@@ -134,6 +221,8 @@ def cases(draw: st.DrawFn) -> tuple[dict[str, Any], str]:
         case["busy"] = f"0-{busy - 1}"
     if marked:
         case["marked"] = {f"{busy}-{busy + marked - 1}": "soft 300"}
+    if draw(st.booleans()):
+        case["lent"] = {str(draw(st.integers(busy, nodes - 1))): draw(st.integers(1, 8))}
     return case, f"a100-{draw(st.integers(busy, nodes - 1)):03}"
 
 

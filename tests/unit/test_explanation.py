@@ -14,7 +14,7 @@ from reconciler.model.origin import Origin
 from reconciler.model.planned.inputs import Inputs
 from reconciler.plan.explanation.about import About, Asked, UnknownSubject
 from reconciler.plan.explanation.subject import about, asked
-from reconciler.plan.scene import Scene
+from reconciler.plan.kept.scene import Scene
 from reconciler.report import write
 from reconciler.report.setting import Setting
 from reconciler.report.standing.overview import Overview, PoolStanding, overview_document

@@ -13,8 +13,8 @@ from hypothesis import strategies as some
 from reconciler.fleet.fleet import Fleet
 from reconciler.model.planned.consequence import Consequence, summed
 from reconciler.model.quantity import Money
-from reconciler.plan.cost import Tariff, machine_of
 from reconciler.plan.karpenter.fates import Surroundings, fates
+from reconciler.plan.sums.cost import Tariff, machine_of
 from tests.unit.fates_stage import POOL, Words, drift_of, names_of, node_pool, observed, spec_of, surroundings
 
 CASES = yaml.safe_load((Path(__file__).parents[1] / "cases" / "karpenter" / "fates.yaml").read_text())

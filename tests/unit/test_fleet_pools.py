@@ -14,7 +14,7 @@ from reconciler.model.cluster.metadata import Condition, Metadata, OwnerReferenc
 from reconciler.model.cluster.node import Node, NodeSpec, NodeStatus, NodeTaint
 from reconciler.model.cluster.observed import Observed
 from reconciler.model.cluster.pod import Container, Pod, PodSpec, PodStatus, Resources
-from reconciler.plan.usage import is_busy, is_empty, use_of
+from reconciler.plan.sums.usage import is_busy, is_empty, use_of
 
 POOLS = ("a", "b", "")
 NODES = tuple(f"n{number}" for number in range(4))

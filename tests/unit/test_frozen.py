@@ -12,7 +12,7 @@ from reconciler.plan.check import BrokenInvariant, check
 from reconciler.plan.explain import sentence
 from reconciler.plan.explanation.subject import about, asked
 from reconciler.plan.guards.frozen import REASONS, RELEASE, Freezes
-from reconciler.plan.scene import Scene
+from reconciler.plan.kept.scene import Scene
 from reconciler.report.plans.planned_of import planned_of
 from reconciler.report.standing.overview import overview_document
 from reconciler.report.standing.overview_of import overview_of

@@ -11,7 +11,7 @@ from reconciler import report
 from reconciler.cli.ending import Ending
 from reconciler.cli.exit_codes import ExitCode
 from reconciler.model.quantity import Duration
-from reconciler.plan.scene import Scene
+from reconciler.plan.kept.scene import Scene
 from reconciler.report.document import Document
 from reconciler.report.plans.plan_document import plan_document
 from reconciler.report.plans.plan_schema import plan_schema

@@ -265,3 +265,16 @@ def test_who_decides_which_nodes_go_follows_from_its_budgets(disruption: Plain, 
     made["spec"] = {**made["spec"], "disruption": {"consolidationPolicy": "WhenEmpty", **disruption}}
     policy = imported(observed({"given": [made, NODE]})).files[0].content.decode()
     assert policy.splitlines()[-1].startswith(told)
+
+
+def test_our_startup_taint_counts_only_where_the_live_node_pool_has_it() -> None:
+    ours, theirs = {"key": "gpu.scheduling/arriving", "effect": "NoSchedule"}, {"key": "cni", "effect": "NoExecute"}
+
+    def held(*taints: Plain) -> Plain:
+        node = SPEC["template"]["spec"] | {"startupTaints": list(taints)}
+        return SPEC | {"template": SPEC["template"] | {"spec": node}}
+
+    without, having = (observed({"given": [pool(**held(*each))]}).node_pools[0] for each in ([theirs], [theirs, ours]))
+    assert differences({"spec": held(ours, theirs)}, without) == ()
+    assert differences({"spec": held(ours)}, without) == ("spec.template.spec.startupTaints",)
+    assert differences({"spec": held(theirs)}, having) == ("spec.template.spec.startupTaints",)

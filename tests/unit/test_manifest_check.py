@@ -105,6 +105,24 @@ def test_what_names_no_namespace_is_looked_for_where_the_api_server_puts_it() ->
     assert [json.loads(each.body)["metadata"]["namespace"] for each in found] == ["default", "team-a"]
 
 
+PROVISIONER = """---
+apiVersion: gpu.scheduling/v1
+kind: NodeProvisioner
+metadata: {name: a100}
+spec: {poolName: a100, minSize: 1, maxSize: 7, minGPUUtilizationPercent: 80, suspend: %s}
+"""
+
+
+@pytest.mark.parametrize(("suspend", "covered"), [("false", True), ("true", False)])
+def test_karpenter_buys_no_more_than_the_largest_size_though_the_provisioner_is_suspended(
+    suspend: str, covered: bool
+) -> None:
+    (wish,) = resolve(Bundle("r", (Text("a.yaml", (POOL + PROVISIONER % suspend).encode()),))).wishes
+    (order,) = orders(wish)
+    assert order.request.values["pool"]["limits"] == {"nodes": "7"}
+    assert order.request.values["covered"] is covered
+
+
 def test_a_text_that_is_no_map_or_no_yaml_is_told_at_the_line_of_the_template() -> None:
     (told,) = yielded("- a\n- b\n")
     assert (told.line, told.code, told.sentence) == (101, "RC411", "the manifest: must be a map")

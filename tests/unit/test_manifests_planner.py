@@ -41,6 +41,10 @@ def test_case(name: str) -> None:
     assert [told(each) for each in verdict.decisions] == case["decisions"]
     follow = [[each.cause, each.fate, len(each.nodes), each.pods] for each in verdict.consequences]
     assert follow == case.get("follow", [])
+    if "makes" in case:
+        made = verdict.decisions[0].act
+        assert isinstance(made, Apply)
+        assert msgspec.json.decode(made.manifest) == case["makes"]
     if "applies" in case:
         act = verdict.decisions[0].act
         assert isinstance(act, Apply)

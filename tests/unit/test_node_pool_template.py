@@ -37,6 +37,7 @@ PLAIN = GpuPool(
 # What the design shows, as a policy.
 FULL = msgspec.structs.replace(
     PLAIN,
+    mode="Enforce",
     capacity_types=["reserved", "on-demand"],
     labels={"team": "training", "example.com/zone": "a"},
     taints=[
@@ -100,6 +101,8 @@ def test_every_field_of_the_design_s_node_pool_can_be_had() -> None:
               taints:
                 - {key: nvidia.com/gpu, value: "true", effect: NoSchedule}
                 - {key: example.com/slow, effect: PreferNoSchedule}
+              startupTaints:
+                - {key: gpu.scheduling/arriving, effect: NoSchedule}
               expireAfter: 720h
               terminationGracePeriod: 1h30m
           limits: {nodes: "128", nvidia.com/gpu: "1000", memory: 9Ti}
@@ -183,7 +186,7 @@ def test_the_values_are_the_policy_s_own_words_with_defaults_filled_in() -> None
     assert pool["limits"] == {"memory": "9Ti", "nodes": "128", "nvidia.com/gpu": "1000"}
     assert pool["devices"] == {"model": "a100", "count": 8, "memory": "40Gi"}
     assert pool["instanceTypes"][0] == {"name": "p4d.24xlarge", "capacity": {}, "pricePerHour": {}}
-    assert (pool["expireAfter"], pool["mode"], pool["suspend"]) == ("720h", "Observe", False)
+    assert (pool["expireAfter"], pool["mode"], pool["suspend"]) == ("720h", "Enforce", False)
     assert pool["smartPods"]["cleanupInterval"] == "30s"
     assert values_of("p", PLAIN, covered=False)["pool"]["terminationGracePeriod"] is None
     written = {field.encode_name for field in msgspec.structs.fields(GpuPool)}

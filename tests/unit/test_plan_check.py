@@ -100,6 +100,13 @@ def test_nothing_is_deleted_while_a_kind_that_would_show_its_use_is_unread(kind:
     assert f"although {kind} could not be read" in broken(given, decision(NODE_POOL, DELETE))
 
 
+def test_no_node_is_deleted_while_it_is_not_known_which_gpus_are_lent() -> None:
+    leases = "leases.coordination.k8s.io"
+    given = inputs(unread=(Unread(leases, "forbidden"),))
+    assert f"although {leases} could not be read" in broken(given, decision(NODE, DELETE))
+    judge(given, decision(NODE_POOL, DELETE))
+
+
 def test_other_kinds_may_be_unread() -> None:
     judge(inputs(unread=(Unread("jobs.batch", "forbidden"),)), decision(NODE_POOL, DELETE))
 

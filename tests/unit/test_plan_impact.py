@@ -6,7 +6,7 @@ from reconciler.model.desired import Desired
 from reconciler.model.instant import Instant
 from reconciler.model.planned.consequence import Cause, Consequence, Fate
 from reconciler.model.planned.inputs import Inputs
-from reconciler.plan.scene import Scene
+from reconciler.plan.kept.scene import Scene
 from reconciler.report.plans.plan_shape import Amount
 from reconciler.report.plans.planned_of import Compared, planned_of
 from tests.unit.manifests_stage import nodes, pool

@@ -10,7 +10,7 @@ from reconciler.model.desired import Declared, Desired
 from reconciler.model.planned.consequence import Cause, Consequence, Fate
 from reconciler.model.planned.inputs import Inputs
 from reconciler.model.quantity import Money
-from reconciler.plan.scene import Scene
+from reconciler.plan.kept.scene import Scene
 from reconciler.report.plans.planned import Cost, PoolLine
 from reconciler.report.plans.pool_lines import pool_lines, priced_as_before
 from tests.unit.fates_stage import NOW, POOL, gpu_pool, observed

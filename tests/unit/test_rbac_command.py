@@ -24,6 +24,7 @@ from tests.unit.rights_stage import (
     kept,
     looked_at,
     told_where,
+    written,
 )
 
 
@@ -38,6 +39,10 @@ def policies(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     overlay.parent.mkdir(parents=True)
     overlay.write_text("apiVersion: gpu.scheduling/v1\nkind: GpuPool\nmetadata: {name: a100}\nspec: {mode: Enforce}\n")
     return tmp_path / "policies"
+
+
+# The PriorityClass of smart pods is for all pools that are acted on.
+OF_A_POOL = NODE_POOLS | written(("", "scheduling.k8s.io", "priorityclasses"))
 
 
 def told(capsys: pytest.CaptureFixture[str], *arguments: str, code: int = 0) -> Any:
@@ -55,8 +60,8 @@ def test_the_command_prints_for_paths_and_without_them_for_any_policies(
 
 
 def test_an_environment_asks_for_its_own_rights_only(policies: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert acted(told(capsys, "policies", "--write").out) == NODE_POOLS
-    assert acted(told(capsys, "policies", "--write", "-e", "prod").out) == NODE_POOLS
+    assert acted(told(capsys, "policies", "--write").out) == OF_A_POOL
+    assert acted(told(capsys, "policies", "--write", "-e", "prod").out) == OF_A_POOL
     base = told(capsys, "policies", "--write", "-e", "base")
     assert acted(base.out) == set()
     assert base.err == "note: no pool is in mode Enforce: this is only for what it keeps for itself\n"
@@ -66,7 +71,7 @@ def test_the_command_asks_for_statuses_where_policies_will_be_custom_resources(
     policies: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     there = granted(told(capsys, "policies", "--write", "--resources").out)
-    assert there == kept() | NODE_POOLS | STATUSES
+    assert there == kept() | OF_A_POOL | STATUSES
     assert granted(told(capsys, "--write").out) >= STATUSES | told_where()
 
 

@@ -22,8 +22,8 @@ from tests.unit.rights_stage import (
     kept,
     looked_at,
     scaled,
-    told_in,
     told_where,
+    waited_for,
     wish,
     written,
 )
@@ -82,13 +82,22 @@ def test_every_field_of_what_is_seen_has_its_reason() -> None:
 
 
 def test_what_templates_yield_for_pools_that_are_enforced_may_be_written_where_it_goes() -> None:
-    assert acted(writing_page([wish(YIELDS)], resources=False)) == told_in("default", "team-a") | written(
-        ("", "karpenter.sh", "nodepools"),
+    assert acted(writing_page([wish(YIELDS)], resources=False)) == NODE_POOLS | written(
         ("", "scheduling.k8s.io", "priorityclasses"),
         ("team-a", "policy", "poddisruptionbudgets"),
         ("default", "", "pods"),
     )
     assert acted(writing_page([wish()], resources=False)) == NODE_POOLS
+
+
+def test_smart_pods_are_made_where_the_pools_have_them_and_nowhere_else() -> None:
+    both = [wish(), wish(name="l4", namespace="scaling"), wish(name="h100", namespace="idle", mode="Observe")]
+    rules = acted(writing_page(both, resources=False))
+    assert rules == NODE_POOLS | waited_for("gpu-system", "scaling")
+    assert {where for where, _, resource, verb in rules if (resource, verb) == ("pods", "create")} == {
+        "gpu-system",
+        "scaling",
+    }
 
 
 def test_how_policies_stand_is_told_on_them_or_in_a_config_map() -> None:
@@ -98,17 +107,15 @@ def test_how_policies_stand_is_told_on_them_or_in_a_config_map() -> None:
     assert both == there | here
 
 
-def test_nodes_are_labelled_only_for_a_pool_that_adopts() -> None:
-    labels = {("", "", "nodes", "patch")}
-    assert granted(writing_page([wish(adopt="true")])) - granted(writing_page([wish()])) == labels
+def test_a_pool_that_adopts_asks_for_no_more() -> None:
+    assert granted(writing_page([wish(adopt="true")])) == granted(writing_page([wish()]))
 
 
-def test_nodes_are_tainted_labelled_and_deleted_only_for_a_pool_that_is_scaled() -> None:
-    nodes = {("", "", "nodes", "delete"), ("", "", "nodes", "patch")} | told_in("default")
-    assert granted(writing_page([scaled(wish())])) - granted(writing_page([wish()])) == nodes - told_in("default")
-    assert granted(writing_page([scaled(wish(()))])) - granted(writing_page([wish(())])) == nodes
+def test_nodes_are_deleted_only_for_a_pool_that_is_scaled() -> None:
+    deletes = {("", "", "nodes", "delete")}
+    assert granted(writing_page([scaled(wish())])) - granted(writing_page([wish()])) == deletes
     for unscaled in (scaled(wish(), suspend="true"), scaled(wish(mode="Observe")), scaled(wish(name="l4"))):
-        assert not nodes & acted(writing_page([unscaled], resources=False)) - told_in("default")
+        assert not deletes & acted(writing_page([unscaled], resources=False))
 
 
 @pytest.mark.parametrize("changed", [{"mode": "Observe"}, {"suspend": "true"}])
@@ -120,7 +127,7 @@ def test_a_pool_that_is_not_acted_on_asks_for_nothing_to_be_written_but_what_is_
 
 def test_without_policies_pods_are_written_in_the_reconciler_s_own_namespace_at_most() -> None:
     rules = granted(writing_page((), "here")) - kept("here") - told_where("here") - STATUSES
-    assert rules == {("", "", "nodes", "delete"), ("", "", "nodes", "patch")} | told_in("default", "here") | written(
+    assert rules == {("", "", "nodes", "delete")} | waited_for("here") | written(
         ("", "karpenter.sh", "nodepools"),
         ("", "scheduling.k8s.io", "priorityclasses"),
         ("here", "policy", "poddisruptionbudgets"),
@@ -132,9 +139,16 @@ def test_every_kind_that_templates_may_yield_can_be_written() -> None:
     for kind in KINDS:
         where = "x" if KINDS[kind].namespaced else ""
         rules = acted(writing_page([wish(((kind, where),))], resources=False))
-        told = told_in(where or "default")
-        assert told < rules, kind
-        assert {verb for *_, verb in rules - told} == {"create", "delete", "patch"}, kind
+        anyway = waited_for("gpu-system")
+        assert anyway < rules, kind
+        assert {verb for *_, verb in rules - anyway} == {"create", "delete", "patch"}, kind
+
+
+def test_no_right_to_write_is_granted_in_a_namespace_and_everywhere() -> None:
+    """A role that can be taken away without anything failing is one too many."""
+    rules = granted(writing_page([wish(), scaled(wish(name="b", adopt="true"))])) | granted(writing_page([wish()]))
+    everywhere = {rule[1:] for rule in rules if not rule[0]}
+    assert not [rule for rule in rules if rule[0] and rule[1:] in everywhere]
 
 
 def test_looking_grants_no_write_and_nothing_grants_secrets_or_everything() -> None:

@@ -9,9 +9,9 @@ from reconciler.fleet.fleet import Fleet
 from reconciler.model.instant import Instant
 from reconciler.model.planned.inputs import Inputs
 from reconciler.model.planned.memory import Memory
-from reconciler.plan import saved
-from reconciler.plan.saved import BadPlan
-from reconciler.plan.scene import Scene
+from reconciler.plan.kept import saved
+from reconciler.plan.kept.saved import BadPlan
+from reconciler.plan.kept.scene import Scene
 from tests.unit.guards_stage import MINUTE_MS, NOW, World
 
 LATER = Instant(NOW + 60 * MINUTE_MS)

@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as some
 
 from reconciler.fleet.fleet import Fleet
+from reconciler.fleet.predicates.taints import untolerated
 from reconciler.model import names
 from reconciler.model.cluster.node import Node, NodeTaint
 from reconciler.model.cluster.observed import Observed
@@ -192,7 +193,11 @@ def test_after_eight_hours_away_every_marked_node_takes_pods_and_none_is_deleted
     following = Following(case)
     for _ in range(steps):
         following.step()
-    soft = [each.name for each in _marked(following) if _is_soft(each)]
+    marked = list(_marked(following))
+    soft = [each.name for each in marked if _is_soft(each)]
+    assert all(untolerated(each.spec.taints, ()) is None for each in marked if _is_soft(each))
+    hard = [mark.at for each in marked if (mark := marks.mark_of(each)) is not None and mark.is_hard]
+    assert all(at is not None and at - following.inputs.now <= 60_000 for at in hard)
     following.see(now=Instant(following.inputs.now + EIGHT_HOURS_MS))
     woken = following.decide()
     gone = {each.subject.name for each in woken.decisions if isinstance(each.act, Delete)}

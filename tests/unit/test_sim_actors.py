@@ -137,7 +137,7 @@ def test_what_waits_is_not_forgotten_when_the_what_if_is_built_anew(monkeypatch:
 def test_a_gated_pod_waits_for_its_gate_and_is_not_said_to_be_unschedulable() -> None:
     there = Small(node("n1")).start()
     there.world.put(pod("gated", schedulingGates=[{"name": "gpu.scheduling/claim"}]))
-    assert scheduled(there.until(30), "gated") == {}
+    assert scheduled(there.until(30), "gated")["reason"] == "SchedulingGated"
     there.world.edit(Ref("Pod", "default", "gated"), {"spec": {"schedulingGates": []}})
     assert there.until(60).pods()["gated"] == ("n1", "Running")
 

@@ -29,7 +29,12 @@ NODES = 4
 class Site:
     """Owner of a stage with a pool of a few nodes, a pod on the first; an hour has gone by since they were made."""
 
-    def __init__(self, mode: str = "Enforce", provisioner: NodeProvisioner | None = None) -> None:
+    def __init__(
+        self,
+        mode: str = "Enforce",
+        provisioner: NodeProvisioner | None = None,
+        presence_ms: Callable[[], int] | None = None,
+    ) -> None:
         engine = Engine(1, Instant(NOW - HOUR_MS))
         self.world = World(engine.now)
         self.stage = Stage(engine, self.world)
@@ -45,7 +50,7 @@ class Site:
         for number in range(NODES):
             self.world.put(node(f"n{number}"))
         meter = Meter(self.stage, desired, ())
-        self.watching = Watching(meter.where, lambda: desired)
+        self.watching = Watching(meter.where, lambda: desired, presence_ms)
         self.watching.start(self.stage)
         self.world.put(pod("busy", "n0"))
         engine.run(NOW)
@@ -131,6 +136,23 @@ def test_what_is_allowed_breaks_nothing() -> None:
     site.world.delete(Ref("Node", "", "n0"), "karpenter")
     site.taint("n1")
     assert site.watching.broken == []
+
+
+def test_what_was_marked_before_it_went_counts_from_then_on() -> None:
+    """So soon after its pod had gone that it was not counted when it was marked."""
+    site = Site()
+    site.edit("n0", {"metadata": {"finalizers": ["karpenter.sh/termination"]}}, "karpenter")
+    site.world.delete(Ref("Pod", "default", "busy"), grace_seconds=0)
+    site.taint("n0", DELETION)
+    marked = site.stage.now
+    site.stage.engine.run(Instant(marked + 120_000))
+    site.world.delete(Ref("Node", "", "n0"), US)
+    site.taint("n2", DELETION)
+    site.stage.engine.run(Instant(marked + HOUR_MS))
+    site.taint("n3", DELETION)
+    assert site.watching.broken == []
+    site.taint("n1", DELETION)
+    assert site.rules == {"no guard's ceiling is passed"}
 
 
 def test_an_hour_later_a_guard_has_room_again() -> None:

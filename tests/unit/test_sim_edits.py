@@ -1,6 +1,7 @@
 """What people do to objects in a scenario takes effect, is told, and is taken back; what can't be is refused."""
 
 from pathlib import Path
+from typing import Literal
 
 import pytest
 
@@ -19,7 +20,7 @@ from reconciler.simulate.stage import Stage
 from reconciler.simulate.world import World
 from reconciler.wiring.simulated.reading import Asked, prepared
 from tests.lab.places import REPOSITORY
-from tests.unit.simulate_stage import START, node
+from tests.unit.simulate_stage import START, node, pod
 from tests.unit.test_sim_scenario import WHOLE, told
 
 TAINT = Taint(key="mine", value="yes", effect="NoSchedule")
@@ -97,6 +98,40 @@ def test_those_without_a_name_are_picked_by_chance_from_all_that_are_there() -> 
     assert edited.told == ["2 Nodes: label a=b, by somebody"]
 
 
+def test_pods_are_deleted_by_their_labels_again_and_again_the_youngest_first() -> None:
+    at, every = Duration(3_000), Duration(10_000)
+    edited = Edited(Edit(at=at, every=every, kind="Pod", having={"app": "a"}, order="Youngest", deleted=True))
+    for name in ("first", "second"):
+        edited.stage.world.put(pod(name))
+    edited.stage.world.edit(Ref("Pod", "default", "first"), {"metadata": {"labels": {"gpu.scheduling/pool": "x"}}})
+    edited.after(5)
+    assert [each["metadata"]["name"] for each in edited.stage.world.of("Pod")] == ["first"]
+    edited.after(60)
+    assert list(edited.stage.world.of("Pod")) == []
+    assert edited.told == [f"Pod/default/{name}: deleted, by somebody" for name in ("second", "first")]
+
+
+def test_a_gate_is_lifted_and_others_stay() -> None:
+    edited = Edited(Edit(at=Duration(1_000), kind="Pod", name="gated", lifts="other.example.com/gate"))
+    gates = [{"name": "other.example.com/gate"}, {"name": "gpu.scheduling/capacity"}]
+    edited.stage.world.put(pod("gated", schedulingGates=gates))
+    found = edited.after(2, "Pod", "gated")
+    assert found is not None
+    assert found["spec"]["schedulingGates"] == gates[1:]
+    assert edited.told == ["Pod/default/gated: gate other.example.com/gate lifted, by somebody"]
+
+
+@pytest.mark.parametrize("order", ["Oldest", "Youngest"])
+def test_a_claim_is_deleted_underneath_by_its_order(order: Literal["Oldest", "Youngest"]) -> None:
+    edited = Edited(Edit(at=Duration(1_000), kind="NodeClaim", order=order, deleted=True))
+    for name in ("c", "a", "b"):
+        head = {"apiVersion": "karpenter.sh/v1", "kind": "NodeClaim", "metadata": {"name": name}}
+        edited.stage.world.put(head)
+    edited.after(2)
+    left = [each["metadata"]["name"] for each in edited.stage.world.of("NodeClaim")]
+    assert left == (["a", "b"] if order == "Oldest" else ["c", "a"])
+
+
 @pytest.mark.parametrize("edit", [FREEZE, BUDGET], ids=["a freeze", "a budget"])
 def test_the_controller_and_karpenter_mind_what_people_do(tmp_path: Path, edit: str) -> None:
     plain, minding = (_played(tmp_path, each) for each in ("", edit))
@@ -117,6 +152,9 @@ def test_the_controller_and_karpenter_mind_what_people_do(tmp_path: Path, edit: 
         ("{at: 1m, kind: Node, maxUnavailable: 1}", "a Node has no such field"),
         ("{at: 1m, kind: PodDisruptionBudget, name: a, maxUnavailable: 1}", 'there is no workload "a" whose budget'),
         ("{at: 1m, kind: ConfigMap, deleted: true}", "spec.edits[0].kind"),
+        ("{at: 1m, kind: Node, lifts: a/b}", "only pods have gates, and none that is lifted comes back"),
+        ("{at: 1m, kind: Pod, lifts: a/b, lasts: 1m}", "only pods have gates, and none that is lifted comes back"),
+        ("{at: 1m, every: 1ms, kind: Pod, deleted: true}", "that is more often than once a second"),
     ],
 )
 def test_what_can_not_be_is_refused(edit: str, problem: str) -> None:

@@ -1,6 +1,7 @@
 """Each example tells its story: those of the design second by second, and none harms a pod."""
 
 import json
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +34,14 @@ def sizes(told: Json) -> dict[str, tuple[int, int, int]]:
     return found
 
 
+def done(told: Json) -> Counter[tuple[str, str, str]]:
+    """How often what was done to nodes, and why, by time of day."""
+    actions = [each for step in told["timeline"] for each in step["actions"] if each["verb"] != "label"]
+    assert not any(step["actions_left_out"] for step in told["timeline"])
+    assert all(each["subject"].startswith("Node/") for each in actions)
+    return Counter((each["time"][11:19], each["verb"], each["reason"]) for each in actions)
+
+
 def test_scenario_a(tmp_path: Path) -> None:
     found = sizes(played("scenario-a", tmp_path))
     assert found["08:00:00"] == (120, 100, 20)
@@ -41,11 +50,20 @@ def test_scenario_a(tmp_path: Path) -> None:
 
 
 def test_scenario_b(tmp_path: Path) -> None:
-    found = sizes(played("scenario-b", tmp_path))
+    told = played("scenario-b", tmp_path)
+    found = sizes(told)
     assert found["08:00:00"] == (120, 100, 20)
     assert found["08:10:00"] == (100, 75, 0)
     assert found["08:10:05"] == (100, 75, 25)
     assert found["08:20:05"] == (75, 75, 0)
+    assert done(told) == {
+        ("08:00:00", "taint", "SurplusEmptyNode"): 20,
+        ("08:09:30", "taint", "DeletionNear"): 20,
+        ("08:10:00", "delete", "EmptyNodeDeleted"): 20,
+        ("08:10:01", "taint", "SurplusEmptyNode"): 25,
+        ("08:19:31", "taint", "DeletionNear"): 25,
+        ("08:20:01", "delete", "EmptyNodeDeleted"): 25,
+    }
 
 
 def test_scenario_c(tmp_path: Path) -> None:

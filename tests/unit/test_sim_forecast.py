@@ -11,7 +11,7 @@ import pytest
 from reconciler.cli.main import main
 from reconciler.model.instant import Instant
 from reconciler.model.planned.inputs import Inputs
-from reconciler.plan import dump
+from reconciler.plan.kept import dump
 from reconciler.report.published.files import PLAN, published_files
 from reconciler.simulate.beginning.market_of import market_of
 from reconciler.simulate.beginning.nodes import put_nodes
@@ -80,9 +80,10 @@ def test_the_json_of_a_plan_has_its_forecast(told: dict[str, str]) -> None:
     forecast = plan["forecast"]
     assert forecast["seconds"] == 7_200
     without, held, approved = (forecast[each] for each in ("without", "with", "approved"))
-    assert (without["evictions"], without["nodes"], without["gpus"]) == (0, 18, 120)
+    assert (without["evictions"], without["nodes"], without["gpus"]) == (0, 66, 504)
+    # Smart pods ask for what the pool lacks of its smallest size, 60 nodes.
     # The guard holds the edited NodePool; once it is approved, all six busy nodes that can be emptied are.
-    assert (held["evictions"], held["held_by_guards"], held["nodes"]) == (0, 1, 18)
+    assert (held["evictions"], held["held_by_guards"], held["nodes"]) == (0, 1, 66)
     assert (approved["evictions"], approved["held_by_guards"]) == (12, 0)
     assert approved["nodes_removed"] == 10
     assert approved["micro_dollars"] < without["micro_dollars"]

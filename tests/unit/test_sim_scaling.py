@@ -80,6 +80,21 @@ def test_under_a_constant_load_the_size_moves_one_way_and_stays(percent: int, tm
     assert sizes[-1] == max(9, 100 * 17 * 4 // (percent * 8))
 
 
+def test_a_pod_that_needs_another_zone_runs_in_the_end_though_the_pool_has_its_largest_size(tmp_path: Path) -> None:
+    elsewhere, zones = {"topology.kubernetes.io/zone": "zone-b"}, ((3, "zone-a"), (1, "zone-b"))
+    scenario = {
+        "duration": "1h",
+        "warmUp": "5m",
+        "cluster": {"nodes": [{"pool": "a100", "count": many, "zone": zone} for many, zone in zones]},
+        "workloads": [{"name": "train", "gpus": 8, "constant": {"pods": 2}, "nodeSelector": elsewhere}],
+    }
+    sized = provisioner("a100", maxSize=4, scaleDownDelay="10m")
+    outcome = played(tmp_path, [pool("a100"), sized], scenario)
+    assert faults_of(outcome) == []
+    assert outcome.simulated.sums.pending_pods == 0
+    assert outcome.simulated.sums.nodes_bought == 1
+
+
 def one_too_many(use: Use, percent: int) -> int:
     return 1 + 100 * use.gpus_used // (percent * use.gpus_per_node)
 

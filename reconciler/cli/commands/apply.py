@@ -13,7 +13,7 @@ from reconciler.cli.output import output_options, write
 from reconciler.cli.telling import refused
 from reconciler.model import names
 from reconciler.model.planned.cycled import Cycled
-from reconciler.plan.saved import BadPlan, SavedPlan, read
+from reconciler.plan.kept.saved import BadPlan, SavedPlan, read
 from reconciler.report.applied import Applied, applied_document
 from reconciler.report.setting import Setting
 from reconciler.wiring.leading import Occupied

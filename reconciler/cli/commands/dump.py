@@ -9,7 +9,7 @@ from reconciler.cli.asking import answered, question_options
 from reconciler.cli.exit_codes import ExitCode
 from reconciler.cli.replacing import replace_files
 from reconciler.cli.telling import refused, tell_sight
-from reconciler.plan import dump
+from reconciler.plan.kept import dump
 
 
 @click.command()

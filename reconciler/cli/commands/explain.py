@@ -15,7 +15,7 @@ from reconciler.cli.telling import refused, tell_sight
 from reconciler.model.instant import Instant
 from reconciler.plan.explanation.about import UnknownSubject
 from reconciler.plan.explanation.subject import about, asked
-from reconciler.plan.scene import Scene
+from reconciler.plan.kept.scene import Scene
 from reconciler.report.explained import Explained, explained_document
 from reconciler.report.plans.planned_of import told_of
 

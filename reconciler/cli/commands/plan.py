@@ -15,8 +15,8 @@ from reconciler.cli.setting import setting_of
 from reconciler.cli.telling import refused
 from reconciler.model.planned.action import Ref
 from reconciler.model.quantity import Duration
+from reconciler.plan.kept.scene import Scene
 from reconciler.plan.manifests.node_classes import unknown_node_classes
-from reconciler.plan.scene import Scene
 from reconciler.report.document import Document
 from reconciler.report.plans.plan_document import plan_document
 from reconciler.report.plans.planned_of import Compared, planned_of

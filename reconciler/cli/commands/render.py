@@ -12,7 +12,7 @@ from reconciler.cli.exit_codes import ExitCode
 from reconciler.cli.origins import origin_options
 from reconciler.cli.output import wants_color
 from reconciler.model.bundle import Bundle
-from reconciler.model.desired import Desired, Manifest
+from reconciler.model.desired import Desired, Manifest, SmartPod
 from reconciler.policy.codes import CODES
 from reconciler.policy.custom_resources.rendering import custom_resources
 from reconciler.policy.environments import NotChosen, chosen
@@ -29,13 +29,18 @@ _CAUTION = """\
 @click.command()
 @origin_options
 @click.option("-e", "--environment", help="Whose manifests: base, or the name of an overlay.")
+@click.option(
+    "--smart-pods", is_flag=True, help="Also what asks Karpenter for machines: a pod for each of their types."
+)
 @click.option("--as-resources", is_flag=True, help="Instead, the policies themselves, as custom resources.")
-def command(origins: wiring.Origins, environment: str | None, as_resources: bool) -> int:
+def command(origins: wiring.Origins, environment: str | None, smart_pods: bool, as_resources: bool) -> int:
     """Print the manifests that the policies in PATHS (policies) yield, as YAML, always in the same order.
 
     As custom resources, each policy says which bundle it is part of, so that a cluster never follows half of one: apply
     them all, and let what applies them take away what is no longer among them.
     """
+    if smart_pods and as_resources:
+        raise click.UsageError("--smart-pods goes with manifests: leave out --as-resources")
     bundle = wiring.read(origins)
     checkup = wiring.check_bundle(bundle, ", ".join(path.as_posix() for path in origins.paths))
     resolved = checkup.resolved
@@ -50,6 +55,7 @@ def command(origins: wiring.Origins, environment: str | None, as_resources: bool
     except NotChosen as wrong:
         raise click.UsageError(str(wrong)) from None
     documents = _resources(bundle, wish) if as_resources else _manifests(wish)
+    documents += [_smart_pod(wish, each) for each in wish.smart_pods] if smart_pods else []
     click.echo("---\n".join(documents), nl=False)
     return ExitCode.FINE
 
@@ -75,7 +81,16 @@ def _document(wish: Desired, manifest: Manifest) -> str:
     pool = wish.pool(manifest.pool)
     adopts = manifest.kind == "NodePool" and pool is not None and pool.spec.adopt
     caution = _CAUTION if adopts else ""
-    return f"# {origin.place} by {template.file} at {origin.revision}\n{caution}{body}"
+    source = f"by {template.file}" if template.file else "for all pools"
+    return f"# {origin.place} {source} at {origin.revision}\n{caution}{body}"
+
+
+def _smart_pod(wish: Desired, pod: SmartPod) -> str:
+    """One that would be made with a name, GPUs and memory of its own."""
+    pool = wish.pool(pod.pool)
+    place = f"{pool.origin().place} " if pool else ""
+    head = f"# {place}by {pod.template.file} at {wish.revision}, for {pod.instance_type}"
+    return f"{head}\n{_yaml(json.loads(pod.body))}"
 
 
 def _yaml(document: dict[str, Any]) -> str:

@@ -12,7 +12,7 @@ from reconciler.cli.exit_codes import ExitCode
 from reconciler.cli.history import history_option
 from reconciler.cli.output import output_options, write
 from reconciler.model.instant import Instant
-from reconciler.plan.dump import BadDump
+from reconciler.plan.kept.dump import BadDump
 from reconciler.report.replayed import Told, replayed_document
 from reconciler.sources.history.reading import NotKept
 from reconciler.wiring.past import Span, replay_dump, replay_history

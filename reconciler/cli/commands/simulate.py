@@ -24,6 +24,7 @@ from reconciler.wiring.simulated.page import page_of
 from reconciler.wiring.simulated.playing import played
 from reconciler.wiring.simulated.reading import Asked, Prepared, prepared
 from reconciler.wiring.simulated.shrinking import Moved, shrunk
+from reconciler.wiring.simulated.side_by_side import WorkerLost
 
 _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 _FOLDER = click.Path(file_okay=False, path_type=Path)
@@ -85,10 +86,10 @@ def _played(ready: Prepared, jobs: int) -> tuple[Simulated, ...]:
 
 @contextmanager
 def _impossible_told() -> Iterator[None]:
-    """What the scenario asks for can't be."""
+    """What the scenario asks for can't be, or not here."""
     try:
         yield
-    except (NoCapacity, NoSuchPool) as wrong:
+    except (NoCapacity, NoSuchPool, WorkerLost) as wrong:
         raise click.ClickException(str(wrong)) from None
 
 

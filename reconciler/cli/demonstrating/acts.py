@@ -12,9 +12,9 @@ from reconciler.cli.setting import setting_of
 from reconciler.model.instant import Instant
 from reconciler.model.planned.inputs import Inputs
 from reconciler.model.spoken_time import span
-from reconciler.plan import dump
 from reconciler.plan.explanation.about import Asked
 from reconciler.plan.explanation.subject import about
+from reconciler.plan.kept import dump
 from reconciler.report.explained import Explained, explained_document
 from reconciler.report.plans.plan_document import plan_document
 from reconciler.report.plans.planned_of import planned_of, told_of

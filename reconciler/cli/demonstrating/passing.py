@@ -1,4 +1,8 @@
-"""A pool as time passes, a line each time that something has happened; owner of the line that moves on a terminal."""
+"""A pool as time passes, a line each time that something has happened; owner of the last line, until it is settled.
+
+Where nothing moves, a line is only written once another minute begins, or something is done: what a pool costs follows
+its nodes by some seconds. On a terminal the line is there at once, and written anew until then.
+"""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -9,7 +13,7 @@ from reconciler.cli.demonstrating.screen import Screen
 from reconciler.model.spoken_time import clock
 from reconciler.plan.scaling.reasons import DELETED, HARDENED, SURPLUS
 from reconciler.report.simulated.simulated import PoolStep, Step
-from reconciler.report.wording import counted, dollars
+from reconciler.report.wording import counted, dollars, per_mille, percent
 
 _COLUMNS = ("", "nodes", "busy", "target", "leaving", "in use", "$/h", "")
 _WIDTHS = (6, 5, 4, 6, 7, 6, 8)
@@ -42,7 +46,8 @@ class Passing:
         self._pool = pool
         self._pause = _SECONDS / max(1, steps)
         self._before: Shown | None = None
-        self._last = ""
+        self._last, self._minute = "", ""
+        self._is_written = True  # the last line, where nothing moves
         self._each = 0  # nodes that one sign stands for
 
     def look(self, step: Step) -> None:
@@ -53,17 +58,24 @@ class Passing:
             self._begin(step, pool)
         shown = Shown(pool.nodes, pool.busy_nodes, pool.target, pool.tainted, step.micro_dollars_per_hour)
         told = self._told(step, pool)
-        has_changed = self._before not in {None, shown}
-        if self._screen.moves and has_changed:
-            self._keep(self._last)
-        for each in _happened(step):
+        has_changed, minute = self._before != shown, clock(step.at, step.at)
+        happened = list(_happened(step))
+        if happened or (has_changed and minute != self._minute):
+            self._settle(has_changed)
+        for each in happened:
             self._keep(self._screen.paint.dim(f"{_MARGIN}{each}"))
         if self._screen.moves:
             self._screen.rewrite(told)
             self._screen.wait(self._pause)
-        elif self._before != shown:
-            self._screen.line(told)
-        self._before, self._last = shown, told
+        if self._screen.moves or has_changed:
+            self._last, self._is_written = told, False
+        self._before, self._minute = shown, minute
+
+    def _settle(self, has_changed: bool) -> None:
+        """The last line stays as it is. One that moves goes on moving until there is another."""
+        if self._last and not self._is_written and (has_changed or not self._screen.moves):
+            self._keep(self._last)
+            self._is_written = True
 
     def _keep(self, told: str) -> None:
         """In a line of its own that stays."""
@@ -72,8 +84,7 @@ class Passing:
         self._screen.line(told)
 
     def end(self) -> None:
-        if self._screen.moves:
-            self._keep(self._last)
+        self._settle(has_changed=True)
 
     def _begin(self, step: Step, pool: PoolStep) -> None:
         paint = self._screen.paint
@@ -87,14 +98,13 @@ class Passing:
             self._screen.line(self._told(step, msgspec.structs.replace(pool, tainted=0, target=None)))
 
     def _told(self, step: Step, pool: PoolStep) -> str:
-        per_mille = 1_000 * pool.gpus_used // pool.gpus if pool.gpus else 0
         cells = (
             clock(step.at, step.at),
             str(pool.nodes),
             str(pool.busy_nodes),
             "-" if pool.target is None else str(pool.target),
             str(pool.tainted),
-            f"{per_mille // 10}.{per_mille % 10} %",
+            percent(per_mille(pool.gpus_used, pool.gpus)),
             dollars(step.micro_dollars_per_hour).removeprefix("$"),
             self._bar(pool),
         )

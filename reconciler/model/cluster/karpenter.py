@@ -15,12 +15,19 @@ class ClassRef(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     name: str = ""
 
 
+class Asked(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
+    """A demand on the labels of a machine; only of which label is gone by."""
+
+    key: str = ""
+
+
 class ClaimSpec(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):
     """What was asked for."""
 
     node_class_ref: ClassRef = ClassRef()
     expire_after: str = ""
     termination_grace_period: str = ""
+    requirements: tuple[Asked, ...] = ()
 
 
 class ClaimStatus(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):

@@ -27,6 +27,13 @@ class Annotations(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     selected_node: str = msgspec.field(name=names.SELECTED_NODE, default="")
     bind_completed: str = msgspec.field(name=names.BIND_COMPLETED, default="")
     storage_class: str = msgspec.field(name=names.STORAGE_CLASS, default="")
+    claim: str = msgspec.field(name=names.CLAIM, default="")
+    waits_for: str = msgspec.field(name=names.WAITS_FOR, default="")
+    original_request: str = msgspec.field(name=names.ORIGINAL_REQUEST, default="")
+    phase: str = msgspec.field(name=names.PHASE, default="")
+    retries: str = msgspec.field(name=names.RETRIES, default="")
+    node_claim: str = msgspec.field(name=names.NODE_CLAIM, default="")
+    since: str = msgspec.field(name=names.SINCE, default="")
     pool_hash: str = msgspec.field(name=names.POOL_HASH, default="")
     pool_hash_version: str = msgspec.field(name=names.POOL_HASH_VERSION, default="")
 
@@ -51,7 +58,10 @@ class Metadata(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defau
 
     @property
     def controller(self) -> OwnerReference | None:
-        return next((owner for owner in self.owner_references if owner.controller), None)
+        for owner in self.owner_references:  # asked for so often that a generator would cost more than the look
+            if owner.controller:
+                return owner
+        return None
 
 
 class Condition(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):

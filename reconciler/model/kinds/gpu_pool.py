@@ -9,6 +9,7 @@ from reconciler.model.quantity import Duration, Money, Quantity
 
 CapacityType = Literal["reserved", "on-demand", "spot"]
 Effect = Literal["NoSchedule", "PreferNoSchedule", "NoExecute"]
+TEMPLATE = Shaped(r"^[A-Za-z0-9_][A-Za-z0-9_./-]*$", "a relative path")
 Resources = Annotated[
     dict[str, Quantity], Keys(r"^[A-Za-z0-9./-]{1,317}$", "a resource name, such as cpu or nvidia.com/gpu")
 ]
@@ -99,6 +100,9 @@ class SmartPods(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
     cleanup_interval: Annotated[Duration, Says("How often finished and orphaned ones are looked for.")] = Duration(
         30_000
     )
+    template: Annotated[
+        str, Says("Template that yields one of them, a path below templates/."), Within(1, 200), TEMPLATE
+    ] = "smart_pod.yaml.j2"
 
 
 class GpuPool(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
@@ -152,6 +156,6 @@ class GpuPool(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
         str,
         Says("Template of its manifests, a path below templates/."),
         Within(1, 200),
-        Shaped(r"^[A-Za-z0-9_][A-Za-z0-9_./-]*$", "a relative path"),
+        TEMPLATE,
     ] = "node_pool.yaml.j2"
     smart_pods: Annotated[SmartPods, Says("How its smart pods behave.")] = SmartPods()

@@ -52,6 +52,7 @@ class Taint(Act, frozen=True, gc=False):
     value: str | None  # None takes it off
     effect: str
     instead_of: str = ""  # the effect of a taint of the same key that goes in the same write
+    labels: tuple[tuple[str, str], ...] = ()  # that the node gets in the same write
 
 
 class Evict(Act, frozen=True, gc=False):

@@ -3,7 +3,9 @@
 import msgspec
 
 from reconciler.model.planned.imagined import Imagined
+from reconciler.model.planned.lacking import Lacking
 from reconciler.model.planned.mark import Mark
+from reconciler.model.planned.shortage import Shortage
 
 
 class Memory(msgspec.Struct, frozen=True):
@@ -11,6 +13,8 @@ class Memory(msgspec.Struct, frozen=True):
 
     marks: tuple[Mark, ...] = ()  # of the last hour, and of what is leaving still; sorted
     imagined: tuple[Imagined, ...] = ()  # taints of nodes of pools in mode Observe; sorted
+    lacking: tuple[Lacking, ...] = ()  # for how long Karpenter has been left to buy by itself; sorted
+    shortages: tuple[Shortage, ...] = ()  # what could not be bought lately; sorted
 
 
 class Hints(msgspec.Struct, frozen=True):

@@ -9,7 +9,7 @@ from reconciler.model.planned.decision import Decision
 from reconciler.plan.explain import sentence
 from reconciler.plan.guards.door import observes
 from reconciler.plan.guards.reasons import BY_LIMITS
-from reconciler.plan.scene import Scene
+from reconciler.plan.kept.scene import Scene
 
 WOULD = "Would, were the pool in mode Enforce: "
 

@@ -12,15 +12,19 @@ from reconciler.model.instant import Instant, timestamp
 from reconciler.model.kinds.node_provisioner import NodeProvisioner
 from reconciler.model.planned.evaluated import Evaluated
 from reconciler.model.spoken_time import clock
+from reconciler.plan.explain import sentence
 from reconciler.plan.explanation.about import counted, placed
-from reconciler.plan.guards.frozen import Freezes
+from reconciler.plan.guards.frozen import FROZEN, SUSPENDED, Freezes
+from reconciler.plan.kept.scene import Scene
 from reconciler.plan.removal import untouchable
 from reconciler.plan.scaling.departing import Departing, departing
 from reconciler.plan.scaling.kept_if import KeptIf, kept_if
 from reconciler.plan.scaling.marks import HARD_AHEAD_MS
+from reconciler.plan.scaling.reasons import KEPT_WHILE
 from reconciler.plan.scaling.removal_order import KEYS, RemovalOrder
-from reconciler.plan.scene import Scene
-from reconciler.plan.usage import is_busy
+from reconciler.plan.scaling.settling import settles_at
+from reconciler.plan.scaling.size import decide_size
+from reconciler.plan.sums.usage import is_busy, is_empty
 
 Row = tuple[str, str]
 
@@ -51,8 +55,8 @@ class Going(msgspec.Struct, frozen=True, dict=True):
         free = [
             each
             for each in fleet.nodes_of(self.evaluated.pool)
-            if not is_busy(fleet, each) and untouchable(each) is None and each.taint(names.DRAINING) is None
-            if freezes.of_node(each.name) is None
+            if is_empty(fleet, each) and untouchable(each) is None and each.taint(names.DRAINING) is None
+            if freezes.of_node_alone(each.name) is None
         ]
         if pool is None:
             return free
@@ -92,10 +96,27 @@ def why_rows(node: Going) -> Iterator[Row]:
     gone = min(evaluated.surplus, len(node.empty))
     told = f"{use.busy_nodes} of {counted(use.nodes, 'node')} busy: {_why(evaluated)}"
     yield "why", f"{told}, so {gone} of the {len(node.empty)} empty {'goes' if gone == 1 else 'go'}"
-    yield "why", f"minGPUUtilizationPercent, {placed(node.wish.origin('spec.minGPUUtilizationPercent'))}"
+    by = decide_size(use, node.wish.spec).by
+    yield "why", f"{by}, {placed(node.wish.origin(f'spec.{by}'))}"
+    yield from (("kept from", told) for _, told in kept_from(node))
     if node.rank:
         yield "why this one", f"{_ordinal(node.rank)} in order: {_order_told(node)}"
-        yield "kept if", ", or ".join(_kept(node))
+        if kept := ", or ".join(_kept(node)):
+            yield "kept if", kept
+
+
+def kept_from(node: Going) -> Iterator[tuple[str, str]]:
+    """Of one that is marked, what its deletion waits for: as a sentence goes on with it, and in full."""
+    if node.own is None or not node.own.is_marked:
+        return
+    for each in node.evaluated.limits:
+        if each.kind == "ScaleDownHeld":
+            yield KEPT_WHILE[each.reason.code], sentence(each.reason)
+    pool = node.scene.inputs.desired.pool(node.evaluated.pool)
+    if pool is not None and pool.spec.suspend:
+        yield KEPT_WHILE[SUSPENDED.code], f"GpuPool/{pool.name} is suspended, {placed(pool.origin('spec.suspend'))}"
+    if freeze := Freezes(node.scene.inputs, node.scene.fleet).of_node(node.node.name):
+        yield KEPT_WHILE[FROZEN.code], f"{freeze.what} is frozen {freeze.told}"
 
 
 def stop_rows(node: Going) -> Iterator[Row]:
@@ -110,16 +131,29 @@ def leaves_at(node: Going) -> Instant | None:
 
 def _stays(node: Going) -> Iterator[Row]:
     surplus, by = node.evaluated.surplus, f"NodeProvisioner/{node.wish.name} {placed(node.wish.origin())}"
-    if is_busy(node.scene.fleet, node.node):
-        yield "scaled down", f"not while a pod is on it: only empty nodes are, by {by}"
+    if why := _why_not(node):
+        yield "scaled down", f"{why} {by}"
+    elif not node.rank:
         return
-    if not node.rank:
-        return
-    if surplus:
-        order = f"{surplus} of {counted(len(node.empty), 'empty node')} are to go, and it comes {_ordinal(node.rank)}"
+    elif surplus:
+        are = f"of {counted(len(node.empty), 'empty node')} {'is' if surplus == 1 else 'are'} to go"
+        yield "scaled down", f"{surplus} {are}, and it comes {_ordinal(node.rank)}; {by}"
     else:
-        order = f"no: {_why(node.evaluated)}"
-    yield "scaled down", f"{order}; {by}"
+        yield "scaled down", f"no: {_why(node.evaluated)}; {by}"
+
+
+def _why_not(node: Going) -> str:
+    """Why it is no empty node, whatever the size; the provisioner that says so follows."""
+    scene, seen = node.scene, node.node
+    if seen.taint(names.DRAINING) is not None:
+        return "not while it is drained: it is left to whoever drains it;"
+    if is_busy(scene.fleet, seen):
+        return "not while a pod is on it: only empty nodes are, by"
+    if not is_empty(scene.fleet, seen):
+        return "not while a GPU of it is lent: only empty nodes are, by"
+    claim = scene.fleet.claims_on(seen.pool).get(seen.name)
+    settles = settles_at(seen, claim, scene.inputs.now)
+    return "" if settles is None else f"not before {_at(settles)}: it has just come, and settles until then;"
 
 
 def _why(evaluated: Evaluated) -> str:
@@ -143,7 +177,7 @@ def _order_told(node: Going) -> str:
 def _kept(node: Going) -> Iterator[str]:
     own, spec, use = node.own, node.wish.spec, node.evaluated.use
     if own is not None and not node.is_hard:
-        soft = f" (the taint is soft until {_to_the_second(own.at)})" if own.at is not None else ""
+        soft = f" (the taint is soft until {_at(Instant(own.at - HARD_AHEAD_MS))})" if own.at is not None else ""
         yield f"a pod lands on it{soft}"
     if node.evaluated.pods:
         return
@@ -158,9 +192,9 @@ def _kept(node: Going) -> Iterator[str]:
         yield f"minUnutilizedGPUNodes is {found.unutilized} or more"
 
 
-def _to_the_second(at: Instant) -> str:
-    written = timestamp(Instant(at - HARD_AHEAD_MS))
-    return f"{written[11:19]}Z"
+def _at(moment: Instant) -> str:
+    """The time of day, to the second."""
+    return f"{timestamp(moment)[11:19]}Z"
 
 
 def _ordinal(number: int) -> str:

@@ -19,14 +19,14 @@ from reconciler.plan.explanation.about import (
     unread,
     would_be,
 )
-from reconciler.plan.explanation.going import Going, going, leaves_at, stop_rows, why_rows
+from reconciler.plan.explanation.going import Going, going, kept_from, leaves_at, stop_rows, why_rows
 from reconciler.plan.explanation.standing_orders import freeze_rows, guard_rows
 from reconciler.plan.guards.frozen import Freezes
 from reconciler.plan.guards.reasons import BY_LIMITS
+from reconciler.plan.kept.scene import Scene
 from reconciler.plan.removal import untouchable
 from reconciler.plan.scaling.reasons import LABELLED, PLANNER
-from reconciler.plan.scene import Scene
-from reconciler.plan.usage import gpus_in_use
+from reconciler.plan.sums.usage import gpus_in_use
 
 OUR_DOMAIN = "gpu.scheduling/"
 
@@ -58,7 +58,11 @@ def about_node(scene: Scene, name: str) -> About:
 def _outcome(scene: Scene, scaled: Going | None, decision: Decision) -> str:
     """What scaling does to it in as few words as will do, since the rows tell the rest."""
     at = leaves_at(scaled) if scaled else None
-    if at is None or decision.planner != PLANNER or decision.reason.code in BY_LIMITS:
+    if scaled is None or at is None or decision.planner != PLANNER or decision.reason.code in BY_LIMITS:
+        return told(decision)
+    if kept := [words for words, _ in kept_from(scaled)]:
+        return f"Marked; not deleted while {' and '.join(kept)}."
+    if at <= scene.inputs.now:
         return told(decision)
     words = f"ill be deleted {moment(at, scene.inputs.now)} if still empty."
     return f"{WOULD}w{words}" if decision.would else f"W{words}"

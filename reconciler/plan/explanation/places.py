@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from reconciler.fleet.questions import fits
 from reconciler.model.cluster.pod import Pod
 from reconciler.plan.explanation.about import counted, unread
-from reconciler.plan.scene import Scene
+from reconciler.plan.kept.scene import Scene
 
 _MOST_REASONS = 5
 

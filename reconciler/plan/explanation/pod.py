@@ -10,7 +10,7 @@ from reconciler.plan.eviction import FOREVER, PodBudgets, stays_until
 from reconciler.plan.explanation.about import About, UnknownSubject, fate_of, unread, would_be
 from reconciler.plan.explanation.node import about_node
 from reconciler.plan.explanation.places import where_it_fits
-from reconciler.plan.scene import Scene
+from reconciler.plan.kept.scene import Scene
 
 
 def about_pod(scene: Scene, namespace: str, name: str) -> About:

@@ -7,9 +7,9 @@ from reconciler.plan.explanation.about import About, UnknownSubject, counted, fa
 from reconciler.plan.explanation.going import marked_words
 from reconciler.plan.explanation.standing_orders import freeze_rows, guard_rows
 from reconciler.plan.guards.frozen import Freezes
+from reconciler.plan.kept.scene import Scene
 from reconciler.plan.scaling.reasons import PLANNER as SCALING
-from reconciler.plan.scene import Scene
-from reconciler.plan.usage import use_of
+from reconciler.plan.sums.usage import use_of
 
 NODE_POOLS = "nodepools.karpenter.sh"
 

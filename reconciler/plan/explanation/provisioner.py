@@ -13,10 +13,10 @@ from reconciler.plan.explanation.going import marked_words
 from reconciler.plan.explanation.pool import headline
 from reconciler.plan.explanation.standing_orders import freeze_rows, guard_rows
 from reconciler.plan.guards.frozen import Freezes
+from reconciler.plan.kept.scene import Scene
 from reconciler.plan.scaling.departing import departing
 from reconciler.plan.scaling.reasons import PLANNER
-from reconciler.plan.scene import Scene
-from reconciler.plan.usage import use_of
+from reconciler.plan.sums.usage import use_of
 
 Row = tuple[str, str]
 
@@ -39,7 +39,7 @@ def about_provisioner(scene: Scene, name: str) -> About:
         why = "it is suspended" if spec.suspend else f"no GpuPool is named {spec.pool_name}"
         return About(title, headline(scene, use), f"It does nothing: {why}.", (policy,))
     decisions = tuple(_decisions(scene, evaluated))
-    rows = (policy, *_rows(scene, found, evaluated))
+    rows = (policy, *_rows(scene, evaluated))
     return About(title, headline(scene, evaluated.use), _beside_target(evaluated), rows, decisions)
 
 
@@ -54,11 +54,12 @@ def _beside_target(evaluated: Evaluated) -> str:
     more = evaluated.size - evaluated.target
     if not more:
         return "As many nodes as its target."
-    return f"{counted(abs(more), 'node')} {'more' if more > 0 else 'fewer'} than its target."
+    marked = f"; {evaluated.tainted} {'is' if evaluated.tainted == 1 else 'are'} marked" if evaluated.tainted else ""
+    return f"{counted(abs(more), 'node')} {'more' if more > 0 else 'fewer'} than its target{marked}."
 
 
-def _rows(scene: Scene, found: Declared[NodeProvisioner], evaluated: Evaluated) -> Iterator[Row]:
-    place = placed(found.origin("spec.minGPUUtilizationPercent"))
+def _rows(scene: Scene, evaluated: Evaluated) -> Iterator[Row]:
+    place = placed(evaluated.reason.origin)
     yield "target", f"{counted(evaluated.target, 'node')}: {_why(evaluated)}. {place}"
     if words := marked_words(evaluated, scene.inputs.now):
         yield "marked", words

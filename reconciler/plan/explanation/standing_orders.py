@@ -6,7 +6,7 @@ from reconciler.model.planned.guarded import Guarded
 from reconciler.plan.explanation.about import placed
 from reconciler.plan.guards.frozen import Freeze
 from reconciler.plan.guards.told import WORDS
-from reconciler.plan.scene import Scene
+from reconciler.plan.kept.scene import Scene
 
 
 def freeze_rows(freeze: Freeze | None) -> Iterator[tuple[str, str]]:

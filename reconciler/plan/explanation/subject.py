@@ -7,7 +7,7 @@ from reconciler.plan.explanation.node import about_node
 from reconciler.plan.explanation.pod import about_pod
 from reconciler.plan.explanation.pool import about_pool
 from reconciler.plan.explanation.provisioner import about_provisioner
-from reconciler.plan.scene import Scene
+from reconciler.plan.kept.scene import Scene
 
 SUBJECTS = ("node/NAME", "pod/NAMESPACE/NAME", "pool/NAME", "claim/NAME", "provisioner/NAME")
 # Other words for the same, as kubectl and our kinds have them.

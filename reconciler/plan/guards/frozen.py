@@ -16,7 +16,7 @@ from reconciler.model.cluster.kinds import SEEN
 from reconciler.model.cluster.observed import Observed
 from reconciler.model.cluster.whole import Whole
 from reconciler.model.instant import Instant, instant, timestamp
-from reconciler.model.planned.action import Act, Delete, Hold, Status, Taint
+from reconciler.model.planned.action import Act, Delete, Hold, Status, Taint, Ungate
 from reconciler.model.planned.decision import Decision
 from reconciler.model.planned.inputs import Inputs
 from reconciler.model.planned.reason import Reason
@@ -109,6 +109,10 @@ class Freezes:
         node = self._fleet.node(name)
         return next(iter((*self._wide(node.pool if node else ""), *self._of_nodes(frozenset({name})))), None)
 
+    def of_node_alone(self, name: str) -> Freeze | None:
+        """That of the node itself, whatever its pool is under."""
+        return self._nodes.get(name)
+
     def of_pool(self, pool: str) -> Freeze | None:
         """The widest that a pool is under."""
         return next(iter(self._wide(pool)), None)
@@ -195,11 +199,16 @@ def _releases(act: Act, decision: Decision) -> bool:
     return isinstance(act, Delete) and decision.subject.kind == "Lease"
 
 
+def _lets_go(act: Act, _: Decision) -> bool:
+    """A pod that waited for room, and has it: where it goes is the scheduler's affair."""
+    return isinstance(act, Ungate)
+
+
 def _reports(act: Act, _: Decision) -> bool:
     return isinstance(act, Status)
 
 
-GOES_ON: tuple[Callable[[Act, Decision], bool], ...] = (_untaints, _releases, _reports)
+GOES_ON: tuple[Callable[[Act, Decision], bool], ...] = (_untaints, _releases, _lets_go, _reports)
 
 
 def _title(whole: Whole) -> str:

@@ -12,7 +12,7 @@ from reconciler.model.cluster.pod import Pod
 from reconciler.model.instant import Instant
 from reconciler.model.planned.consequence import Consequence
 from reconciler.model.planned.mark import Mark
-from reconciler.plan.usage import gpus_in_use
+from reconciler.plan.sums.usage import gpus_in_use
 
 CLAIMS = "nodeclaims.karpenter.sh"
 

@@ -31,6 +31,8 @@ from reconciler.plan.karpenter.template import Template, read_template
 # What a machine of which nothing is known is taken to have of each resource that pods ask for.
 _PLENTY = str(10**12)
 
+_Kind = tuple[str, str, str, frozenset[tuple[str, str]]]
+
 
 class Goes(msgspec.Struct, frozen=True):
     """The NodePool whose nodes go."""
@@ -130,7 +132,7 @@ def _kinds(fleet: Fleet, goes: Goes) -> Iterator[tuple[str, Node, Sequence[Pod]]
         specs[goes.node_pool] = goes.after_spec
     for node_pool, spec in sorted(specs.items()):
         template = _template(spec)
-        alike: defaultdict[tuple[str, ...], list[Node]] = defaultdict(list)
+        alike: defaultdict[_Kind, list[Node]] = defaultdict(list)
         for node in fleet.nodes_of(node_pool):
             alike[_kind(node)].append(node)
         for number, nodes in enumerate(alike.values()):
@@ -141,10 +143,10 @@ def _kinds(fleet: Fleet, goes: Goes) -> Iterator[tuple[str, Node, Sequence[Pod]]
             yield node_pool, _unknown(node_pool, template, fleet.what_if.classes.columns), ()
 
 
-def _kind(node: Node) -> tuple[str, ...]:
+def _kind(node: Node) -> _Kind:
     labels = node.metadata.labels
-    told = (labels.get(key, "") for key in (names.INSTANCE_TYPE, names.CAPACITY_TYPE, names.ZONE))
-    return (*told, *(f"{name}={amount}" for name, amount in sorted(node.status.allocatable.items())))
+    machine, sold = labels.get(names.INSTANCE_TYPE, ""), labels.get(names.CAPACITY_TYPE, "")
+    return machine, sold, labels.get(names.ZONE, ""), frozenset(node.status.allocatable.items())
 
 
 def _like(nodes: Sequence[Node], template: Template, name: str) -> Node:

@@ -11,9 +11,9 @@ import msgspec
 from reconciler.model import names
 from reconciler.model.cluster.pod import Pod, Toleration
 from reconciler.model.instant import Instant
-from reconciler.plan.cost import Machine
 from reconciler.plan.eviction import DO_NOT_DISRUPT, FOREVER, NOTHING, Asked, PodBudgets, stays_until
 from reconciler.plan.karpenter.survey import Surveyed
+from reconciler.plan.sums.cost import Machine
 
 # What the API server fills in where a pod says nothing.
 _DEFAULT_GRACE_SECONDS = 30
@@ -65,6 +65,11 @@ def outlook(found: Surveyed, budgets: PodBudgets) -> Outlook:
         wait_seconds=begins_in,
         drain_seconds=drains_in,
     )
+
+
+def held_by(found: Surveyed, budgets: PodBudgets) -> frozenset[str]:
+    """Whatever keeps pods on it."""
+    return _held(found, budgets).by
 
 
 def moving_pods(found: Surveyed) -> list[Pod]:

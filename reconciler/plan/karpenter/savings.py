@@ -14,8 +14,8 @@ from reconciler.model.desired import Declared
 from reconciler.model.instant import Instant
 from reconciler.model.kinds.gpu_pool import GpuPool
 from reconciler.model.planned.consequence import Consequence, Fate, summed
-from reconciler.plan.cost import Machine, Tariff
 from reconciler.plan.karpenter.survey import Site
+from reconciler.plan.sums.cost import Machine, Tariff
 
 _SAVES: frozenset[Fate] = frozenset({"scaled", "removed", "deleted"})
 

@@ -11,8 +11,8 @@ from reconciler.model.cluster.karpenter import NodeClaim
 from reconciler.model.cluster.node import Node
 from reconciler.model.cluster.pod import Pod
 from reconciler.model.instant import Instant
-from reconciler.plan.cost import Machine, machine_of
 from reconciler.plan.karpenter.durations import nanoseconds
+from reconciler.plan.sums.cost import Machine, machine_of
 
 
 class Surveyed(msgspec.Struct, frozen=True, gc=False):

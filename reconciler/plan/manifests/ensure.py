@@ -42,6 +42,8 @@ def ensure(sight: Sight, manifest: Manifest) -> Verdict:
 
 
 def _decided(sight: Sight, manifest: Manifest, live: Whole | None) -> Verdict:
+    if live is not None and _is_kept_elsewhere(sight, manifest, live):
+        return _NOTHING
     if why := _in_the_way(sight, manifest, live):
         return _held(manifest, live, why)
     if live is None:
@@ -58,6 +60,11 @@ def _decided(sight: Sight, manifest: Manifest, live: Whole | None) -> Verdict:
     return msgspec.structs.replace(edited, decisions=(*edited.decisions, *lacking)) if lacking else edited
 
 
+def _is_kept_elsewhere(sight: Sight, manifest: Manifest, live: Whole) -> bool:
+    """What is for all pools is for those of every environment: whichever made it keeps it for the others."""
+    return not manifest.pool and live.is_ours and bool(sight.other_environment(live))
+
+
 def _in_the_way(sight: Sight, manifest: Manifest, live: Whole | None) -> Reason | None:
     """What forbids to look any further; the first that applies."""
     title, origin, pool = ref_of(manifest, live).title, manifest.origin, sight.pools.get(manifest.pool)
@@ -70,6 +77,8 @@ def _in_the_way(sight: Sight, manifest: Manifest, live: Whole | None) -> Reason 
     if other := sight.other_environment(live):
         return reasons.OF_ANOTHER.reason(origin, object=title, environment=other)
     if not live.is_ours and not (pool and pool.spec.adopt):
+        if not manifest.pool:
+            return reasons.NOT_OURS_FOR_ALL.reason(origin, object=title)
         return reasons.NOT_OURS.reason(origin, object=title, pool=manifest.pool)
     return None
 

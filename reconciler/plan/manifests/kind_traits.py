@@ -14,6 +14,8 @@ class Traits(msgspec.Struct, frozen=True):
 
     # What the server writes where nothing is said.
     defaults: dict[Path, Any] = {}
+    # What it leaves out when it stores the object, since that says no more than nothing.
+    unstored: dict[Path, Any] = {}
     # Maps that have one owner and are replaced as a whole.
     atomic_maps: frozenset[Path] = frozenset()
     # What can't be changed once it is there: the field, and all within.
@@ -43,7 +45,9 @@ _TRAITS = {
     "Pod": Traits(atomic_maps=frozenset({("spec", "nodeSelector")}), fixed=(("spec",),), filled_in=True),
     "PodDisruptionBudget": Traits(atomic_maps=frozenset({("spec", "selector")})),
     "PriorityClass": Traits(
-        defaults={("preemptionPolicy",): "PreemptLowerPriority"}, fixed=(("value",), ("preemptionPolicy",))
+        defaults={("preemptionPolicy",): "PreemptLowerPriority"},
+        fixed=(("value",), ("preemptionPolicy",)),
+        unstored={("globalDefault",): False},
     ),
 }
 

@@ -34,8 +34,13 @@ def prune(sight: Sight) -> Iterator[Verdict]:
     wished = {(each.kind, each.namespace, each.name) for each in sight.inputs.desired.manifests}
     for key in sorted(sight.objects.keys() - wished):
         live = sight.objects[key]
-        if live.is_ours and not sight.other_environment(live):
+        if live.is_ours and not sight.other_environment(live) and not _comes_and_goes(live):
             yield _orphan(sight, live)
+
+
+def _comes_and_goes(live: Whole) -> bool:
+    """No manifest yields smart pods: they are made as they are needed, and cleared away by whoever made them."""
+    return live.kind == "Pod" and names.COMPONENT in live.metadata.labels
 
 
 def _orphan(sight: Sight, live: Whole) -> Verdict:

@@ -44,6 +44,10 @@ LEAVING = Because("BeingDeleted", "{object} is being deleted: what becomes of it
 NOT_OURS = Because(
     "NotOurs", "{object} was made by someone else; adopt: true in GpuPool/{pool} takes it over without drifting a node."
 )
+NOT_OURS_FOR_ALL = Because(
+    "NotOursForAll",
+    "{object} was made by someone else, and smart pods of all pools need it as ours: delete it, and it is made anew.",
+)
 OF_ANOTHER = Because(
     "OwnedByOther",
     "{object} is kept by environment {environment}: take it out there first. "
@@ -137,6 +141,7 @@ REASONS: tuple[Because, ...] = (
     ABSENT,
     LEAVING,
     NOT_OURS,
+    NOT_OURS_FOR_ALL,
     OF_ANOTHER,
     NAME_TAKEN,
     CONFLICT,

@@ -38,7 +38,9 @@ class Sight:
         self.inputs = inputs
         self.fleet = fleet
         observed = inputs.observed
-        self.objects: dict[Key, Whole] = {key_of(each): each for each in (*observed.node_pools, *observed.kept)}
+        # Smart pods are made by another planner, as they are needed.
+        kept = (each for each in observed.kept if names.COMPONENT not in each.metadata.labels)
+        self.objects: dict[Key, Whole] = {key_of(each): each for each in (*observed.node_pools, *kept)}
         self.pools: dict[str, Declared[GpuPool]] = {pool.name: pool for pool in inputs.desired.pools}
 
     @property

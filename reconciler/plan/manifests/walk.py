@@ -25,7 +25,7 @@ class Walk:
         """The value as it would stand after an apply."""
         if wished is None:
             return self._unsaid(path, live, owners)
-        if live == wished:
+        if live == wished or (live is None and wished == self._kind.unstored.get(path)):
             return wished
         if isinstance(live, dict) and isinstance(wished, dict) and not self._is_one_value(path, owners):
             inner = {

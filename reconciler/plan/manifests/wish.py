@@ -1,7 +1,8 @@
 """A manifest as it is applied: with the marks of the inventory, and without what would drift an adopted NodePool.
 
 Labels of our own domain in the template of a NodePool that was someone else's would drift every node of it. Those that
-its template lacks are left out, now and ever after, and are put on the Node objects instead.
+its template lacks are left out, now and ever after, and are put on the Node objects instead. So is the startup taint
+for nodes that arrive, of any NodePool that lacks it.
 """
 
 from typing import Any
@@ -13,6 +14,7 @@ from reconciler.model.cluster.whole import Whole
 from reconciler.model.desired import Manifest
 from reconciler.model.planned.action import Ref
 from reconciler.plan.manifests.adopted import YES, lacking_labels, template_labels, was_adopted
+from reconciler.plan.manifests.arriving import keep_arriving_as_it_is
 from reconciler.plan.manifests.sight import NODE_POOL
 from reconciler.plan.manifests.spelling import as_it_stands
 
@@ -40,10 +42,14 @@ def wish_of(manifest: Manifest, live: Whole | None, environment: str, adopting: 
     """What to apply for an environment, given what is there."""
     body = msgspec.json.decode(manifest.body)
     metadata = body["metadata"]
-    metadata["labels"] = {**metadata.get("labels", {}), names.MANAGED: YES, names.POOL: manifest.pool}
+    metadata["labels"] = {**metadata.get("labels", {}), names.MANAGED: YES}
+    if manifest.pool:
+        metadata["labels"][names.POOL] = manifest.pool
     metadata["annotations"] = {**metadata.get("annotations", {}), names.ENVIRONMENT: environment}
     if live is None:
         return Wish(manifest, body)
+    if manifest.kind == NODE_POOL:
+        keep_arriving_as_it_is(body, live)
     if manifest.kind != NODE_POOL or not (adopting or was_adopted(live, body)):
         return Wish(manifest, as_it_stands(body, live))
     metadata["annotations"][names.ADOPTED] = YES

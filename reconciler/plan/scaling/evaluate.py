@@ -3,6 +3,9 @@
 Without demand the target follows from how the pool is used (size.py). With demand no more nodes are let go than were
 marked before and are not needed for it, and those that are bought for it come on top. So a pod that waits never makes
 room for more nodes to be marked, and only calls back as many as it needs.
+
+But where a pool may have no more nodes, and nothing that it has or awaits is of use to the pods that wait, the size
+follows from use all the same: empty nodes of a sort that serves nobody go, and leave room for one that does.
 """
 
 from collections.abc import Iterator
@@ -15,11 +18,13 @@ from reconciler.plan.reasons import counted
 from reconciler.plan.scaling import brake
 from reconciler.plan.scaling.demand.serving import Demand
 from reconciler.plan.scaling.ground import Ground
-from reconciler.plan.scaling.reasons import AT_MOST, BRAKE, DEMAND_FIRST, GROWS, SIZED, UNREAD
+from reconciler.plan.scaling.reasons import AT_MOST, BRAKE, DEMAND_FIRST, GROWS, LENT_UNREAD, SIZED, UNREAD
 from reconciler.plan.scaling.size import Size, decide_size
 
 # To judge how a pool is used, all of these must have been read.
 NEEDED = ("nodes", "pods", "nodeclaims.karpenter.sh")
+# Without these a node is taken for empty of which GPUs are lent; all else can be judged.
+LENDING = "leases.coordination.k8s.io"
 
 
 class _Wanted(msgspec.Struct, frozen=True):
@@ -31,8 +36,8 @@ class _Wanted(msgspec.Struct, frozen=True):
 def evaluate(ground: Ground, demand: Demand) -> Evaluated:
     """One provisioner, by its pool and what pods ask of it."""
     size = decide_size(ground.use, ground.wish.spec)
-    wanted = _growing(ground, demand, size) if demand.pods else _resting(ground, size)
-    least = ground.wish.spec.min_size - ground.size - len(ground.arriving) - demand.new_nodes
+    wanted = _growing(ground, demand, size) if _is_served(ground, demand) else _resting(ground, size)
+    least = ground.wish.spec.min_size - ground.size - len(ground.arriving) - ground.asked - demand.new_nodes
     marked = tuple(told for each in ground.noted if (told := each.told) is not None)
     return Evaluated(
         provisioner=ground.wish.name,
@@ -51,9 +56,15 @@ def evaluate(ground: Ground, demand: Demand) -> Evaluated:
     )
 
 
+def _is_served(ground: Ground, demand: Demand) -> bool:
+    """Whether anything is done for pods that wait, or can still be."""
+    is_stuck = demand.left and not (demand.keeps or demand.new_nodes or ground.machines or ground.asked)
+    return bool(demand.pods) and not is_stuck
+
+
 def _resting(ground: Ground, size: Size) -> _Wanted:
     surplus = max(0, ground.size - len(ground.leaving_otherwise) - size.target)
-    origin = ground.wish.origin("spec.minGPUUtilizationPercent")
+    origin = ground.wish.origin(f"spec.{size.by}")
     facts = _facts(ground, size.target)
     return _Wanted(size.target, surplus, SIZED.reason(origin, **facts, why=size.reason))
 
@@ -62,26 +73,30 @@ def _growing(ground: Ground, demand: Demand, size: Size) -> _Wanted:
     wish = ground.wish.spec
     spare = max(0, ground.size - len(ground.leaving_otherwise) - size.target)
     surplus = min(spare, len(ground.ours) - len(demand.keeps))
-    wished = ground.size - surplus + len(ground.arriving) + demand.new_nodes
+    wished = ground.size - surplus + len(ground.arriving) + ground.asked + demand.new_nodes
     target = min(max(wished, wish.min_size), wish.max_size)
     parts = (
         (len(demand.keeps), "marked before and kept for them"),
         (len(ground.arriving), "on their way"),
+        (ground.asked, "asked for by smart pods"),
         (demand.new_nodes, "to be bought"),
     )
-    why = ", ".join(f"{count} {told}" for count, told in parts if count) or "no more may be bought"
-    facts = _facts(ground, target)
-    reason = GROWS.reason(ground.wish.origin(), **facts, pods=counted(len(demand.pods), "pod"), why=why)
+    why = ", ".join(f"{count} {told}" for count, told in parts if count) or "none is to be bought"
+    facts = _facts(ground, target) | {"nodes": counted(target, "node"), "pods": counted(len(demand.pods), "pod")}
+    reason = GROWS.reason(ground.wish.origin(), **facts, why=why)
     return _Wanted(target, surplus, reason)
 
 
 def _limits(ground: Ground, demand: Demand) -> Iterator[Limit]:
-    if why := ground.site.inputs.observed.why_unread(*NEEDED):
+    observed = ground.site.inputs.observed
+    if why := observed.why_unread(*NEEDED):
         yield Limit("ScaleDownHeld", UNREAD.reason(ground.wish.origin(), pool=ground.pool.name, why=why))
+    elif why := observed.why_unread(LENDING):
+        yield Limit("ScaleDownHeld", LENT_UNREAD.reason(ground.wish.origin(), pool=ground.pool.name, why=why))
     if brake.is_on(ground.size, ground.unready):
         told = BRAKE.reason(ground.wish.origin(), pool=ground.pool.name, size=ground.size, unready=ground.unready)
         yield Limit("ScaleDownHeld", told)
-    if demand.pods:
+    if _is_served(ground, demand):
         pods = counted(len(demand.pods), "pod")
         yield Limit("ScaleDownHeld", DEMAND_FIRST.reason(ground.wish.origin(), pool=ground.pool.name, pods=pods))
     if demand.left:

@@ -24,10 +24,13 @@ from reconciler.model.planned.inputs import Inputs
 from reconciler.model.pool_use import Use
 from reconciler.plan.guards.door import observes
 from reconciler.plan.removal import untouchable
+from reconciler.plan.requests.choices import Outlook, digest_of, live, outlook_of, zones_of
+from reconciler.plan.requests.gangs import Gangs
+from reconciler.plan.requests.requests import Requests
 from reconciler.plan.scaling.imagined import ByNode, as_imagined
 from reconciler.plan.scaling.marks import Mark, mark_of
 from reconciler.plan.scaling.removal_order import RemovalOrder
-from reconciler.plan.usage import is_empty
+from reconciler.plan.sums.usage import is_empty
 
 
 class Site(msgspec.Struct, frozen=True, dict=True):
@@ -42,9 +45,13 @@ class Site(msgspec.Struct, frozen=True, dict=True):
         return self.inputs.now
 
     @cached_property
-    def zones(self) -> list[str]:
-        """Where the cluster has nodes; nothing where nodes do not say where they are."""
-        return self.fleet.zones or [""]
+    def requests(self) -> Requests:
+        """What smart pods ask for."""
+        return Requests(self.fleet)
+
+    @cached_property
+    def gangs(self) -> Gangs:
+        return Gangs(self.inputs.observed)
 
     @cached_property
     def daemons(self) -> list[Pod]:
@@ -119,11 +126,32 @@ class Ground:
     def unready(self) -> int:
         return self.seen.unready
 
+    @property
+    def machines(self) -> Sequence[NodeClaim]:
+        """Bought machines whose nodes have not come: until it is gone, each counts for what a pool may have."""
+        return self.site.fleet.nodeless_claims_of(self.pool.name)
+
     @cached_property
     def arriving(self) -> tuple[NodeClaim, ...]:
-        """Machines that were bought, and whose nodes have not come, for as long as Karpenter has not given them up."""
-        claims = self.site.fleet.nodeless_claims_of(self.pool.name)
-        return tuple([each for each in claims if not each.metadata.deletion_timestamp])
+        """Of these, those that will come: Karpenter has not given them up."""
+        return tuple([each for each in self.machines if not each.metadata.deletion_timestamp])
+
+    @property
+    def asked(self) -> int:
+        """Machines that smart pods ask for, and that nobody has bought yet."""
+        return self.site.requests.open_in(self.pool.name)
+
+    @cached_property
+    def zones(self) -> list[str]:
+        """Where a new node may come."""
+        return zones_of(self.pool.spec, self.site.fleet)
+
+    @cached_property
+    def outlook(self) -> Outlook:
+        """In which ways nodes can be asked for now."""
+        pool, inputs = self.pool, self.site.inputs
+        failed = live(inputs.memory.shortages, pool.name, digest_of(pool.spec), inputs.now)
+        return outlook_of(pool.spec, self.zones, failed)
 
     @cached_property
     def use(self) -> Use:

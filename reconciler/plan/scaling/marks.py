@@ -5,6 +5,7 @@ needs the node still lands there, and then the taint comes off. 30 s before the 
 that whatever was on its way to the node has arrived by then. So the time of a hard taint means: pods have been kept
 away since 30 s before it, or for longer. To keep that true, a taint that is made hard too late gets a later time: by
 what it was late, where that is a few seconds; a minute from now, where nobody was there to do it.
+One that is hard with a time long ago was put by hand, or by somebody who was away since: it is made hard anew.
 """
 
 import msgspec
@@ -20,6 +21,7 @@ LEAST_AHEAD_MS = 60_000  # no node goes sooner than that after it was marked, wh
 HARD_AHEAD_MS = 30_000
 PROMPT_MS = 5_000  # lateness of somebody who was there all the time
 AFTER_ABSENCE_MS = 60_000
+TRUSTED_MS = 600_000  # a hard taint whose time is longer ago tells nothing of what is kept away now
 
 
 class Mark(msgspec.Struct, frozen=True, gc=False):
@@ -68,6 +70,11 @@ def time_of_hard_mark(at: Instant, now: Instant) -> Instant:
     if late_ms <= 0:
         return at
     return _whole_second(now + (HARD_AHEAD_MS if late_ms <= PROMPT_MS else AFTER_ABSENCE_MS))
+
+
+def is_stale(mark: Mark, now: Instant) -> bool:
+    """Whether it is hard, and its time so long ago that it is not taken for what was said then."""
+    return mark.is_hard and mark.at is not None and now - mark.at > TRUSTED_MS
 
 
 def _whole_second(moment_ms: int) -> Instant:

@@ -1,34 +1,43 @@
 """How many nodes each pool shall have, and what is done for that: nodes are marked, kept and deleted.
 
 First every NodeProvisioner is evaluated, in order and by name; nothing is changed by that. Then each has its turn.
+Before all, marks come off nodes of pools that none of them looks at.
 """
 
+from collections.abc import Mapping, Sequence
+
 from reconciler.model.desired import Declared
+from reconciler.model.kinds.gpu_pool import GpuPool
 from reconciler.model.kinds.node_provisioner import NodeProvisioner
 from reconciler.model.planned.action import Hold
-from reconciler.model.planned.decision import Decision
 from reconciler.model.planned.inputs import Inputs
-from reconciler.plan.draft import Draft, Verdict
+from reconciler.plan.draft import Draft, Missing, Verdict
 from reconciler.plan.guards.frozen import Freezes
-from reconciler.plan.scaling.demand.demands import demands
+from reconciler.plan.requests.wanted import Answered
+from reconciler.plan.scaling.demand.demands import Demands, demands
+from reconciler.plan.scaling.demand.least import unmet, used_for_least
 from reconciler.plan.scaling.demand.serving import Demand
 from reconciler.plan.scaling.evaluate import evaluate
 from reconciler.plan.scaling.ground import Ground, Site
 from reconciler.plan.scaling.imagined import by_node
 from reconciler.plan.scaling.labels import labels
+from reconciler.plan.scaling.left_behind import left_behind
 from reconciler.plan.scaling.steps import reconcile
 from reconciler.plan.scaling.turn import Turn
+
+_UNBOUNDED = 100_000
 
 
 def scaling(inputs: Inputs, draft: Draft) -> Verdict:
     """Each NodeProvisioner in order; `Verdict.sizes` tells what each comes to."""
     site = Site(inputs, draft.fleet, by_node(inputs))
     grounds = grounds_of(site)
-    if not grounds:
-        return Verdict()
-    asked = demands(site, grounds)
+    decisions = list(left_behind(site, frozenset(each.pool.name for each in grounds)))
+    unscaled = unscaled_of(site) if draft.fleet.occupancy.waiting else []
+    if not grounds and not unscaled:
+        return Verdict(tuple(decisions))
+    asked = demands(site, [*grounds, *unscaled])
     freezes = Freezes(inputs, draft.fleet)
-    decisions: list[Decision] = []
     sizes = []
     for ground in grounds:
         demand = asked.of.get(ground.wish.name, Demand())
@@ -38,7 +47,26 @@ def scaling(inputs: Inputs, draft: Draft) -> Verdict:
         own = reconcile(turn)
         acted_on = {each.subject.name for each in own if not isinstance(each.act, Hold)}
         decisions += [*own, *labels(turn, acted_on)]
+    for ground in unscaled:
+        lacking = asked.of.get(ground.wish.name, Demand())
+        if lacking.wanted:
+            draft.missing.append(Missing(ground.pool.name, "", lacking.new_nodes, "demand", wanted=lacking.wanted))
+    draft.answered = answered(asked, [*grounds, *unscaled], {each.pool: each.missing for each in sizes})
     return Verdict(tuple(decisions), sizes=tuple(sizes))
+
+
+def answered(asked: Demands, grounds: Sequence[Ground], missing: Mapping[str, int]) -> Answered:
+    """What there is for those who wait, for whoever asks Karpenter and lets them go."""
+    found = [(each, asked.of.get(each.wish.name, Demand())) for each in grounds]
+    lacking = [(ground, demand, missing.get(ground.pool.name, 0)) for ground, demand in found]
+    used = [demand.used | used_for_least(ground, demand) for ground, demand in found]
+    return Answered(
+        places=asked.places,
+        unfit=asked.unfit,
+        used=frozenset().union(*used),
+        unmet=tuple(each for ground, demand, nodes in lacking for each in unmet(ground, demand, nodes)),
+        asked={pod.metadata.uid: ground.pool.name for ground, demand in found for pod in demand.asked},
+    )
 
 
 def grounds_of(site: Site) -> list[Ground]:
@@ -47,6 +75,19 @@ def grounds_of(site: Site) -> list[Ground]:
     pools = {pool.name: pool for pool in desired.pools}
     wishes = sorted((each for each in desired.provisioners if not each.spec.suspend), key=_in_order)
     return [Ground(site, each, pools[each.spec.pool_name]) for each in wishes if each.spec.pool_name in pools]
+
+
+def unscaled_of(site: Site) -> list[Ground]:
+    """The same of pools that nobody scales: pods wait for these too, and they may grow as far as their limits."""
+    scaled = {each.spec.pool_name for each in site.inputs.desired.provisioners}
+    return [Ground(site, _unbounded(pool), pool) for pool in site.inputs.desired.pools if pool.name not in scaled]
+
+
+def _unbounded(pool: Declared[GpuPool]) -> Declared[NodeProvisioner]:
+    spec = NodeProvisioner(
+        pool_name=pool.name, min_size=0, max_size=_UNBOUNDED, min_gpu_utilization_percent=0, min_unutilized_gpu_nodes=0
+    )
+    return Declared("NodeProvisioner", f"of/{pool.name}", spec, pool.origins)
 
 
 def _in_order(wish: Declared[NodeProvisioner]) -> tuple[int, str]:

@@ -1,5 +1,6 @@
 """Why a pool shall have so many nodes, and why a node is marked, kept, or deleted; or why not."""
 
+from reconciler.plan.guards.frozen import FROZEN, FROZEN_UNREADABLY, SUSPENDED
 from reconciler.plan.reasons import Because
 
 PLANNER = "scaling"
@@ -8,7 +9,7 @@ PLANNER = "scaling"
 SIZED = Because("TargetSize", "{provisioner} keeps {target} of {size} nodes of {pool}: {why}.")
 GROWS = Because(
     "TargetGrows",
-    "{provisioner} wants {target} nodes of {pool}, which has {size}, for {pods} that find no place: {why}.",
+    "{provisioner} wants {nodes} of {pool}, which has {size}, for {pods} without a place: {why}.",
 )
 
 # Nodes that go.
@@ -29,9 +30,15 @@ DELETED = Because(
     "EmptyNodeDeleted", "{node} is empty, its time was {time}, and pods were kept away before: it is deleted."
 )
 
+MARK_HELD = Because(
+    "MarkedNodeHeld", "{node} is empty and marked, its time is {time}: it is not deleted for as long as {held}."
+)
+
 # Nodes that stay.
 IN_USE = Because("MarkedNodeInUse", "{node} was to be deleted at {time}, and is in use: it is kept.")
-WANTED = Because("MarkedNodeWanted", "{node} was to be deleted at {time}, and {pods} that wait fit on it: it is kept.")
+WANTED = Because(
+    "MarkedNodeWanted", "{node} was to be deleted at {time}, and {pods} without a place would fit on it: it is kept."
+)
 NO_SURPLUS = Because(
     "NoLongerSurplus",
     "{node} was to be deleted at {time}; {marked} of {size} nodes of {pool} are marked, {surplus} are to go: {why}. "
@@ -44,6 +51,11 @@ JUST_CAME = Because(
     "NodeJustCame", "{node} was to be deleted at {time}, and has just come: it is looked at again when it has settled."
 )
 
+UNSCALED = Because(
+    "MarkWithoutProvisioner",
+    "{node} was to be deleted at {time}, and no NodeProvisioner that is not suspended scales {pool}: it is kept.",
+)
+
 LABELLED = Because("NodeOfProvisioner", "{node} is scaled by {provisioner}, and does not bear its label yet.")
 
 # What keeps a provisioner from doing more.
@@ -51,9 +63,9 @@ MISSING = Because(
     "CapacityMissing",
     "{provisioner} lacks {nodes} of {pool} ({why}): Karpenter buys for the pods it sees, and nothing else asks it.",
 )
-AT_MOST = Because("NoMoreNodes", "{pods} find no place in {pool}, and {limit} allows no more nodes: they wait.")
+AT_MOST = Because("NoMoreNodes", "{pods} without a place in {pool}, and {limit} allows no more nodes.")
 DEMAND_FIRST = Because(
-    "DemandFirst", "{pods} wait for nodes of {pool}: none of its nodes is marked or deleted meanwhile."
+    "DemandFirst", "{pool} is to find a place for {pods}: none of its nodes is marked or deleted meanwhile."
 )
 BRAKE = Because(
     "PoolUnready",
@@ -66,6 +78,20 @@ NOT_EMPTY = Because(
     "just come, or are someone else's affair.",
 )
 UNREAD = Because("ScalingUnread", "{why}: how {pool} is used is not known, and none of its nodes is marked or deleted.")
+LENT_UNREAD = Because(
+    "LentUnread", "{why}: which GPUs of {pool} are lent is not known, and none of its nodes is marked or deleted."
+)
+
+# What keeps marked nodes, by the code of its reason, as a sentence goes on with it.
+KEPT_WHILE = {
+    UNREAD.code: "it is not known how its pool is used",
+    LENT_UNREAD.code: "it is not known which GPUs are lent",
+    BRAKE.code: "much of its pool is not ready",
+    DEMAND_FIRST.code: "its pool is to find a place for pods",
+    SUSPENDED.code: "its pool is suspended",
+    FROZEN.code: "it is frozen",
+    FROZEN_UNREADABLY.code: "it is frozen",
+}
 
 REASONS = (
     SIZED,
@@ -74,11 +100,13 @@ REASONS = (
     HARDENED,
     HARDENED_LATE,
     DELETED,
+    MARK_HELD,
     IN_USE,
     WANTED,
     NO_SURPLUS,
     UNREADABLE,
     JUST_CAME,
+    UNSCALED,
     LABELLED,
     MISSING,
     AT_MOST,
@@ -86,4 +114,5 @@ REASONS = (
     BRAKE,
     NOT_EMPTY,
     UNREAD,
+    LENT_UNREAD,
 )

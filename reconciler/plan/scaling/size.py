@@ -19,17 +19,19 @@ class Size(msgspec.Struct, frozen=True, gc=False):
     target: int
     surplus: int
     reason: str
+    by: str = "minGPUUtilizationPercent"  # the field that decides which nodes are too many
 
 
 def decide_size(use: Use, wish: NodeProvisioner) -> Size:
     """The target for a pool whose demand is met."""
     wished, reason = _wished(use, wish)
     target = min(max(wished, wish.min_size), wish.max_size)
+    surplus = max(0, use.nodes - target)
+    if target < wished:
+        return Size(target, surplus, f"{reason}; maxSize allows {target}", "maxSize")
     if target > wished:
         reason = f"{reason}; minSize keeps {target}"
-    elif target < wished:
-        reason = f"{reason}; maxSize allows {target}"
-    return Size(target, max(0, use.nodes - target), reason)
+    return Size(target, surplus, reason)
 
 
 def _wished(use: Use, wish: NodeProvisioner) -> tuple[int, str]:

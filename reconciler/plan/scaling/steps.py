@@ -3,9 +3,12 @@
 Before all: capacity that is missing is asked for, whatever else is done. Then marks come off nodes that are to stay;
 else nodes go whose time has come, or pods are kept away from those whose time is near; else further nodes are marked.
 While pods wait, while much of the pool is unready, and where it is frozen, only marks come off.
+
+To ask for capacity is none of these steps: it writes nothing, and a pod that waits for a node must not wait for marks
+to be put right as well. No other step can undo it, since none takes a node away while pods wait for one.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 from reconciler.model.cluster.node import Node
 from reconciler.model.instant import Instant, timestamp
@@ -17,6 +20,7 @@ from reconciler.plan.guards.frozen import FROZEN, FROZEN_UNREADABLY, SUSPENDED
 from reconciler.plan.reasons import counted
 from reconciler.plan.removal import untouchable
 from reconciler.plan.scaling import capacity, marks
+from reconciler.plan.scaling.demand.least import at_least as least_wanted
 from reconciler.plan.scaling.ground import Noted
 from reconciler.plan.scaling.reasons import (
     DELETED,
@@ -24,6 +28,8 @@ from reconciler.plan.scaling.reasons import (
     HARDENED_LATE,
     IN_USE,
     JUST_CAME,
+    KEPT_WHILE,
+    MARK_HELD,
     MISSING,
     NO_SURPLUS,
     NOT_EMPTY,
@@ -34,7 +40,7 @@ from reconciler.plan.scaling.reasons import (
 )
 from reconciler.plan.scaling.settling import settles_at
 from reconciler.plan.scaling.turn import Turn, ref_of, time_of
-from reconciler.plan.usage import is_empty
+from reconciler.plan.sums.usage import is_empty
 
 Step = Callable[[Turn], list[Decision]]
 
@@ -44,12 +50,10 @@ def reconcile(turn: Turn) -> list[Decision]:
     decisions = list(provide(turn))
     if any(each.reason.code == UNREAD.code for each in turn.evaluated.limits):
         return decisions + [turn.hold(each.reason) for each in turn.evaluated.limits]
-    done = keep(turn)
-    if not done:
-        held = list(_held(turn))
-        done = held or next((found for step in STEPS if (found := step(turn))), [])
+    held = list(_held(turn))
+    done = keep(turn) or held or next((found for step in STEPS if (found := step(turn))), [])
     told = {each.subject for each in done}
-    waiting = (each for each in wait(turn) if each.subject not in told)
+    waiting = (each for each in wait(turn, held) if each.subject not in told)
     return decisions + done + list(waiting)
 
 
@@ -57,8 +61,9 @@ def provide(turn: Turn) -> Iterator[Decision]:
     """Asks for what is missing: for pods, and up to the smallest size."""
     demand, evaluated = turn.demand, turn.evaluated
     pods = tuple(Ref("Pod", each.metadata.namespace, each.name, each.metadata.uid) for each in demand.for_new)
-    for_pods = Missing(evaluated.pool, evaluated.provisioner, demand.new_nodes, "demand", pods)
-    at_least = Missing(evaluated.pool, evaluated.provisioner, evaluated.missing - demand.new_nodes, "minSize")
+    for_pods = Missing(evaluated.pool, evaluated.provisioner, demand.new_nodes, "demand", pods, demand.wanted)
+    least = evaluated.missing - demand.new_nodes
+    at_least = Missing(evaluated.pool, evaluated.provisioner, least, "minSize", wanted=least_wanted(turn.ground, least))
     for_whom = f"for {counted(len(pods), 'pod')}"
     for missing, told in ((for_pods, for_whom), (at_least, f"minSize is {turn.ground.wish.spec.min_size}")):
         if missing.nodes:
@@ -117,9 +122,9 @@ def _next_of(turn: Turn, noted: Noted) -> Decision | None:
     at, node, now = noted.mark.at, noted.node, turn.now
     if at is None or now < (at if noted.mark.is_hard else marks.hardens_at(at)):
         return None
-    if not noted.mark.is_hard:
-        moved = marks.time_of_hard_mark(at, now)
-        act = Taint(key=marks.KEY, value=marks.value_of(moved), effect=marks.HARD, instead_of=marks.SOFT)
+    if not noted.mark.is_hard or marks.is_stale(noted.mark, now):
+        moved, before = marks.time_of_hard_mark(at, now), noted.mark.effect
+        act = Taint(key=marks.KEY, value=marks.value_of(moved), effect=marks.HARD, instead_of=before)
         if now - marks.hardens_at(at) > marks.PROMPT_MS:
             return turn.act(
                 node, act, turn.why(HARDENED_LATE, node=node.name, before=timestamp(at), time=timestamp(moved))
@@ -162,14 +167,18 @@ def _free(turn: Turn, most: int) -> tuple[list[Node], list[Instant]]:
     return found, settles
 
 
-def wait(turn: Turn) -> Iterator[Decision]:
-    """Marked nodes that wait for their time: why they go, and when they are looked at again."""
+def wait(turn: Turn, held: Sequence[Decision]) -> Iterator[Decision]:
+    """Marked nodes that wait for their time: why they go, and when they are looked at again; or why they do not."""
     for each in turn.ground.ours:
         at = each.mark.at
-        if at is not None:
-            until = at if each.mark.is_hard else marks.hardens_at(at)
-            why = turn.why(SURPLUS, node=each.node.name, time=timestamp(at))
-            yield turn.act(each.node, Hold(until if until > turn.now else None), why)
+        if at is None:
+            continue
+        until = at if each.mark.is_hard else marks.hardens_at(at)
+        why = turn.why(SURPLUS, node=each.node.name, time=timestamp(at))
+        if held or until <= turn.now:
+            told = " and ".join(KEPT_WHILE[one.reason.code] for one in held) or "the marks of others are put right"
+            why = turn.why(MARK_HELD, node=each.node.name, time=timestamp(at), held=told)
+        yield turn.act(each.node, Hold(until if until > turn.now else None), why)
 
 
 # In this order; each is asked only where those before had nothing to do.

@@ -2,7 +2,7 @@
 
 Two NodePools are the same here when they mean the same to Karpenter: requirements, taints and values in any order, 90m
 and 1h30m, 1000m and 1. Labels of our own that the live one lacks don't count: where a NodePool is adopted, they are put
-on the Node objects instead.
+on the Node objects instead. Nor does our startup taint: an adopted NodePool is not given it.
 """
 
 from collections.abc import Iterator, Mapping
@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from reconciler.model.cluster.whole import Whole, WholeMetadata
-from reconciler.model.names import OURS
+from reconciler.model.names import ARRIVING, OURS
 from reconciler.model.quantity import Duration, Quantity
 from reconciler.policy.importing.live_spec import live_spec
 
@@ -33,6 +33,9 @@ def differences(rendered: Mapping[str, Any], live: Whole) -> tuple[str, ...]:
     labels, known = wished["template"]["metadata"]["labels"], there["template"]["metadata"]["labels"]
     for key in [key for key in labels if key.startswith(OURS) and key not in known]:
         del labels[key]
+    holding = wished["template"]["spec"]["startupTaints"]
+    if ARRIVING not in {each.get("key") for each in there["template"]["spec"]["startupTaints"]}:
+        holding[:] = [each for each in holding if each.get("key") != ARRIVING]
     return tuple(sorted(_apart(_meaning(wished), _meaning(there), "spec")))
 
 

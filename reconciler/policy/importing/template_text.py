@@ -61,6 +61,15 @@ _TAINTS = """\
 {% endif %}
 {% endfor %}
 """
+_ARRIVING = """\
+{# Nodes are held back until they can be used. Only a NodePool that is made gets this: into others it is never put, and
+   none loses it. While a pool only observes nobody takes the taint off. #}
+{% if pool.mode == "Enforce" %}
+      startupTaints:
+        - key: gpu.scheduling/arriving
+          effect: NoSchedule
+{% endif %}
+"""
 _GRACE = """\
 {% if pool.terminationGracePeriod is not none %}
       terminationGracePeriod: {{ pool.terminationGracePeriod }}
@@ -116,6 +125,8 @@ def _sections(kept: Kept) -> Iterator[str]:
     yield _more(kept, portion.CLASS, 8)
     yield from _requirements(kept)
     yield from _where("pool.taints", "      taints:\n", _TAINTS, _lines(items(kept.taints, 8)))
+    if "startupTaints" not in kept.fields.get(portion.NODE, {}):
+        yield _ARRIVING
     yield _NEVER_BY_ITSELF
     yield _field(kept, "expireAfter", 6, "{{ pool.expireAfter }}")
     yield _GRACE if "terminationGracePeriod" not in kept.instead else _field(kept, "terminationGracePeriod", 6, "")

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from reconciler.model.kinds.gpu_pool import GpuPool
+from reconciler.model.kinds.gpu_pool import GpuPool, InstanceType
 from reconciler.policy.shape import ListOf, MapOf, Measured, Object, Shape, describe
 
 
@@ -16,6 +16,12 @@ def values_of(name: str, spec: GpuPool, covered: bool, most_nodes: int | None = 
     if most_nodes is not None and "nodes" not in spec.limits:
         pool["limits"] = dict(sorted({**pool["limits"], "nodes": str(most_nodes)}.items()))
     return {"pool": pool, "covered": covered}
+
+
+def values_of_pod(name: str, spec: GpuPool, instance: InstanceType) -> dict[str, Any]:
+    """The values of one rendering of a smart pod, for machines of one type."""
+    pool = {"name": name, **_plain(describe(GpuPool), spec)}
+    return {"pool": pool, "instance": _plain(describe(InstanceType), instance)}
 
 
 def _plain(shape: Shape, value: Any) -> Any:

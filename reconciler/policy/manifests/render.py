@@ -14,6 +14,7 @@ from reconciler.model.problem import Problem
 from reconciler.model.rendering import Rendering, RenderRequest
 from reconciler.policy.manifests.check import KINDS, Yielded, manifests_of, origin
 from reconciler.policy.manifests.pool_values import values_of
+from reconciler.policy.manifests.shared import shared_manifests
 from reconciler.policy.manifests.structural import Structural
 
 CONSOLIDATES, CLASHES = "RC306", "RC414"
@@ -38,37 +39,37 @@ def manifests(
     wish: Desired, answers: Sequence[tuple[Order, Rendering]], schema: Structural | None
 ) -> tuple[tuple[Manifest, ...], list[Problem]]:
     """The manifests of a wish, sorted, and all that is wrong with them; without a schema, all but what it asks."""
-    found: list[Manifest] = []
+    found: list[Manifest] = list(shared_manifests(wish))
     problems: list[Problem] = []
     for order, rendering in answers:
         if rendering.problem:
-            problems.append(_for(order, rendering.problem))
+            problems.append(told_for(order, rendering.problem))
             continue
         documents, wrong = manifests_of(rendering, schema)
         if not wrong:
             yielded = [_manifest(wish, order, rendering, document) for document in documents]
             wrong = [*_misnamed(order, yielded), *_fights(wish, order, documents, yielded)]
             found += yielded
-        problems += [_for(order, each) for each in wrong]
+        problems += [told_for(order, each) for each in wrong]
     ordered = tuple(sorted(found, key=lambda each: (each.kind, each.namespace, each.name, each.pool)))
     return ordered, [*problems, *_clashes(ordered)]
 
 
 def _values(wish: Desired, pool: Declared[GpuPool]) -> dict[str, Any]:
     provisioner = _provisioner(wish, pool)
-    most_nodes = provisioner.spec.max_size if provisioner else None
+    most_nodes = provisioner.spec.max_size if provisioner else None  # also of one that is suspended
     return values_of(pool.name, pool.spec, _covering(wish, pool) is not None, most_nodes)
 
 
 def _provisioner(wish: Desired, pool: Declared[GpuPool]) -> Declared[NodeProvisioner] | None:
-    """The one that scales the pool."""
-    scaling = (each for each in wish.provisioners if each.spec.pool_name == pool.name and not each.spec.suspend)
-    return next(scaling, None)
+    """The one that scales the pool; where there is none but one that is suspended, that."""
+    scaling = (each for each in wish.provisioners if each.spec.pool_name == pool.name)
+    return min(scaling, key=lambda each: (each.spec.suspend, each.name), default=None)
 
 
 def _covering(wish: Desired, pool: Declared[GpuPool]) -> Declared[object] | None:
     """The policy that decides which of the pool's nodes go, if there is one: Karpenter must then leave them alone."""
-    if provisioner := _provisioner(wish, pool):
+    if (provisioner := _provisioner(wish, pool)) and not provisioner.spec.suspend:
         return provisioner
     for drain in wish.drains:
         if {"*", pool.name} & set(drain.spec.pool_names) and not drain.spec.suspend:
@@ -134,16 +135,17 @@ def consolidates(spec: dict[str, dict[str, object]]) -> bool:
 
 
 def _clashes(ordered: Sequence[Manifest]) -> Iterator[Problem]:
-    """The same object from two pools: whichever is applied last would win."""
+    """The same object from two pools, or as one for all of them: whichever is applied last would win."""
     for one, other in itertools.pairwise(ordered):
         if (one.kind, one.namespace, one.name) == (other.kind, other.namespace, other.name):
-            told = f"{other.kind}/{other.name} is yielded for GpuPool/{one.pool} and GpuPool/{other.pool}"
-            yield Problem(
-                other.template.file, other.template.line, 1, CLASHES, told, "put the pool's name into its name"
-            )
+            title, place, remedy = f"{other.kind}/{other.name}", other.template, "put the pool's name into its name"
+            told = f"{title} is yielded for GpuPool/{one.pool} and GpuPool/{other.pool}"
+            if not one.pool:
+                told = f"{title} is yielded for GpuPool/{other.pool}, and is made for all pools anyway"
+            yield Problem(place.file, place.line, 1, CLASHES, told, remedy)
 
 
-def _for(order: Order, problem: Problem) -> Problem:
+def told_for(order: Order, problem: Problem) -> Problem:
     """The same problem, saying for which pool it showed."""
     place = order.pool.origin()
     about = f" (for GpuPool/{order.pool.name}, {place.place})"

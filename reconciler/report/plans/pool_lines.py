@@ -13,10 +13,10 @@ import msgspec
 from reconciler.model.desired import Declared
 from reconciler.model.kinds.gpu_pool import GpuPool
 from reconciler.model.planned.consequence import Consequence
-from reconciler.plan.cost import Bill, Machine, Tariff, machine_of
 from reconciler.plan.karpenter.savings import priced_by
-from reconciler.plan.scene import Scene
-from reconciler.plan.usage import use_of
+from reconciler.plan.kept.scene import Scene
+from reconciler.plan.sums.cost import Bill, Machine, Tariff, machine_of
+from reconciler.plan.sums.usage import use_of
 from reconciler.report.plans.blame import pool_of
 from reconciler.report.plans.planned import Cost, PoolLine
 

@@ -10,8 +10,8 @@ import msgspec
 
 from reconciler.model.planned.consequence import Cause, Consequence, Share, summed
 from reconciler.plan.karpenter.savings import priced_by
+from reconciler.plan.kept.scene import Scene
 from reconciler.plan.scaling.departing import Departing, departing
-from reconciler.plan.scene import Scene
 
 
 def with_scaled(scene: Scene, base: Scene | None) -> tuple[Scene, Scene | None]:

@@ -7,7 +7,7 @@ import msgspec
 
 from reconciler.model.spoken_time import span
 from reconciler.report.simulated.simulated import Sums
-from reconciler.report.wording import dollars
+from reconciler.report.wording import dollars, per_mille, percent
 
 _HOUR_MS = 3_600_000
 _MINUTE_MS = 60_000
@@ -33,18 +33,14 @@ def _minutes(gpu_ms: int) -> str:
     return f"{gpu_ms / _MINUTE_MS:,.1f}"
 
 
-def _tenths(per_mille: int) -> str:
-    return f"{per_mille // 10}.{per_mille % 10} %"
-
-
 FIGURES: tuple[Figure, ...] = (
     Figure("gpu_hours_paid", "GPU-hours paid", "less", lambda sums: sums.gpu_ms_paid, _hours),
     Figure(
         "gpu_utilization",
         "GPU utilization",
         "more",
-        lambda sums: 1_000 * sums.gpu_ms_used // sums.gpu_ms if sums.gpu_ms else 0,
-        _tenths,
+        lambda sums: per_mille(sums.gpu_ms_used, sums.gpu_ms),
+        percent,
     ),
     Figure("pending_gpu_minutes", "pending GPU-minutes", "less", lambda sums: sums.gpu_ms_pending, _minutes),
     Figure("evictions", "evictions", "less", lambda sums: sums.evictions),

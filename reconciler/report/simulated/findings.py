@@ -26,5 +26,5 @@ def _findings(run: Simulated) -> Iterator[Finding]:
         yield Finding("", 0, 0, UNSAFE, told, subject=f"{who(run)}{each.rule}")
     for judged in run.expectations:
         if not judged.is_met:
-            told = f"{who(run)}{judged.told}, found {judged.found:,}"
+            told = f"{who(run)}{judged.told}, found {judged.figure}"
             yield Finding("", 0, 0, UNMET, told, subject=f"{who(run)}{judged.told}")

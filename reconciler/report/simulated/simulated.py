@@ -32,9 +32,9 @@ class Step(msgspec.Struct, frozen=True, gc=False):
 
     at: Instant
     pools: tuple[PoolStep, ...]
-    pending_pods: int
-    pending_gpus: int
-    longest_wait_seconds: int
+    pending_pods: int  # the most at once since the moment before
+    pending_gpus: int  # likewise
+    longest_wait_seconds: int  # of the pods that waited since then, so far
     micro_dollars_per_hour: int
     bought: int = 0
     removed: int = 0
@@ -105,6 +105,12 @@ class Judged(msgspec.Struct, frozen=True):
     told: str
     found: int
     is_met: bool
+    sign: str = ""  # before a figure, where it has one
+
+    @property
+    def figure(self) -> str:
+        """What was found, as people write it."""
+        return f"{self.sign}{self.found:,}"
 
 
 class Revision(msgspec.Struct, frozen=True):
@@ -133,6 +139,7 @@ class Simulated(msgspec.Struct, frozen=True):
     steps: tuple[Step, ...]
     revisions: tuple[Revision, ...]
     happenings: tuple[Happening, ...] = ()
+    happenings_more: int = 0  # that are not told one by one
     broken: tuple[Broken, ...] = ()
     expectations: tuple[Judged, ...] = ()
     troubles: tuple[str, ...] = ()  # of cycles that came to nothing

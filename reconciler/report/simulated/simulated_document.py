@@ -18,7 +18,7 @@ _POOL_COLUMNS = (
     Column("pool"),
     Column("nodes at first", True),
     Column("at the end", True),
-    Column("GPU-hours", True),
+    Column("usable GPU-hours", True),
     Column("in use", True),
     Column("cost", True),
 )
@@ -72,7 +72,7 @@ def _verdict(runs: Sequence[Simulated]) -> Iterator[Block]:
         yield from broken_lines(run)
         for judged in run.expectations:
             if not judged.is_met:
-                yield line(f"FAILED: {who(run)}{judged.told}, found {judged.found:,}", "bad")
+                yield line(f"FAILED: {who(run)}{judged.told}, found {judged.figure}", "bad")
 
 
 def broken_lines(run: Simulated) -> Iterator[Block]:
@@ -155,4 +155,4 @@ def _pool(pool: PoolSum) -> Row:
 def _expected(run: Simulated) -> Iterator[Item]:
     for each in run.expectations:
         mark, tone = ("✓", "good") if each.is_met else ("✗", "bad")
-        yield Item(mark, f"{each.told}, found {each.found:,}", tone="good" if tone == "good" else "bad")
+        yield Item(mark, f"{each.told}, found {each.figure}", tone="good" if tone == "good" else "bad")

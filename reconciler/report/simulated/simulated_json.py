@@ -52,6 +52,7 @@ def _run(run: Simulated) -> RunTold:
         timeline=[_step(each) for each in run.steps],
         revisions=[RevisionTold(timestamp(each.at), each.revision) for each in run.revisions],
         happenings=[HappeningTold(timestamp(each.at), each.told) for each in run.happenings],
+        happenings_left_out=run.happenings_more,
         expectations=[ExpectationTold(each.told, each.found, each.is_met) for each in run.expectations],
         broken=[BrokenTold(timestamp(each.at), each.event, each.rule, each.sentence) for each in run.broken],
         troubles=list(run.troubles),

@@ -79,12 +79,12 @@ class StepTold(msgspec.Struct, frozen=True):
 
     time: Time
     actions: list[ActionTold]
-    actions_left_out: Annotated[int, msgspec.Meta(description="Of many in one step, those that are not listed.")]
+    actions_left_out: Annotated[int, msgspec.Meta(description="Not listed: of a run the first 10,000 are.")]
     provisioners: dict[str, Sized]
     pools: Annotated[dict[str, PoolTold], msgspec.Meta(description='By name; "" are nodes of no pool.')]
-    pending_pods: int
-    pending_gpus: int
-    longest_wait_seconds: Annotated[int, msgspec.Meta(description="Of the pods that wait now.")]
+    pending_pods: Annotated[int, msgspec.Meta(description="The most at once since the moment before.")]
+    pending_gpus: Annotated[int, msgspec.Meta(description="The most at once since the moment before.")]
+    longest_wait_seconds: Annotated[int, msgspec.Meta(description="Of the pods that waited since the moment before.")]
     micro_dollars_per_hour: int
     bought: int
     removed: int
@@ -133,6 +133,7 @@ class RunTold(msgspec.Struct, frozen=True):
     timeline: Annotated[list[StepTold], msgspec.Meta(description="At most some 480 steps, however long the time.")]
     revisions: list[RevisionTold]
     happenings: list[HappeningTold]
+    happenings_left_out: Annotated[int, msgspec.Meta(description="Of many, those that are not listed.")]
     expectations: list[ExpectationTold]
     broken: list[BrokenTold]
     troubles: Annotated[list[str], msgspec.Meta(description="Of cycles that came to nothing.")]

@@ -7,7 +7,7 @@ from reconciler.model.instant import Instant
 from reconciler.model.spoken_time import clock
 from reconciler.report.blocks import Detail, Item, Items, Tone
 from reconciler.report.simulated.simulated import Simulated, Step
-from reconciler.report.wording import counted, short
+from reconciler.report.wording import counted, listed, short
 
 MOST_MOMENTS = 40
 
@@ -22,8 +22,17 @@ def story(simulated: Simulated) -> Items | None:
         return None
     items = [item for _, item in moments[:MOST_MOMENTS]]
     if len(moments) > MOST_MOMENTS:
-        items.append(Item("…", f"{len(moments) - MOST_MOMENTS} more moments: -o json has them all"))
+        items.append(Item("…", f"{len(moments) - MOST_MOMENTS} more moments: {_in_json(simulated)}"))
     return Items(tuple(items))
+
+
+def _in_json(simulated: Simulated) -> str:
+    """What of it is told there."""
+    writes, happenings = sum(each.did_more for each in simulated.steps), simulated.happenings_more
+    left_out = [counted(writes, "write")] if writes else []
+    if happenings:
+        left_out.append("1 fault or edit" if happenings == 1 else f"{happenings} faults and edits")
+    return f"-o json has them, but for {listed(left_out)}" if left_out else "-o json has them all"
 
 
 _Moment = tuple[tuple[Instant, int], Item]
@@ -83,4 +92,4 @@ def _did(step: Step) -> Iterator[str]:
         what = one if number == 1 else f"{number} {kind}s"
         yield f"{verb} {what}: {reason}"
     if step.did_more:
-        yield f"and {step.did_more} more"
+        yield f"and {counted(step.did_more, 'more write')}"

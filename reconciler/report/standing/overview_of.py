@@ -4,10 +4,10 @@ from reconciler.model.desired import Declared
 from reconciler.model.kinds.gpu_pool import GpuPool
 from reconciler.model.planned.action import Hold
 from reconciler.plan.guards.frozen import Freezes
+from reconciler.plan.kept.scene import Scene
 from reconciler.plan.planner import unread_of_use
 from reconciler.plan.scaling.departing import is_waiting
-from reconciler.plan.scene import Scene
-from reconciler.plan.usage import use_of
+from reconciler.plan.sums.usage import use_of
 from reconciler.report.setting import Setting
 from reconciler.report.standing.overview import Overview, PoolStanding
 

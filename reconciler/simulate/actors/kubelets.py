@@ -1,4 +1,4 @@
-"""The kubelets: pods start some time after they are bound, run as long as they say, and end within their grace.
+"""The kubelets: pods start some time after they are bound, run as long as they say or may, and end within their grace.
 
 A pod whose node has died neither starts nor ends: nobody is there to say so.
 """
@@ -54,7 +54,7 @@ class Kubelets:
         uid, engine = pod["metadata"]["uid"], self._stage.engine
         if phase == "Running":
             began = pod["status"].get("startTime")
-            self._finish_later(key, pod, instant(began) if began else self._stage.now)
+            self._run(key, pod, instant(began) if began else self._stage.now)
         elif phase not in _FINISHED:
             delay_ms = self._chance.randint(self._pace.least_start_ms, self._pace.most_start_ms)
             engine.after(delay_ms, f"{key[1]}/{key[2]} starts on {node}", lambda: self._begin(key, uid))
@@ -67,7 +67,26 @@ class Kubelets:
         conditions = [condition(each, "True", now) for each in ("PodScheduled", "Ready")]
         status = {"phase": "Running", "startTime": timestamp(now), "conditions": conditions}
         self._stage.world.edit(Ref(*key), {"status": status})
-        self._finish_later(key, pod, now)
+        self._run(key, pod, now)
+
+    def _run(self, key: Key, pod: Object, began: Instant) -> None:
+        """Until it is done, or has had its time."""
+        self._finish_later(key, pod, began)
+        seconds = pod["spec"].get("activeDeadlineSeconds")
+        if seconds is not None:
+            uid, due = pod["metadata"]["uid"], Instant(began + int(seconds) * 1_000)
+            self._stage.engine.at(due, f"{key[1]}/{key[2]} has had its time", lambda: self._stop(key, uid))
+
+    def _stop(self, key: Key, uid: str) -> None:
+        """It has run for as long as it may."""
+        pod = self._living(key, uid)
+        if pod is None or pod["status"].get("phase") in _FINISHED:
+            return
+        now, why = self._stage.now, "DeadlineExceeded"
+        conditions = [condition("PodScheduled", "True", now), condition("Ready", "False", now, "PodFailed")]
+        message = "Pod was active on the node longer than the specified deadline"
+        status = {"phase": "Failed", "reason": why, "message": message, "conditions": conditions}
+        self._stage.world.edit(Ref(*key), {"status": status})
 
     def _finish_later(self, key: Key, pod: Object, began: Instant) -> None:
         seconds = (pod["metadata"].get("annotations") or {}).get(RUN_SECONDS)

@@ -1,6 +1,6 @@
 """The nodes that a scenario begins with: those of pools as Karpenter would have bought them, and others."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import msgspec
 
@@ -35,14 +35,20 @@ class _Machine(msgspec.Struct, frozen=True):
 def put_nodes(world: World, play: Play, market: Sequence[Offering]) -> None:
     """All groups, in the order in which they are written. Raises NoSuchPool."""
     zones = play.scenario.market.zones
+    for group, name, number in numbered(play.scenario.cluster.nodes):
+        zone = group.zone or zones[number % len(zones)]
+        for body in _node(world, play, _Place(group, market, name, zone)):
+            world.put(body)
+
+
+def numbered(groups: Iterable[Nodes]) -> Iterator[tuple[Nodes, str, int]]:
+    """Each node by its group, its name, and its number among those that are called alike."""
     taken: dict[str, int] = {}
-    for group in play.scenario.cluster.nodes:
+    for group in groups:
         prefix = group.name or group.pool
         for _ in range(group.count):
             number = taken[prefix] = taken.get(prefix, 0) + 1
-            zone = group.zone or zones[number % len(zones)]
-            for body in _node(world, play, _Place(group, market, f"{prefix}-{number:04d}", zone)):
-                world.put(body)
+            yield group, f"{prefix}-{number:04d}", number
 
 
 def put_openb_nodes(world: World, nodes: Sequence[OpenbNode]) -> None:

@@ -53,6 +53,7 @@ def _plain(seen: Seen, found: Any) -> Object:
     body: Object = msgspec.to_builtins(found)
     if isinstance(found, NodeClass):
         body.pop("images", None)
+    body.setdefault("spec", {})  # as any object has it that there are actors for, though nothing in it was read
     version = seen.version or "v1"
     if seen.kind == "NodeClaim" or (seen.kind == "Node" and names.KARPENTER_POOL in body["metadata"].get("labels", {})):
         body["metadata"]["finalizers"] = [FINALIZER]  # nobody reads finalizers, and Karpenter's are always there

@@ -1,7 +1,8 @@
 """Guards hold: what we take away, counted again from what was really written.
 
 Counted is less than a guard counts: only what we began ourselves, and only what had been so for a minute, since a plan
-may not have seen what changed after that. So whatever is found here is one too many for any guard.
+may not have seen what changed after that. A node that was marked first counts from then on, as it does for a guard. So
+whatever is found here is one too many for any guard.
 """
 
 from collections.abc import Iterator
@@ -35,18 +36,24 @@ class Ceilings:
 
     def __init__(self) -> None:
         self._gone: dict[str, _Gone] = {}  # of the last hour, by node, the oldest first
+        self._marked: dict[str, Instant] = {}  # by node, as long as it is there
         self._told: set[tuple[str, str, Instant]] = set()
 
     def wrote(self, written: Written, ground: Ground) -> Iterator[str]:
         if not is_ours(written):
             return
+        if written.key[0] == "Node" and is_marked(written):
+            self._marked = {name: at for name, at in self._marked.items() if name in ground.where.nodes}
+            self._marked.setdefault(written.key[2], ground.now())
         taken = tuple(self._taken(written, ground))
         if not taken or next(iter(ground.world.of("ChangeApproval")), None) is not None:
             return
         now = ground.now()
         self._gone = {name: each for name, each in self._gone.items() if now - each.at < _HOUR_MS}
         for each in taken:
-            self._gone.setdefault(each.node, each)
+            began = self._marked.get(each.node, now)
+            if now - began < _HOUR_MS:
+                self._gone.setdefault(each.node, msgspec.structs.replace(each, at=began))
         yield from self._passed(ground, now)
 
     def _taken(self, written: Written, ground: Ground) -> Iterator[_Gone]:

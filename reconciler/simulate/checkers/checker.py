@@ -5,6 +5,7 @@ from typing import Protocol
 
 import msgspec
 
+from reconciler.fleet.what_if import WhatIf
 from reconciler.model import names
 from reconciler.model.desired import Desired
 from reconciler.model.instant import Instant
@@ -23,6 +24,8 @@ class Ground(msgspec.Struct, frozen=True):
     where: Whereabouts
     now: Callable[[], Instant]
     desired: Callable[[], Desired]  # the policies in force
+    what_if: Callable[[], WhatIf]  # as the world stands
+    presence_ms: Callable[[], int]  # how long there has been a controller that sees soon what happens
 
 
 class Checker(Protocol):

@@ -9,9 +9,11 @@ from reconciler.report.simulated.simulated import Broken
 from reconciler.simulate.checkers.booking import Overbooked
 from reconciler.simulate.checkers.ceilings import Ceilings
 from reconciler.simulate.checkers.checker import Checker, Ground
+from reconciler.simulate.checkers.gates import OthersGates, RoomFirst
 from reconciler.simulate.checkers.hands import Frozen, Observing, OneOwner, OthersNodes
 from reconciler.simulate.checkers.removing import BusyNodes, Claims, ProtectedPods
 from reconciler.simulate.checkers.scaling import Announced, IdleMarks, LeastSize
+from reconciler.simulate.checkers.smart_pods import GoneInTime, OnePerNeed
 from reconciler.simulate.objects import Written
 from reconciler.simulate.outcome.whereabouts import Whereabouts
 from reconciler.simulate.stage import Stage
@@ -31,23 +33,32 @@ CHECKERS: tuple[Callable[[], Checker], ...] = (
     LeastSize,
     IdleMarks,
     Overbooked,
+    OnePerNeed,
+    GoneInTime,
+    OthersGates,
+    RoomFirst,
 )
 
 
 class Watching:
     """An Actor, made after the whereabouts, which must have each write before it is judged."""
 
-    def __init__(self, where: Whereabouts, desired: Callable[[], Desired]) -> None:
+    def __init__(
+        self, where: Whereabouts, desired: Callable[[], Desired], presence_ms: Callable[[], int] | None = None
+    ) -> None:
+        """Without `presence_ms` there is always a controller."""
         self.broken: list[Broken] = []
         self._where = where
         self._desired = desired
+        self._presence_ms = presence_ms
         self._of_kind: dict[str, list[Checker]] = {}
         for each in [make() for make in CHECKERS]:
             for kind in each.kinds:
                 self._of_kind.setdefault(kind, []).append(each)
 
     def start(self, stage: Stage) -> None:
-        self._ground = Ground(stage.world, self._where, lambda: stage.now, self._desired)
+        now, presence_ms = lambda: stage.now, self._presence_ms
+        self._ground = Ground(stage.world, self._where, now, self._desired, stage.what_if, presence_ms or now)
         stage.world.subscribe(self._judge, *self._of_kind)
         stage.engine.listeners.append(self._name)
 

@@ -17,12 +17,14 @@ from reconciler.model.planned.memory import Memory
 from reconciler.model.planned.outcome import Outcome
 from reconciler.ports import Brain, Fence, Policies, Publisher
 from reconciler.simulate.controller.late_view import LateView
+from reconciler.simulate.controller.presence import Presence
 from reconciler.simulate.controller.remembered import Remembered
 from reconciler.simulate.objects import Written
 from reconciler.simulate.stage import Stage
 
 _SETTLES_MS = 100  # what changes together is looked at together
 _WRITERS = 16
+_SOON_MS = 10_000
 
 
 class Setting(msgspec.Struct, frozen=True):
@@ -53,6 +55,8 @@ class Controller:
         self._due: Instant | None = None  # when the next cycle is to begin
         self._free_at = Instant(0)
         self._dies_after: int | None = None  # writes
+        self._presence = Presence()
+        self._is_away = False  # until somebody starts it, not by itself
 
     def start(self, stage: Stage) -> None:
         self._stage = stage
@@ -69,23 +73,50 @@ class Controller:
         """The process is killed, now or after so many more writes, and started again; what is stored stays."""
         if after_writes:
             self._dies_after = after_writes
-        else:
-            self.stop()
-            self._stage.engine.after(self._setting.restart_ms, "the controller starts again", self.resume)
+        elif self._cycle is not None:
+            self._end()
+            self._stage.engine.after(self._setting.restart_ms, "the controller starts again", self._start_again)
 
     def stop(self) -> None:
-        """There is no controller, until it resumes."""
-        self._cycle, self._view, self._due, self._dies_after = None, None, None, None
+        """There is no controller, until it resumes; whatever else would start it."""
+        self._is_away = True
+        self._end()
 
     def resume(self) -> None:
         """A new process, which knows what is stored and what it sees."""
+        self._is_away = False
+        self._begin()
+
+    def _start_again(self) -> None:
+        if not self._is_away:
+            self._begin()
+
+    def _end(self) -> None:
+        self._cycle, self._view, self._due, self._dies_after = None, None, None, None
+        self._note_presence()
+
+    def _begin(self) -> None:
         if self._cycle is not None:
             return
         self._view = LateView(self._stage.world, self._cluster_uid)
         setting = self._setting
         parts = Parts(self._policies, self, self._memory, setting.brain(), self, self._publishers)
         self._cycle = Cycle(parts)
+        self._note_presence()
         self._look_at(self._stage.now)
+
+    def delay(self, watch_ms: int, answer_ms: int) -> None:
+        """So late watches deliver from now on, and so late the API server answers."""
+        self.watch_delay_ms, self.answer_delay_ms = watch_ms, answer_ms
+        self._note_presence()
+
+    def presence_ms(self) -> int:
+        """How long it has been there so far, and seen soon what happened."""
+        return self._presence.so_far_ms(self._stage.now)
+
+    def _note_presence(self) -> None:
+        sees_soon = self.watch_delay_ms + self.answer_delay_ms <= _SOON_MS
+        self._presence.note(self._cycle is not None and sees_soon, self._stage.now)
 
     # The ports
 

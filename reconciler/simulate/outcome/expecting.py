@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 
-from reconciler.model.desired import Desired
 from reconciler.model.instant import Instant
 from reconciler.report.simulated.simulated import Judged, PoolSum, Sums
 from reconciler.simulate.scenario.expectation import Expectation, Measure
@@ -18,7 +17,7 @@ _WORDS: dict[Measure, str] = {
     "pendingGPUMinutes": "pending GPU-minutes",
     "gpuUtilizationPercent": "percent of GPUs in use",
     "gpuHoursPaid": "GPU-hours paid",
-    "dollars": "dollars",
+    "dollars": "cost",
     "nodesBought": "nodes bought",
     "nodesRemoved": "nodes removed",
     "finishedPods": "pods finished",
@@ -62,13 +61,7 @@ def judged(expectation: Expectation, sums: Sums) -> Judged:
     found = _figure(expectation, sums)
     least, most = expectation.at_least, expectation.at_most
     is_met = (least is None or found >= least) and (most is None or found <= most)
-    return Judged(_told(expectation), found, is_met)
-
-
-def unknown_pools(expectations: list[Expectation], wishes: list[Desired]) -> tuple[str, ...]:
-    """Pools that expectations name and no policies declare."""
-    known = {pool.name for wish in wishes for pool in wish.pools}
-    return tuple(sorted({each.pool for each in expectations if each.pool and each.pool not in known}))
+    return Judged(_told(expectation), found, is_met, _sign(expectation))
 
 
 def moment_of(expectation: Expectation, start: Instant, end: Instant) -> Instant:
@@ -88,10 +81,13 @@ def _told(expectation: Expectation) -> str:
         words += f" of {expectation.pool}"
     if expectation.at is not None:
         words += f" after {expectation.at}"
-    match expectation:
-        case Expectation(at_least=int() as least, at_most=int() as most):
-            return f"{words}: {least} to {most}" if least != most else f"{words}: exactly {least}"
-        case Expectation(at_least=int() as least):
-            return f"{words}: at least {least}"
-        case _:
-            return f"{words}: at most {expectation.at_most}"
+    least, most = (f"{_sign(expectation)}{each or 0:,}" for each in (expectation.at_least, expectation.at_most))
+    if expectation.at_most is None:
+        return f"{words}: at least {least}"
+    if expectation.at_least is None:
+        return f"{words}: at most {most}"
+    return f"{words}: {least} to {most}" if least != most else f"{words}: exactly {least}"
+
+
+def _sign(expectation: Expectation) -> str:
+    return "$" if expectation.measure == "dollars" else ""

@@ -11,6 +11,7 @@ from reconciler.report.simulated.simulated import PoolSum, Sums
 from reconciler.simulate.market import Offering
 from reconciler.simulate.objects import Written
 from reconciler.simulate.outcome.purse import Purse
+from reconciler.simulate.outcome.queueing import Queueing
 from reconciler.simulate.outcome.reading import is_evicted, is_finished
 from reconciler.simulate.outcome.waits import Waits
 from reconciler.simulate.outcome.whereabouts import Whereabouts
@@ -59,6 +60,7 @@ class Meter:
                 written = Written((kind, metadata.get("namespace", ""), metadata["name"]), None, body)
                 self.where.note(written, stage.now)
                 self.purse.note(written)
+        self.queue = Queueing(self.where)
         self._had = self.purse.bought
         for name, totals in self.where.pools.items():
             self._pools[name] = _Over(nodes_first=totals.nodes, nodes_most=totals.nodes)
@@ -89,11 +91,6 @@ class Meter:
     def bought(self) -> int:
         """Machines since the beginning."""
         return self.purse.bought - self._had
-
-    @property
-    def longest_wait_ms(self) -> int:
-        """Of the pods that wait now."""
-        return max(0, self._stage.now - next(iter(self.where.waiting.values()), self._stage.now))
 
     def sums(self) -> Sums:
         """As they are now, without what the controller did."""
@@ -157,9 +154,12 @@ class Meter:
         was, since = self.where.pods.get(key), self.where.waiting.get(key)
         self.where.note(written, self._stage.now)
         seen = self.where.pods.get(key)
+        self.queue.note()
+        if since is not None and key not in self.where.waiting:
+            self.queue.note_wait(self._stage.now - since)
         if since is not None and seen is not None and seen.is_placed:
             self.waits.note(self._stage.now - since)
-        if was is None or before is None or not was.is_placed:
+        if was is None or before is None or not was.is_placed or was.is_smart:
             return
         if was.node in self._stage.dead_nodes or was.node not in self.where.nodes:
             self.happened.lost += after is None and was.counts

@@ -10,7 +10,7 @@ import msgspec
 
 from reconciler.model import names
 from reconciler.model.desired import Desired
-from reconciler.plan.cost import Bill, Machine, Tariff, machine_of
+from reconciler.plan.sums.cost import Bill, Machine, Tariff, machine_of
 from reconciler.protocol.presumed import Object
 from reconciler.simulate.market import Offering
 from reconciler.simulate.objects import Key, Written

@@ -3,11 +3,13 @@
 import msgspec
 
 from reconciler.model import names
-from reconciler.plan.cost import Machine, machine_of
+from reconciler.plan.sums.cost import Machine, machine_of
 from reconciler.protocol.presumed import Object
-from reconciler.simulate.eviction import DISRUPTED
+from reconciler.simulate.api_server.eviction import DISRUPTED
 
+SMART = "smart-scheduler"  # the component that a smart pod is of
 _FINISHED = frozenset({"Succeeded", "Failed"})
+_NONE: dict[str, str] = {}
 _OURS = frozenset({names.DELETION_TIME, names.DRAINING})
 
 
@@ -19,6 +21,7 @@ class PodSeen(msgspec.Struct, frozen=True, gc=False):
     is_waiting: bool  # for a node
     is_placed: bool  # and holds what it asked for
     counts: bool  # its node is busy because of it
+    is_smart: bool = False  # asked for by nobody but us: it never waits for itself, and nothing is lost with it
 
 
 class NodeSeen(msgspec.Struct, frozen=True, gc=False):
@@ -36,8 +39,10 @@ def pod_seen(body: Object) -> PodSeen:
     spec, status, metadata = body.get("spec") or {}, body.get("status") or {}, body["metadata"]
     node = spec.get("nodeName", "")
     is_over = status.get("phase") in _FINISHED
-    is_waiting = not (node or is_over or metadata.get("deletionTimestamp"))
-    return PodSeen(node, gpus_of(spec), is_waiting, bool(node) and not is_over, not is_over and not _stays(metadata))
+    is_smart = (metadata.get("labels") or _NONE).get(names.COMPONENT) == SMART
+    is_waiting = not (node or is_over or is_smart or metadata.get("deletionTimestamp"))
+    counts = not is_over and not _stays(metadata)
+    return PodSeen(node, gpus_of(spec), is_waiting, bool(node) and not is_over, counts, is_smart)
 
 
 def node_seen(body: Object) -> NodeSeen:

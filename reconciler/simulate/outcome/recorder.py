@@ -44,6 +44,7 @@ class Recorder:
         self._timeline = Timeline(self._meter, look)
         self._revisions = [Revision(play.start, play.first.revision)]
         self._happenings: list[Happening] = []
+        self._happenings_more = 0
         self._judged: dict[int, Judged] = {}
         self._troubles: dict[str, None] = {}
         self._actions = self._held = self._cycles = 0
@@ -61,15 +62,18 @@ class Recorder:
                 stage.engine.at(moment_of(each, self._play.start, self._play.end), "judge", self._judging(number, each))
 
     def follow(self, desired: Desired) -> None:
-        """Other policies are in force."""
-        self._desired = desired
+        """Other policies are in force; where they say the same, nobody need be told."""
+        before, self._desired = self._desired, desired
         self._meter.follow(desired)
-        self._revisions.append(Revision(self._stage.now, desired.revision))
+        if _said(before) != _said(desired):
+            self._revisions.append(Revision(self._stage.now, desired.revision))
 
     def happen(self, at: Instant, told: str) -> None:
         """Something went wrong, or somebody did something."""
         if len(self._happenings) < MOST_HAPPENINGS:
             self._happenings.append(Happening(at, told))
+        else:
+            self._happenings_more += 1
 
     def publish(self, cycled: Cycled) -> None:
         self._cycles += 1
@@ -106,6 +110,7 @@ class Recorder:
             steps=tuple(self._timeline.steps),
             revisions=tuple(self._revisions),
             happenings=tuple(self._happenings),
+            happenings_more=self._happenings_more,
             broken=broken,
             expectations=tuple(self._judged.get(number) or judged(each, sums) for number, each in enumerate(expect)),
             troubles=tuple(self._troubles),
@@ -133,3 +138,9 @@ class Recorder:
             self._judged[number] = judged(expectation, self._sums())
 
         return judge
+
+
+def _said(desired: Desired) -> tuple[object, ...]:
+    """All that follows from policies, wherever it was written."""
+    declared = tuple((each.kind, each.name, each.spec) for each in desired.declared)
+    return (declared, tuple((each.kind, each.namespace, each.name, each.body) for each in desired.manifests))

@@ -12,7 +12,7 @@ from reconciler.simulate.outcome.meter import Meter
 from reconciler.simulate.outcome.whereabouts import Totals
 
 MOST_STEPS = 480
-MOST_TOLD = 20  # writes of a step that are told one by one
+MOST_TOLD = 10_000  # writes of the whole run that are told one by one
 
 # Lengths of a step that people reckon with, in seconds; the last is doubled as often as need be.
 _LENGTHS = (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1_800, 3_600)
@@ -39,17 +39,20 @@ class Timeline:
         self._meter = meter
         self._before = self._counts()
         self._did: list[Did] = []
+        self._left = MOST_TOLD
         self._more = 0
 
     def note(self, did: Did) -> None:
-        if len(self._did) < MOST_TOLD:
+        if self._left:
             self._did.append(did)
+            self._left -= 1
         else:
             self._more += 1
 
     def step(self, now: Instant, desired: Desired) -> None:
         """One step is over."""
-        meter, where = self._meter, self._meter.where
+        meter, where, queue = self._meter, self._meter.where, self._meter.queue
+        queue.look(now)
         counts = self._counts()
         bought, removed, evicted, lost, finished = (
             after - before for before, after in zip(self._before, counts, strict=True)
@@ -62,9 +65,9 @@ class Timeline:
         told = Step(
             at=now,
             pools=tuple(pools),
-            pending_pods=len(where.waiting),
-            pending_gpus=where.waiting_gpus,
-            longest_wait_seconds=meter.longest_wait_ms // 1_000,
+            pending_pods=queue.pods,
+            pending_gpus=queue.gpus,
+            longest_wait_seconds=queue.longest_wait_ms // 1_000,
             micro_dollars_per_hour=meter.purse.total_per_hour,
             bought=bought,
             removed=removed,
@@ -78,6 +81,7 @@ class Timeline:
         if self._told is not None:
             self._told(told)
         self._did, self._more = [], 0
+        queue.forget()
 
     def _counts(self) -> tuple[int, int, int, int, int]:
         happened = self._meter.happened

@@ -41,6 +41,7 @@ class Whereabouts:
         self.pods: dict[Key, PodSeen] = {}
         self.waiting: dict[Key, Instant] = {}  # since when, the longest first
         self.waiting_gpus = 0
+        self.smart: dict[Key, None] = {}  # smart pods, as they came
         self.placed: dict[Key, Instant] = {}  # pods on nodes, since when
         self.flipped: dict[str, Instant] = {}  # nodes, since when they are busy, or empty
         self._on: dict[str, _On] = {}
@@ -87,6 +88,8 @@ class Whereabouts:
         if pod is None:
             return
         del self.pods[key]
+        if pod.is_smart:
+            self.smart.pop(key, None)
         if pod.node:
             on = self._on[pod.node]
             del on.pods[key]
@@ -107,6 +110,8 @@ class Whereabouts:
         if pod is None:
             return
         self.pods[key] = pod
+        if pod.is_smart:
+            self.smart[key] = None
         if pod.node:
             on = self._on.setdefault(pod.node, _On({}))
             on.pods[key] = None

@@ -9,6 +9,7 @@ from reconciler.model.instant import Instant
 from reconciler.model.planned.action import Ref
 from reconciler.protocol.presumed import Object
 from reconciler.report.wording import counted
+from reconciler.simulate.objects import key_of
 from reconciler.simulate.playing.telling import Tell
 from reconciler.simulate.scenario.edit import Edit
 from reconciler.simulate.scenario.spec import Scenario
@@ -36,23 +37,35 @@ class Edits:
 
     def _coming(self, number: int, edit: Edit) -> Callable[[], None]:
         def come() -> None:
-            found = self._chosen(number, edit)
+            now, found = self._stage.now, self._chosen(number, edit)
             back = [self._done(edit, each) for each in found]
-            self._tell(self._stage.now, f"{_subjects(edit, found)}: {', '.join(_words(edit))}, by somebody")
+            words = ", ".join(_words(edit))
+            told = f"{_subjects(edit, found)}: {words}, by somebody"
+            if found or edit.every is None:
+                self._tell(now, told if found else f"nothing done, since {_nobody(edit)} was there: {words}")
             if edit.lasts is not None and back:
-                self._at(Instant(self._stage.now + edit.lasts.milliseconds), edit, lambda: self._take_back(edit, back))
+                self._at(Instant(now + edit.lasts.milliseconds), edit, lambda: self._take_back(edit, back))
+            if edit.every is not None:
+                self._at(Instant(now + edit.every.milliseconds), edit, come)
 
         return come
 
     def _chosen(self, number: int, edit: Edit) -> list[Ref]:
         if edit.kind == "PodDisruptionBudget":
-            return [Ref(edit.kind, self._workloads[edit.name].namespace, edit.name)]
-        if edit.name:
+            budget = Ref(edit.kind, self._workloads[edit.name].namespace, edit.name)
+            is_made = edit.max_unavailable is not None  # where there is none
+            return [budget] if is_made or self._stage.world.get(budget) is not None else []
+        if edit.name and edit.kind != "Pod":
             named = Ref(edit.kind, "", edit.name)
             return [named] if self._stage.world.get(named) is not None else []
-        found = sorted(body["metadata"]["name"] for body in self._stage.world.of(edit.kind) if _is_of(body, edit.pool))
+        found = [Ref(*key_of(body)) for body in self._stage.world.of(edit.kind) if _is_meant(body, edit)]
+        match edit.order:
+            case "Oldest":
+                return found[: edit.count]
+            case "Youngest":
+                return found[-edit.count :]
         chance = self._stage.engine.stream(f"edit/{number}")
-        return [Ref(edit.kind, "", each) for each in sorted(chance.sample(found, min(edit.count, len(found))))]
+        return sorted(chance.sample(sorted(found), min(edit.count, len(found))))
 
     def _done(self, edit: Edit, ref: Ref) -> tuple[Ref, Object | None]:
         """With what takes it back; None: the object goes."""
@@ -84,11 +97,13 @@ class Edits:
             self._tell(self._stage.now, told)
 
 
-def _is_of(body: Object, pool: str) -> bool:
+def _is_meant(body: Object, edit: Edit) -> bool:
     metadata = body["metadata"]
     labels = metadata.get("labels") or {}
-    found = labels.get(names.KARPENTER_POOL) or labels.get(names.POOL, "")
-    return not metadata.get("deletionTimestamp") and pool in {"", found}
+    pool = labels.get(names.KARPENTER_POOL) or labels.get(names.POOL, "")
+    if metadata.get("deletionTimestamp") or edit.name not in {"", metadata["name"]} or edit.pool not in {"", pool}:
+        return False
+    return all(labels.get(key) == value for key, value in edit.having.items())
 
 
 def _patch(edit: Edit, body: Object) -> Object:
@@ -101,6 +116,9 @@ def _patch(edit: Edit, body: Object) -> Object:
         added = [{"key": each.key, "value": each.value, "effect": each.effect} for each in edit.taints]
         keys = {(each["key"], each["effect"]) for each in added}
         spec["taints"] = [*(each for each in there if (each["key"], each["effect"]) not in keys), *added]
+    if edit.lifts:
+        gates = (body.get("spec") or {}).get("schedulingGates") or []
+        spec["schedulingGates"] = [each for each in gates if each["name"] != edit.lifts]
     found = {"metadata": {key: value for key, value in metadata.items() if value}, "spec": spec}
     return {key: value for key, value in found.items() if value}
 
@@ -130,9 +148,11 @@ def _without_taints(edit: Edit, back: Object, body: Object | None) -> Object:
 
 
 def _subjects(edit: Edit, found: Sequence[Ref]) -> str:
-    if len(found) == 1:
-        return found[0].title
-    return counted(len(found), edit.kind) if found else f"no {edit.kind}"
+    return found[0].title if len(found) == 1 else counted(len(found), edit.kind)
+
+
+def _nobody(edit: Edit) -> str:
+    return f"no {edit.kind}" + (f" {edit.name}" if edit.name else f" of {edit.pool}" if edit.pool else "")
 
 
 def _words(edit: Edit) -> Iterator[str]:
@@ -142,6 +162,8 @@ def _words(edit: Edit) -> Iterator[str]:
         yield f"maxUnavailable {edit.max_unavailable}"
     if edit.unschedulable is not None:
         yield "cordoned" if edit.unschedulable else "uncordoned"
+    if edit.lifts:
+        yield f"gate {edit.lifts} lifted"
     yield from (f"taint {each.key}={each.value}:{each.effect}" for each in edit.taints)
     for sort, found in (("label", edit.labels), ("annotation", edit.annotations)):
         yield from (f"{sort} {key}={value}" for key, value in sorted(found.items()))

@@ -9,11 +9,13 @@ from reconciler.simulate.scenario.fault import Fault
 _NAMED = 3  # nodes that are named when they die
 
 
-def death_words(doomed: Sequence[str]) -> str:
+def death_words(doomed: Sequence[str], pool: str) -> str:
     """The machines of these nodes are gone."""
+    if not doomed:
+        return f"no machine{f' of {pool}' if pool else ''} is there to die"
     more = f" and {len(doomed) - _NAMED} more" if len(doomed) > _NAMED else ""
     told = f"{counted(len(doomed), 'machine')} {'dies' if len(doomed) == 1 else 'die'}"
-    return f"{told}: {', '.join(doomed[:_NAMED])}{more}" if doomed else "no machine is there to die"
+    return f"{told}: {', '.join(doomed[:_NAMED])}{more}"
 
 
 def begin_words(fault: Fault) -> str:
@@ -21,13 +23,16 @@ def begin_words(fault: Fault) -> str:
     late = span(fault.delay.milliseconds // 1_000)
     match fault.fault:
         case "StockOut":
-            return f"{_stock(fault)} can't be bought"
+            return f"{_stock(fault)} can't be bought" if fault.instance_type else f"no {_stock(fault)} can be bought"
+        case "NotOffered":
+            return f"{_stock(fault)} is not offered" if fault.instance_type else f"no {_stock(fault)} is offered"
         case "SlowApi":
             return f"the API server takes {late} to answer"
         case "LateWatch":
             return f"watches tell {late} late"
         case "ControllerCrash":
-            return "the controller crashes"
+            later = f" after {counted(fault.after_writes, 'more write')}" if fault.after_writes else ""
+            return f"the controller crashes{later}"
         case _:
             return "the controller is gone"
 
@@ -36,7 +41,9 @@ def end_words(fault: Fault) -> str:
     """It is over."""
     match fault.fault:
         case "StockOut":
-            return f"{_stock(fault)} can be bought again"
+            return f"{_stock(fault, 'machines')} can be bought again"
+        case "NotOffered":
+            return f"{_stock(fault, 'machines')} {'is' if fault.instance_type else 'are'} offered again"
         case "SlowApi":
             return "the API server answers as usual"
         case "LateWatch":
@@ -45,6 +52,8 @@ def end_words(fault: Fault) -> str:
             return "the controller is back"
 
 
-def _stock(fault: Fault) -> str:
-    words = [fault.instance_type or "any machine", fault.capacity_type or "", f"in {fault.zone}" if fault.zone else ""]
+def _stock(fault: Fault, any_machine: str = "machine") -> str:
+    """Machines as a person names them: spot machines in zone-a, p4d.24xlarge on-demand."""
+    kind, where = fault.capacity_type or "", f"in {fault.zone}" if fault.zone else ""
+    words = [fault.instance_type, kind, where] if fault.instance_type else [kind, any_machine, where]
     return " ".join(filter(None, words))

@@ -1,5 +1,6 @@
 """What goes wrong in a play, as an actor: owner of which delays and stock-outs are in force."""
 
+from collections import Counter
 from collections.abc import Callable
 
 import msgspec
@@ -32,8 +33,9 @@ class Faults:
         self._tell = tell
         self._victims = victims
         self._usual = (victims.controller.watch_delay_ms, victims.controller.answer_delay_ms)
-        self._delays: dict[tuple[str, int], int] = {}  # of faults that last, by number
-        self._absent: set[int] = set()
+        # Of what is in force, how often: a fault that comes again before it is over is over when the last of it is.
+        self._delays: Counter[tuple[str, int]] = Counter()  # by the fault, in milliseconds
+        self._absences = 0
 
     def start(self, stage: Stage) -> None:
         self._stage = stage
@@ -48,7 +50,7 @@ class Faults:
             now = self._stage.now
             self._begin(number, fault)
             if fault.lasts is not None:
-                self._at(Instant(now + fault.lasts.milliseconds), fault, lambda: self._end(number, fault))
+                self._at(Instant(now + fault.lasts.milliseconds), fault, lambda: self._end(fault))
             if fault.every is not None:
                 self._at(Instant(now + fault.every.milliseconds), fault, come)
 
@@ -61,43 +63,56 @@ class Faults:
                 doomed = self._doomed(number, fault)
                 for name in doomed:
                     victims.deaths.kill(name)
-                self._tell(self._stage.now, death_words(doomed))
+                self._tell(self._stage.now, death_words(doomed, fault.pool))
                 return
             case "StockOut":
                 victims.karpenter.hold_back(_stockout(fault))
+            case "NotOffered":
+                victims.karpenter.withhold(_stockout(fault))
             case "SlowApi" | "LateWatch":
-                self._delays[fault.fault, number] = fault.delay.milliseconds
+                self._delays[fault.fault, fault.delay.milliseconds] += 1
                 self._delay()
+            case "ControllerCrash" if not victims.controller.holds():
+                self._tell(self._stage.now, "no controller is there to crash")
+                return
             case "ControllerCrash":
-                victims.controller.crash()
+                victims.controller.crash(fault.after_writes)
             case "ControllerAbsent":
-                self._absent.add(number)
+                self._absences += 1
                 victims.controller.stop()
         self._tell(self._stage.now, begin_words(fault))
 
-    def _end(self, number: int, fault: Fault) -> None:
+    def _end(self, fault: Fault) -> None:
+        """One is over; it is told when no other of its sort goes on."""
         victims = self._victims
         match fault.fault:
             case "StockOut":
                 victims.karpenter.restock(_stockout(fault))
+                goes_on = victims.karpenter.lacks(_stockout(fault))
+            case "NotOffered":
+                victims.karpenter.offer(_stockout(fault))
+                goes_on = victims.karpenter.withholds(_stockout(fault))
             case "SlowApi" | "LateWatch":
-                self._delays.pop((fault.fault, number), None)
+                self._delays[fault.fault, fault.delay.milliseconds] -= 1
+                self._delays = +self._delays
                 self._delay()
+                goes_on = any(sort == fault.fault for sort, _ in self._delays)
             case "ControllerAbsent":
-                self._absent.discard(number)
-                if not self._absent:
+                self._absences -= 1
+                goes_on = bool(self._absences)
+                if not goes_on:
                     victims.controller.resume()
             case _:
                 return
-        self._tell(self._stage.now, end_words(fault))
+        if not goes_on:
+            self._tell(self._stage.now, end_words(fault))
 
     def _delay(self) -> None:
         """What is usual, or the longest that is in force."""
         watch, answer = self._usual
-        late = [each for (fault, _), each in self._delays.items() if fault == "LateWatch"]
-        slow = [each for (fault, _), each in self._delays.items() if fault == "SlowApi"]
-        self._victims.controller.watch_delay_ms = max([watch, *late])
-        self._victims.controller.answer_delay_ms = max([answer, *slow])
+        late = [each for fault, each in self._delays if fault == "LateWatch"]
+        slow = [each for fault, each in self._delays if fault == "SlowApi"]
+        self._victims.controller.delay(max([watch, *late]), max([answer, *slow]))
 
     def _doomed(self, number: int, fault: Fault) -> list[str]:
         """Whom chance hits, of those that are alive."""

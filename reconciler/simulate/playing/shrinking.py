@@ -8,6 +8,7 @@ from typing import TypeVar
 
 import msgspec
 
+from reconciler.model.planned.memory import Memory
 from reconciler.model.quantity import Duration
 from reconciler.report.simulated.simulated import Simulated
 from reconciler.simulate.playing.play import Play
@@ -46,18 +47,30 @@ def shrink(play: Play, fails: Fails, most_tries: int = MOST_TRIES) -> Play:
 def _smaller(play: Play) -> Iterator[Play]:
     """Each a little smaller; what takes away most comes first."""
     scenario = play.scenario
-    for field in ("workloads", "faults", "edits"):
+    for field in ("workloads", "faults", "edits", "expect"):
         items = getattr(scenario, field)
         for kept in _without(items):
             yield _with(play, **{field: kept})
     for kept in _without(scenario.cluster.nodes):
         yield _with(play, cluster=msgspec.structs.replace(scenario.cluster, nodes=kept))
+    yield from _without_files(play)
     for number in range(1, len(play.revisions)):
         revisions = [each for at, each in enumerate(scenario.policies) if at != number]
         left = tuple(each for at, each in enumerate(play.revisions) if at != number)
         yield msgspec.structs.replace(_with(play, policies=revisions), revisions=left)
     yield from _shorter(play)
     yield from _halved(play)
+
+
+def _without_files(play: Play) -> Iterator[Play]:
+    """A cluster of its own, without the nodes of a trace or of a dump."""
+    cluster = play.scenario.cluster
+    if cluster.openb_nodes:
+        without = _with(play, cluster=msgspec.structs.replace(cluster, openb_nodes=""))
+        yield msgspec.structs.replace(without, machines=())
+    if cluster.dump:
+        without = _with(play, cluster=msgspec.structs.replace(cluster, dump=""))
+        yield msgspec.structs.replace(without, observed=None, memory=Memory())
 
 
 def _without(items: list[T]) -> Iterator[list[T]]:
@@ -85,29 +98,49 @@ def _halved(play: Play) -> Iterator[Play]:
             nodes[at] = msgspec.structs.replace(group, count=group.count // 2)
             yield _with(play, cluster=msgspec.structs.replace(scenario.cluster, nodes=nodes))
     for at, workload in enumerate(scenario.workloads):
-        smaller = _half(workload)
-        if smaller is not None:
+        for smaller in _halves(workload):
             workloads = [*scenario.workloads]
             workloads[at] = smaller
             yield _with(play, workloads=workloads)
+    yield from _fewer(play)
 
 
+def _fewer(play: Play) -> Iterator[Play]:
+    """Faults that come once, and hit less; edits of fewer objects."""
+    for field in ("faults", "edits"):
+        items = getattr(play.scenario, field)
+        for at, each in enumerate(items):
+            if each.count > 1:
+                fewer = msgspec.structs.replace(each, count=each.count // 2)
+                yield _with(play, **{field: [*items[:at], fewer, *items[at + 1 :]]})
+    faults = play.scenario.faults
+    for at, fault in enumerate(faults):
+        if fault.every is not None:
+            once = msgspec.structs.replace(fault, every=None)
+            yield _with(play, faults=[*faults[:at], once, *faults[at + 1 :]])
+
+
+# With the least that there may be of each.
 _COUNTS = (
-    ("constant", "pods"),
-    ("steady", "per_hour"),
-    ("diurnal", "per_hour"),
-    ("bursts", "jobs"),
-    ("mix", "per_day"),
+    ("constant", "pods", 1),
+    ("inference", "least", 0),
+    ("inference", "most", 1),
+    ("steady", "per_hour", 1),
+    ("diurnal", "per_hour", 1),
+    ("bursts", "jobs", 1),
+    ("gangs", "pods", 2),
+    ("gangs", "per_day", 1),
+    ("mix", "per_day", 1),
 )
 
 
-def _half(workload: Workload) -> Workload | None:
-    for way, field in _COUNTS:
+def _halves(workload: Workload) -> Iterator[Workload]:
+    for way, field, least in _COUNTS:
         found = getattr(workload, way)
-        if found is not None and getattr(found, field) > 1:
-            halved = msgspec.structs.replace(found, **{field: getattr(found, field) // 2})
-            return msgspec.structs.replace(workload, **{way: halved})
-    return None
+        if found is not None and getattr(found, field) > least:
+            halved = msgspec.structs.replace(found, **{field: max(least, getattr(found, field) // 2)})
+            if halved != found and not (way == "inference" and halved.least > halved.most):
+                yield msgspec.structs.replace(workload, **{way: halved})
 
 
 def _with(play: Play, **changes: object) -> Play:

@@ -78,7 +78,7 @@ def _played(play: Play, watched: Watched) -> Simulated:
     policies = PoliciesOverTime(play.revisions, lambda desired: _follow(desired, recorder, controller))
     setting = Setting(cycle_every_ms=play.scenario.cycle_every.milliseconds, brain=watched.brain, memory=play.memory)
     controller = Controller(policies, publishers, setting)
-    watching = Watching(recorder.where, lambda: policies.desired)
+    watching = Watching(recorder.where, lambda: policies.desired, controller.presence_ms)
     faults = Faults(play.scenario.faults, Victims(controller, karpenter, deaths), recorder.happen)
     edits = Edits(play.scenario, recorder.happen)
     later = [each for each in play.scenario.workloads if each not in early]

@@ -4,12 +4,12 @@ from typing import Annotated, Literal
 
 import msgspec
 
-from reconciler.model.fields import LABEL_KEY, NAME, MergeKey, Says, Unit, Within
+from reconciler.model.fields import LABEL_KEY, NAME, MergeKey, Says, Shaped, Unit, Within
 from reconciler.model.kinds.gpu_pool import Taint
 from reconciler.model.quantity import Duration
 from reconciler.simulate.scenario.cluster import Labels
 
-EditedKind = Literal["Node", "NodePool", "NodeClaim", "PodDisruptionBudget", "Namespace"]
+EditedKind = Literal["Node", "NodePool", "NodeClaim", "Pod", "PodDisruptionBudget", "Namespace"]
 
 Annotations = Annotated[dict[str, Annotated[str, Within(most=4_096)]], LABEL_KEY]
 
@@ -19,12 +19,19 @@ class Edit(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
 
     at: Annotated[Duration, Says("When.")]
     lasts: Annotated[Duration | None, Says("After which it is taken back; absent, never.")] = None
+    every: Annotated[Duration | None, Says("How often it is done again; absent, once.")] = None
     kind: Annotated[EditedKind, Says("Kind of the objects.")]
     name: Annotated[
         str, Says("Name of the object; of a PodDisruptionBudget, that of its workload."), Within(1, 253), NAME
     ] = ""
     pool: Annotated[str, Says("Where there is no name: of which NodePool they are."), Within(1, 253), NAME] = ""
     count: Annotated[int, Says("Where there is no name: how many."), Within(1, 10_000), Unit("objects")] = 1
+    having: Annotated[Labels, Says("Where there is no name: labels that they have.")] = msgspec.field(
+        default_factory=dict
+    )
+    order: Annotated[
+        Literal["ByChance", "Oldest", "Youngest"], Says("Where there is no name: who comes first, if not all of them.")
+    ] = "ByChance"
     labels: Annotated[Labels, Says("Labels that it sets.")] = msgspec.field(default_factory=dict)
     annotations: Annotated[Annotations, Says("Annotations that it sets.")] = msgspec.field(default_factory=dict)
     taints: Annotated[
@@ -37,4 +44,7 @@ class Edit(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
         Within(0, 100_000),
         Unit("pods"),
     ] = None
+    lifts: Annotated[
+        str, Says("A scheduling gate that it lifts from a pod."), Shaped(LABEL_KEY.pattern, LABEL_KEY.words)
+    ] = ""
     deleted: Annotated[bool, Says("Whether it is deleted.")] = False

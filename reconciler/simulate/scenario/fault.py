@@ -8,7 +8,9 @@ from reconciler.model.fields import LABEL_VALUE, NAME, Says, Unit, Within
 from reconciler.model.kinds.gpu_pool import CapacityType
 from reconciler.model.quantity import Duration
 
-FaultKind = Literal["NodeDeath", "StockOut", "SlowApi", "LateWatch", "ControllerCrash", "ControllerAbsent"]
+FaultKind = Literal[
+    "NodeDeath", "StockOut", "NotOffered", "SlowApi", "LateWatch", "ControllerCrash", "ControllerAbsent"
+]
 
 
 class Fault(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
@@ -21,8 +23,18 @@ class Fault(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
     pool: Annotated[str, Says("NodeDeath: of which NodePool; absent, of any."), Within(1, 253), NAME] = ""
     count: Annotated[int, Says("NodeDeath: how many at once."), Within(1, 10_000), Unit("nodes")] = 1
     instance_type: Annotated[
-        str, Says("StockOut: which instance type is not to be had; absent, any."), Within(1, 63), LABEL_VALUE
+        str,
+        Says("StockOut and NotOffered: which instance type is not to be had; absent, any."),
+        Within(1, 63),
+        LABEL_VALUE,
     ] = ""
-    zone: Annotated[str, Says("StockOut: in which zone; absent, in any."), Within(1, 63), LABEL_VALUE] = ""
-    capacity_type: Annotated[CapacityType | None, Says("StockOut: bought how; absent, in any way.")] = None
+    zone: Annotated[
+        str, Says("StockOut and NotOffered: in which zone; absent, in any."), Within(1, 63), LABEL_VALUE
+    ] = ""
+    capacity_type: Annotated[CapacityType | None, Says("StockOut and NotOffered: bought how; absent, in any way.")] = (
+        None
+    )
+    after_writes: Annotated[
+        int, Says("ControllerCrash: after how many more writes; absent, at once."), Within(0, 10_000), Unit("writes")
+    ] = 0
     delay: Annotated[Duration, Says("SlowApi and LateWatch: by how much.")] = Duration(5_000)

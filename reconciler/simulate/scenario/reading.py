@@ -4,12 +4,12 @@ import msgspec
 
 from reconciler.model.bundle import Text
 from reconciler.model.problem import Problem
-from reconciler.policy.document import read_head
+from reconciler.policy.document import Document, read_head
 from reconciler.policy.read import read_spec
 from reconciler.policy.texts.yaml_text import read
-from reconciler.policy.tree import places, written
+from reconciler.policy.tree import Mark, places, problem, written
 from reconciler.simulate.scenario.kind import SCENARIO
-from reconciler.simulate.scenario.rules import rule_problems
+from reconciler.simulate.scenario.rules import Told, mark_at, rule_problems
 from reconciler.simulate.scenario.spec import Scenario
 
 
@@ -24,7 +24,7 @@ class Read(msgspec.Struct, frozen=True):
 def read_scenario(text: Text) -> Read:
     """One document in one file."""
     found = _read(text)
-    lines = text.content.decode(errors="replace").splitlines()
+    lines = _lines(text)
     told = sorted({_with_its_line(each, lines) for each in found.problems})
     return msgspec.structs.replace(found, problems=tuple(told))
 
@@ -43,11 +43,29 @@ def _read(text: Text) -> Read:
     problems += wrong
     if scenario is None:
         return Read(document.name, None, tuple(problems))
-    marks = {"": document.named_at}
-    if document.spec is not None:
-        marks |= {written(path): mark for path, mark in places(document.spec, ("spec",))}
-    problems += rule_problems(scenario, marks)
+    problems += rule_problems(scenario, _marks(document))
     return Read(document.name, None if problems else scenario, tuple(problems))
+
+
+def place_of(text: Text, told: Told) -> Problem:
+    """What is wrong with a scenario that could be read, found when what it names was."""
+    nodes, _ = read(text.path, text.content)
+    document, _ = read_head(nodes[0], (SCENARIO,))
+    if document is None:
+        raise TypeError("it could be read before")
+    path, *rest = told
+    return _with_its_line(problem(mark_at(_marks(document), path), *rest), _lines(text))
+
+
+def _marks(document: Document) -> dict[str, Mark]:
+    found = {"": document.named_at}
+    if document.spec is not None:
+        found |= {written(path): mark for path, mark in places(document.spec, ("spec",))}
+    return found
+
+
+def _lines(text: Text) -> list[str]:
+    return text.content.decode(errors="replace").splitlines()
 
 
 def _with_its_line(problem: Problem, lines: list[str]) -> Problem:

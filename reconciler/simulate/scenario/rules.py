@@ -6,7 +6,7 @@ import msgspec
 
 from reconciler.model.problem import Problem
 from reconciler.policy.tree import Mark, problem
-from reconciler.policy.words import choice
+from reconciler.policy.words import choice, did_you_mean
 from reconciler.simulate.scenario.cluster import Nodes
 from reconciler.simulate.scenario.edit import Edit
 from reconciler.simulate.scenario.expectation import POOLED, Expectation
@@ -22,10 +22,11 @@ Told = tuple[str, str, str, str]  # path, code, sentence, remedy
 
 def rule_problems(scenario: Scenario, marks: Mapping[str, Mark]) -> list[Problem]:
     """What is wrong; a value that stands nowhere is a default: what holds it is pointed at."""
-    return [problem(_mark(marks, path), *told) for path, *told in _told(scenario)]
+    return [problem(mark_at(marks, path), *told) for path, *told in _told(scenario)]
 
 
-def _mark(marks: Mapping[str, Mark], path: str) -> Mark:
+def mark_at(marks: Mapping[str, Mark], path: str) -> Mark:
+    """Where a path stands, or else what holds it."""
     while path and path not in marks:
         path = path[: max(path.rfind("."), path.rfind("["), 0)]
     return marks[path]
@@ -94,6 +95,10 @@ def _fault(fault: Fault, path: str, duration_ms: int) -> Iterator[Told]:
         yield f"{path}.at", "RC310", _NEVER, "write an earlier time"
     if fault.every is not None and fault.every.milliseconds < _SHORTEST_EVERY_MS:
         yield f"{path}.every", "RC105", "that is more often than once a second", "write 1s or more"
+    for field, kind in (("pool", "NodeDeath"), ("instance_type", "StockOut"), ("zone", "StockOut")):
+        if getattr(fault, field) and fault.fault != kind:
+            named = {"instance_type": "instanceType"}.get(field, field)
+            yield f"{path}.{named}", "RC310", f"a {fault.fault} has no {named}", f"take `{named}` out"
     if fault.fault == "ControllerAbsent" and fault.every and not fault.lasts:
         yield path, "RC104", "a controller that never comes back can't go again", "add lasts"
 
@@ -101,18 +106,24 @@ def _fault(fault: Fault, path: str, duration_ms: int) -> Iterator[Told]:
 def _edit(edit: Edit, path: str, scenario: Scenario) -> Iterator[Told]:
     if edit.at.milliseconds >= scenario.duration.milliseconds:
         yield f"{path}.at", "RC310", _NEVER, "write an earlier time"
-    sets = bool(edit.labels or edit.annotations or edit.taints) or edit.unschedulable is not None
+    if edit.every is not None and edit.every.milliseconds < _SHORTEST_EVERY_MS:
+        yield f"{path}.every", "RC105", "that is more often than once a second", "write 1s or more"
+    sets = bool(edit.labels or edit.annotations or edit.taints or edit.lifts) or edit.unschedulable is not None
     if sum((sets, edit.deleted, edit.max_unavailable is not None)) != 1:
         told = f"{path} must set something, or delete it, or give maxUnavailable: one of these"
         yield path, "RC104", told, "such as unschedulable: true"
     if edit.deleted and edit.lasts is not None:
         yield f"{path}.lasts", "RC310", "what is deleted does not come back by itself", "take `lasts` out"
+    if edit.lifts and (edit.kind != "Pod" or edit.lasts is not None):
+        told = "only pods have gates, and none that is lifted comes back"
+        yield f"{path}.lifts", "RC310", told, "edit a Pod, and take `lasts` out"
     if edit.kind != "Node" and (edit.taints or edit.unschedulable is not None):
         yield path, "RC310", f"a {edit.kind} has no taints and can't be cordoned", "edit a Node"
     if edit.kind == "PodDisruptionBudget":
         workloads = tuple(each.name for each in scenario.workloads)
         if edit.name not in workloads:
-            yield path, "RC201", f'there is no workload "{edit.name}" whose budget it could be', _named(workloads)
+            told = f'there is no workload "{edit.name}" whose budget it could be{did_you_mean(edit.name, workloads)}'
+            yield f"{path}.name", "RC301", told, _named(workloads)
     elif edit.max_unavailable is not None:
         yield f"{path}.maxUnavailable", "RC310", f"a {edit.kind} has no such field", "edit a PodDisruptionBudget"
 

@@ -89,6 +89,14 @@ class Workload(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
         msgspec.field(default_factory=list)
     )
     node_selector: Annotated[Labels, Says("Labels of the nodes it can run on.")] = msgspec.field(default_factory=dict)
+    waits_for_capacity: Annotated[
+        bool, Says("Whether its pods wait behind the gate gpu.scheduling/capacity until a node that fits is usable.")
+    ] = False
+    gates: Annotated[
+        list[Annotated[str, Shaped(LABEL_KEY.pattern, LABEL_KEY.words)]],
+        Says("Other scheduling gates that its pods are made with."),
+        Within(most=10),
+    ] = msgspec.field(default_factory=list)
     do_not_disrupt: Annotated[bool, Says("Whether its pods carry karpenter.sh/do-not-disrupt.")] = False
     max_unavailable: Annotated[
         int | None, Says("Of a PodDisruptionBudget; absent, there is none."), Within(0, 100_000), Unit("pods")

@@ -63,6 +63,8 @@ def _template(workload: Workload, job: Job) -> Object:
         annotations[GPU_MILLI] = str(job.gpu_milli)
     if workload.do_not_disrupt:
         annotations[names.DO_NOT_DISRUPT] = "true"
+    if workload.waits_for_capacity:
+        annotations[names.WAIT_FOR_CAPACITY] = "true"
     requests = {key: str(value) for key, value in sorted(workload.resources.items())} | dict(job.requests or {})
     gpus = workload.gpus if job.gpus is None else job.gpus
     if gpus:
@@ -74,6 +76,8 @@ def _template(workload: Workload, job: Job) -> Object:
         "priority": workload.priority if job.priority is None else job.priority,
         "tolerations": [_toleration(each) for each in workload.tolerations],
     }
+    if gates := dict.fromkeys([names.CAPACITY_GATE] * workload.waits_for_capacity + workload.gates):
+        spec["schedulingGates"] = [{"name": each} for each in gates]
     if workload.node_selector:
         spec["nodeSelector"] = dict(sorted(workload.node_selector.items()))
     if job.models:

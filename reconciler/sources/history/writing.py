@@ -10,7 +10,7 @@ from reconciler import __version__
 from reconciler.model.instant import Instant
 from reconciler.model.planned.inputs import Inputs
 from reconciler.model.planned.succession import successor
-from reconciler.plan.dump import canonical
+from reconciler.plan.kept.dump import canonical
 from reconciler.sources.history.records import SUFFIX, Record, began_at, files, framed
 
 _DAY_MS = 24 * 3600 * 1000

@@ -7,7 +7,7 @@ import msgspec
 from reconciler.loop import decide
 from reconciler.model.planned.inputs import Inputs
 from reconciler.model.quantity import Duration
-from reconciler.plan.scene import Scene
+from reconciler.plan.kept.scene import Scene
 from reconciler.policy.changes import changes
 from reconciler.report.plans.planned_of import Compared
 from reconciler.report.simulated.simulated import Simulated, Step

@@ -14,7 +14,7 @@ import msgspec
 from matplotlib import dates
 from matplotlib.figure import Figure
 
-from reconciler.model.instant import Instant
+from reconciler.model.instant import Instant, timestamp
 from reconciler.report.simulated.simulated import Simulated, Step
 from reconciler.report.wording import short
 
@@ -42,7 +42,7 @@ _SETTING: Any = {
     "lines.linewidth": 1.5,
 }
 _DAY_MS = 86_400_000
-_OFFSETS = ["UTC", "%Y, UTC", "%B %Y, UTC", "%Y-%m-%d, UTC", "%Y-%m-%d, UTC", "%Y-%m-%d %H:%M, UTC"]
+_LEVELS = 6  # of what a tick stands for, from years to seconds
 _MOST_HAPPENINGS = 30  # that are drawn: beyond that they would be a curtain
 
 Series = Callable[[Step], float]
@@ -85,6 +85,8 @@ def plot(name: str, unit: str, runs: Sequence[Simulated], draw: Callable[[Panel]
         axes: Any = figure.subplots()
         for number, run in enumerate(runs):
             draw(Panel(axes, run, COLORS[number % len(COLORS)]))
+        if not axes.has_data():
+            axes.text(0.5, 0.5, "none", transform=axes.transAxes, ha="center", va="center", alpha=0.7)
         _frame(axes, unit, runs)
         return _svg(figure, name)
 
@@ -94,13 +96,20 @@ def _day(moment: Instant) -> float:
     return moment / _DAY_MS
 
 
+def _days(run: Simulated) -> str:
+    """The first and the last: hours alone would not say of which day they are."""
+    first, last = (timestamp(each)[:10] for each in (run.start, Instant(max(run.start, run.end - 1))))
+    return f"{first}, UTC" if first == last else f"{first} to {last}, UTC"
+
+
 def _frame(axes: Any, unit: str, runs: Sequence[Simulated]) -> None:
     first = runs[0]
     axes.set_ylabel(unit)
     axes.set_xlim(_day(first.start), _day(first.end))
     locator: Any = dates.AutoDateLocator(tz=UTC, maxticks=9)  # type: ignore[no-untyped-call]
     axes.xaxis.set_major_locator(locator)
-    formatter: Any = dates.ConciseDateFormatter(locator, tz=UTC, offset_formats=_OFFSETS)  # type: ignore[no-untyped-call]
+    days = [_days(first)] * _LEVELS
+    formatter: Any = dates.ConciseDateFormatter(locator, tz=UTC, offset_formats=days)  # type: ignore[no-untyped-call]
     axes.xaxis.set_major_formatter(formatter)
     axes.yaxis.get_major_locator().set_params(integer=unit != "minutes")
     low, high = axes.get_ylim()
@@ -108,11 +117,12 @@ def _frame(axes: Any, unit: str, runs: Sequence[Simulated]) -> None:
     for number, happening in enumerate(first.happenings[:_MOST_HAPPENINGS]):
         label = "" if number else "faults and edits"
         axes.axvline(_day(happening.at), color=BAD, linewidth=0.8, linestyle=(0, (1, 3)), alpha=0.8, label=label)
-    for each in first.revisions[1:]:
-        axes.axvline(_day(each.at), color=_INK, linewidth=0.8, linestyle=(0, (3, 3)), alpha=0.7)
-        told = short(each.revision) if len(runs) == 1 else "policies change"
+    changes = {each.at: each.revision for run in runs for each in run.revisions[1:]}
+    for at, revision in sorted(changes.items()):
+        axes.axvline(_day(at), color=_INK, linewidth=0.8, linestyle=(0, (3, 3)), alpha=0.7)
+        told = short(revision) if len(runs) == 1 else "policies change"
         where = {"xycoords": ("data", "axes fraction"), "xytext": (4, -2), "textcoords": "offset points"}
-        axes.annotate(told, (_day(each.at), 1), va="top", fontsize=8, **where)
+        axes.annotate(told, (_day(at), 1), va="top", fontsize=8, **where)
     if axes.get_legend_handles_labels()[1]:
         number = len(axes.get_legend_handles_labels()[1])
         axes.legend(loc="lower right", bbox_to_anchor=(1.0, 0.98), fontsize=9, ncols=number)

@@ -9,7 +9,7 @@ import msgspec
 
 from reconciler.model.instant import Instant, timestamp
 from reconciler.model.quantity import Duration
-from reconciler.plan.scene import Scene
+from reconciler.plan.kept.scene import Scene
 from reconciler.report.simulated.forecast import APPROVED, WITH, WITHOUT, Forecast
 from reconciler.simulate.playing.play import Play, Revised
 from reconciler.simulate.playing.staging import Watched, run

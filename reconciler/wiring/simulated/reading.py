@@ -6,6 +6,7 @@ from pathlib import Path
 
 import msgspec
 
+from reconciler.kube.file_text import ClusterFileError
 from reconciler.model.bundle import Bundle, Text
 from reconciler.model.cluster.observed import Observed
 from reconciler.model.desired import Desired
@@ -13,8 +14,9 @@ from reconciler.model.planned.memory import Memory
 from reconciler.model.problem import Problem
 from reconciler.policy.environments import chosen
 from reconciler.policy.resolve import Resolved
+from reconciler.simulate.beginning.naming import unknown_names
 from reconciler.simulate.playing.play import Play, Revised
-from reconciler.simulate.scenario.reading import read_scenario
+from reconciler.simulate.scenario.reading import place_of, read_scenario
 from reconciler.simulate.scenario.revision import MOST_REVISION, Revision
 from reconciler.simulate.scenario.spec import Scenario
 from reconciler.simulate.workloads.openb.nodes import OpenbNode, read_nodes
@@ -43,13 +45,14 @@ class Prepared(msgspec.Struct, frozen=True):
 
 
 def prepared(asked: Asked) -> Prepared:
-    """Raises NotChosen, OSError, ClusterFileError."""
+    """Raises NotChosen, OSError."""
     text = Text(asked.file.as_posix(), asked.file.read_bytes())
     read = read_scenario(text)
     if read.scenario is None:
         return Prepared(_refused(read.problems))
-    reading = _Reading(asked, read.name, read.scenario)
+    reading = _Reading(asked, read.name, (text, read.scenario))
     plays = tuple(reading.plays())
+    reading.problems += [place_of(text, told) for told in (unknown_names(plays) if plays else ())]
     if reading.problems:
         return Prepared(_refused(tuple(sorted(set(reading.problems))), reading.notices))
     return Prepared(_refused((), reading.notices), plays, tuple(dict.fromkeys(reading.notices)))
@@ -62,12 +65,12 @@ def _refused(problems: tuple[Problem, ...], notices: Sequence[str] = ()) -> Chec
 class _Reading:
     """Owner of the problems found in all that one scenario names."""
 
-    def __init__(self, asked: Asked, name: str, scenario: Scenario) -> None:
+    def __init__(self, asked: Asked, name: str, written: tuple[Text, Scenario]) -> None:
         self.problems: list[Problem] = []
         self.notices: list[str] = []
         self._asked = asked
         self._name = name
-        self._scenario = scenario
+        self._text, self._scenario = written
         self._folder = asked.file.parent
 
     def plays(self) -> Iterator[Play]:
@@ -111,20 +114,27 @@ class _Reading:
         self.problems += checkup.resolved.problems
         if checkup.resolved.problems:
             return None
-        desired: Desired = chosen(checkup.resolved, self._scenario.environment)
+        desired: Desired = chosen(checkup.resolved, self._scenario.environment, choose_with="spec.environment")
         return Revised(after_ms, msgspec.structs.replace(desired, revision=name or desired.revision))
 
     def _seen(self) -> tuple[Observed | None, Memory]:
         path = self._scenario.cluster.dump
         if not path:
             return None, Memory()
-        sight = observed_cluster(ClusterPlace(self._folder / path))
+        try:
+            sight = observed_cluster(ClusterPlace(self._folder / path))
+        except OSError as wrong:
+            self._unread("spec.cluster.dump", wrong)
+            return None, Memory()
+        except ClusterFileError as wrong:
+            self.problems.append(Problem(wrong.file, wrong.line, 0, "RC101", wrong.sentence, wrong.remedy))
+            return None, Memory()
         self.notices += sight.notes
         return sight.observed, sight.memory
 
     def _machines(self) -> tuple[OpenbNode, ...]:
         path = self._scenario.cluster.openb_nodes
-        text = self._file(path) if path else None
+        text = self._file(path, "spec.cluster.openbNodes") if path else None
         if text is None:
             return ()
         found = read_nodes(text)
@@ -132,20 +142,25 @@ class _Reading:
         return found.nodes
 
     def _traces(self) -> Iterator[tuple[str, OpenbPods]]:
-        for each in self._scenario.workloads:
-            if each.trace and (text := self._file(each.trace.openb_pods)) is not None:
+        for number, each in enumerate(self._scenario.workloads):
+            place = f"spec.workloads[{number}].trace.openbPods"
+            if each.trace and (text := self._file(each.trace.openb_pods, place)) is not None:
                 found = read_pods(text, each.trace.from_.milliseconds)
                 self.problems += found.problems
                 yield each.name, found
 
-    def _file(self, path: str) -> Text | None:
+    def _file(self, path: str, place: str) -> Text | None:
         file = self._folder / path
         try:
             return Text(file.as_posix(), file.read_bytes())
         except OSError as wrong:
-            told = f"cannot be read: {wrong.strerror or wrong}"
-            self.problems.append(Problem(file.as_posix(), 0, 0, "RC501", told, "name a file that is there"))
+            self._unread(place, wrong)
             return None
+
+    def _unread(self, place: str, wrong: OSError) -> None:
+        """A file that the scenario names there."""
+        told = f"{Path(wrong.filename).as_posix()} cannot be read: {wrong.strerror}"
+        self.problems.append(place_of(self._text, (place, "RC501", told, "name a file that is there")))
 
 
 def relative(path: Path, folder: Path) -> str:

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import msgspec
 
+from reconciler.simulate.beginning.naming import unknown_names
 from reconciler.simulate.playing.play import Play
 from reconciler.simulate.playing.shrinking import MOST_TRIES, how_it_fails, shrink
 from reconciler.simulate.playing.staging import Watched, run
@@ -32,6 +33,8 @@ def shrunk(play: Play, moved: Moved, tell: Callable[[float], None]) -> str:
         nonlocal tries
         tries += 1
         tell(tries / MOST_TRIES)
+        if any(unknown_names((smaller,))):  # what is left must be read again
+            return False
         return bool(before & how_it_fails(run(smaller, Watched(stops_when_broken=True))))
 
     small = shrink(play, fails)

@@ -12,12 +12,13 @@ from tests.results.record import Recorder, Result
 
 AIM_MS = 100
 PROVISIONERS = 100
+JUDGED = ("idle_ms", "busy_ms", "waiting_ms")  # each the median of its rounds
 
 
 @pytest.mark.bench
 def test_a_hundred_provisioners_are_looked_at_quickly(recorder: Recorder) -> None:
     figures = scaled(5_000, 100_000, PROVISIONERS)
-    slow = max(figures["idle_ms"], figures["waiting_ms"]) > AIM_MS
+    slow = max(figures[each] for each in JUDGED) > AIM_MS
     what = "a cycle of scaling, of 5,000 nodes and 100,000 pods: nothing changed; 100 nodes and pods did; 200 pods wait"
     recorder.write(Result("bench-scaling", what, PROVISIONERS, int(slow), figures={**figures, "aim_ms": AIM_MS}))
     assert not slow

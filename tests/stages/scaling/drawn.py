@@ -81,15 +81,18 @@ def _verb(act: Delete | Taint) -> str:
 
 
 def played(folder: Path, policies: list[Json], scenario: Json, seed: int = 1) -> Outcome:
-    (folder / "policies").mkdir(exist_ok=True)
-    (folder / "policies" / "all.yaml").write_text(yaml.safe_dump_all(policies))
-    spec = {"start": STARTS, "policies": [{"folder": "policies"}], "seed": seed, **scenario}
+    written = [{"files": {"all.yaml": yaml.safe_dump_all(policies)}}]
+    spec = {"start": STARTS, "policies": written, "seed": seed, **scenario}
     head = {"apiVersion": "gpu.scheduling/v1", "kind": "Scenario", "metadata": {"name": "drawn"}}
     (folder / "scenario.yaml").write_text(yaml.safe_dump({**head, "spec": spec}))
     read = prepared(Asked(folder / "scenario.yaml"))
     assert read.plays, read.checkup.resolved.problems
-    listener = _Listener()
     (play,) = read.plays
+    return outcome_of(play)
+
+
+def outcome_of(play: Play) -> Outcome:
+    listener = _Listener()
     simulated = run(play, Watched(publishers=(listener,)))
     return Outcome(play, simulated, tuple(listener.told), tuple(listener.sizes))
 

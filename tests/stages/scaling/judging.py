@@ -3,10 +3,9 @@
 The formula stands here once more, written by its text alone.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import pairwise
 
-from reconciler.model.kinds.node_provisioner import NodeProvisioner
 from reconciler.report.simulated.simulated import PoolStep
 from tests.stages.scaling.drawn import Outcome
 
@@ -15,8 +14,16 @@ CONSTANT_SINCE = 100 * 60  # seconds: nothing comes or goes after that, but node
 
 def faults_of(outcome: Outcome) -> list[str]:
     """Nothing, where all is as promised."""
-    judges = (_unsafe, _sizes, _most, _turns, _waiting)
-    return [told for judge in judges for told in judge(outcome)]
+    return [told for judge in _judges() for told in judge(outcome)]
+
+
+def broken_promises(outcome: Outcome) -> frozenset[str]:
+    """Which were not kept, by the names of their judges: a smaller story fails with other figures."""
+    return frozenset(judge.__name__.strip("_") for judge in _judges() if any(judge(outcome)))
+
+
+def _judges() -> tuple[Callable[[Outcome], Iterator[str]], ...]:
+    return (_unsafe, _sizes, _most, _turns, _waiting)
 
 
 def _unsafe(outcome: Outcome) -> Iterator[str]:
@@ -27,11 +34,7 @@ def _unsafe(outcome: Outcome) -> Iterator[str]:
 def _sizes(outcome: Outcome) -> Iterator[str]:
     """In the end each pool has the size that follows from its use."""
     for pool in outcome.pools:
-        wish = outcome.wish(pool.pool)
-        if _is_mixed(outcome, pool.pool):
-            wanted = pool.target or 0
-        else:
-            wanted = _formula(pool, wish, outcome.play.first.pool(pool.pool).spec.devices.count)  # type: ignore[union-attr]
+        wish, wanted = outcome.wish(pool.pool), _wanted(outcome, pool)
         if pool.target != wanted:
             yield f"{pool.pool}: the target is {pool.target} and should be {wanted}: {pool}"
         # Busy nodes stay whatever the largest size; what the smallest lacks nobody buys for no pod.
@@ -51,13 +54,24 @@ def _most(outcome: Outcome) -> Iterator[str]:
             yield f"{size.pool}: {size.target} nodes are wanted and {size.missing} asked for, and {most} allowed"
 
 
-def _formula(pool: PoolStep, wish: NodeProvisioner, gpus_per_node: int) -> int:
+def _wanted(outcome: Outcome, pool: PoolStep) -> int:
+    wish = outcome.wish(pool.pool)
     used, percent = pool.gpus_used, wish.min_gpu_utilization_percent
     wished = pool.nodes
     if pool.gpus and 100 * used < percent * pool.gpus:
         kept = min(max(pool.busy_nodes + wish.min_unutilized_gpu_nodes, 1 if used else 0), pool.nodes)
-        wished = max(100 * used // (percent * gpus_per_node), kept)
+        wished = max(_full_enough(outcome, pool, percent), kept)
     return min(max(wished, wish.min_size), wish.max_size)
+
+
+def _full_enough(outcome: Outcome, pool: PoolStep, percent: int) -> int:
+    """Where nodes differ, so many are left once the pool is full enough, or none of them is empty."""
+    (spare,) = [each.use.spare for each in outcome.sizes[-1] if each.pool == pool.pool]
+    if spare is None:
+        return 100 * pool.gpus_used // (percent * (pool.gpus // pool.nodes))
+    left = (pool.gpus - sum(spare[:gone]) for gone in range(len(spare) + 1))
+    gone = next((at for at, gpus in enumerate(left) if 100 * pool.gpus_used >= percent * gpus), len(spare))
+    return pool.nodes - gone
 
 
 def _turns(outcome: Outcome) -> Iterator[str]:
@@ -72,15 +86,10 @@ def _turns(outcome: Outcome) -> Iterator[str]:
 
 
 def _waiting(outcome: Outcome) -> Iterator[str]:
-    """Pods find a place in the end, unless the largest size forbids it."""
+    """Pods find a place in the end, unless the largest size forbids it and no node is there that may go."""
     if outcome.simulated.sums.pending_pods and not any(_is_full(outcome, each) for each in outcome.pools):
         yield f"{outcome.simulated.sums.pending_pods} pods wait in the end"
 
 
 def _is_full(outcome: Outcome, pool: PoolStep) -> bool:
-    return pool.nodes >= outcome.wish(pool.pool).max_size
-
-
-def _is_mixed(outcome: Outcome, name: str) -> bool:
-    pool = outcome.play.first.pool(name)
-    return pool is not None and len(pool.spec.instance_types) > 1
+    return pool.nodes >= outcome.wish(pool.pool).max_size and pool.nodes <= max(_wanted(outcome, pool), pool.busy_nodes)

@@ -17,7 +17,7 @@ SETTINGS = "pyproject.toml"
 PURITY_CONTRACT = "Pure folders touch nothing outside"
 
 # Folders of reconciler/plan/ that are no planners: what all of them may ask, and what may ask all of them.
-COMMON_GROUND = frozenset({"guards", "karpenter"})
+COMMON_GROUND = frozenset({"guards", "karpenter", "requests", "sums"})
 SPEAKS_FOR_ALL = frozenset({"explanation"})
 
 ORDER = (

@@ -4,6 +4,7 @@ import msgspec
 
 from reconciler.fleet.packing.looks import new_node
 from reconciler.fleet.packing.shape import Shape
+from reconciler.fleet.what_if import WhatIf
 from reconciler.model import names
 from reconciler.model.cluster.karpenter import NodeClaim
 from reconciler.model.cluster.node import Node
@@ -19,20 +20,26 @@ class Coming(msgspec.Struct, frozen=True):
     vague: int = 0  # machines of which the cloud has not said what they are
 
 
-def coming_of(ground: Ground, shapes: list[Shape]) -> Coming:
-    """Of one pool; a node is taken for what a machine of its type will be."""
+def coming_of(ground: Ground, shapes: list[Shape], what_if: WhatIf) -> Coming:
+    """Of one pool; a node is taken for what a machine of its type will be. Those that have been opened to pods already
+    are gone from the what-if by their own names."""
     by_name = {each.name: each for each in shapes}
     nodes, instead_of, vague = [], [], 0
+    tagged = ground.site.requests.tags_in(ground.pool.name)  # each comes for its smart pod, and is told of with it
     for claim in ground.arriving:
+        if claim.name in tagged:
+            continue
         shape = by_name.get(claim.metadata.labels.get(names.INSTANCE_TYPE, ""))
         if shape is None or not _is_placed(claim, shape):
             vague += 1
         else:
-            nodes.append(_as_it_will_be(claim.name, claim.metadata.labels, shape))
+            nodes.append(as_it_will_be(claim.name, claim.metadata.labels, shape))
     for node in _initializing(ground):
+        if not what_if.rows.alive[what_if.rows.row_of[node.name]]:
+            continue
         shape = by_name.get(node.instance_type)
         if shape is not None and is_initializing(node, ground.claim_of(node), ground.site.now):
-            nodes.append(_as_it_will_be(node.name, node.metadata.labels, shape))
+            nodes.append(as_it_will_be(node.name, node.metadata.labels, shape))
             instead_of.append(node)
     return Coming(tuple(nodes), tuple(instead_of), vague)
 
@@ -49,5 +56,5 @@ def _is_placed(claim: NodeClaim, shape: Shape) -> bool:
     return zones == {""} or names.ZONE in claim.metadata.labels
 
 
-def _as_it_will_be(name: str, labels: dict[str, str], shape: Shape) -> Node:
+def as_it_will_be(name: str, labels: dict[str, str], shape: Shape) -> Node:
     return new_node(f"coming/{name}", shape.labels | labels, shape)

@@ -5,6 +5,9 @@ scheduled yet: it is no demand, though the node is spoken for. Each of the other
 order and name, on whose nodes it could be. There it is placed on marked empty nodes first, which then are kept: on the
 last in removal order first; then on machines that were bought and are on their way; and for the rest new nodes are
 packed, as many as the largest size and the limits of the pool allow. All of that happens in a fork of the fleet.
+
+Pods behind our gate wait in the same way, though Karpenter does not see them. Smart pods are no demand: they are what
+was asked for already, and the pods they were made for are served by the machines that come for them.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -24,6 +27,8 @@ from reconciler.fleet.what_if import WhatIf
 from reconciler.model import names
 from reconciler.model.cluster.node import Node
 from reconciler.model.cluster.pod import Pod
+from reconciler.plan.requests.waiting import is_gated, waits
+from reconciler.plan.scaling.demand.arrived import Arrived, real_name
 from reconciler.plan.scaling.demand.serving import Demand, Serving
 from reconciler.plan.scaling.demand.shapes import shapes_of
 from reconciler.plan.scaling.ground import Ground, Site
@@ -37,37 +42,39 @@ class Demands(msgspec.Struct, frozen=True):
 
     of: dict[str, Demand] = {}
     spoken_for: frozenset[str] = frozenset()
+    places: dict[str, str] = {}  # uid of a pod behind our gate -> name of the node that has room for it
+    unfit: frozenset[str] = frozenset()  # smart pods whose nodes take none of those they were for
 
 
 def demands(site: Site, grounds: Sequence[Ground]) -> Demands:
     """`grounds` in the order in which they are asked."""
     waiting = site.fleet.occupancy.waiting
     nominated = frozenset(pod.status.nominated_node_name for pod in waiting) - {""}
-    pods = [pod for pod in waiting if is_unschedulable(pod)]
+    pods = [pod for pod in waiting if waits(pod)]
     if not pods:
         return Demands(spoken_for=nominated)
     what_if = site.fleet.what_if
     pods.sort(key=lambda pod: what_if.classes.of(pod).anew.rank)  # those of one class are sorted by name
     with what_if.fork():
+        arrived = Arrived(site, what_if)
+        for each in grounds:
+            arrived.open(each)
+        by_uid = {pod.metadata.uid: pod for pod in pods}
+        unfit = frozenset(name for each in grounds for name in arrived.unfit(each, by_uid))
         shapes = {each.wish.name: shapes_of(each) for each in grounds}
         search = Search(allowed=_staying(site, grounds), budget=site.inputs.budget)
         staying = place(what_if, pods, search)
         left = [pod for pod in pods if pod.metadata.uid in staying.unplaced]
         own = _assigned(what_if, shapes, left)
         found = {each.wish.name: Serving(each, shapes[each.wish.name]).serve(own[each.wish.name]) for each in grounds}
-        return Demands(found, nominated.union(staying.destinations.values()))
+        places = {uid: real_name(name) for uid, name in staying.destinations.items()}
+        gated = {uid: name for uid, name in places.items() if is_gated(by_uid[uid]) and _is_ready(site, name)}
+        return Demands(found, nominated.union(places.values()), gated, unfit)
 
 
-def is_unschedulable(pod: Pod) -> bool:
-    """Whether the scheduler found no place for it, and Karpenter would buy for it as well."""
-    if not pod.status.conditions or pod.metadata.leaving or pod.spec.scheduling_gates:
-        return False
-    if pod.status.nominated_node_name or pod.stays_with_its_node:
-        return False
-    return any(
-        each.type == "PodScheduled" and each.status == "False" and each.reason == "Unschedulable"
-        for each in pod.status.conditions
-    )
+def _is_ready(site: Site, name: str) -> bool:
+    node = site.fleet.node(name)
+    return node is not None and node.is_ready
 
 
 def _staying(site: Site, grounds: Sequence[Ground]) -> Mask:

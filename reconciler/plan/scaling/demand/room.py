@@ -27,7 +27,7 @@ def room_for(ground: Ground) -> Room:
 
 
 def _rooms(ground: Ground) -> Iterator[Room]:
-    there = ground.size + len(ground.arriving)
+    there = ground.size + len(ground.machines) + ground.asked
     most = ground.wish.spec.max_size
     yield Room(max(0, most - there), f"maxSize {most} of NodeProvisioner/{ground.wish.name}")
     for resource, limit in sorted(ground.pool.spec.limits.items()):
@@ -39,8 +39,8 @@ def _rooms(ground: Ground) -> Iterator[Room]:
 
 
 def _used(ground: Ground, resource: str) -> int:
-    """In thousandths, by nodes and by machines on their way."""
-    has = [node.status.capacity for node in ground.nodes] + [claim.status.capacity for claim in ground.arriving]
+    """In thousandths, by nodes and by machines without one."""
+    has = [node.status.capacity for node in ground.nodes] + [claim.status.capacity for claim in ground.machines]
     return sum(_milli(each.get(resource, "0")) for each in has)
 
 

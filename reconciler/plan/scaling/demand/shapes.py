@@ -30,10 +30,7 @@ _MACHINE = {"kubernetes.io/os": "linux", "kubernetes.io/arch": "amd64"}
 
 def shapes_of(ground: Ground) -> list[Shape]:
     """One an instance type that the pool allows."""
-    pool = ground.pool.spec
-    demanded = [each.values for each in pool.requirements if each.key == names.ZONE and each.operator == "In"]
-    zones = sorted(demanded[0]) if demanded else ground.site.zones
-    return [_shape(ground, each, zones) for each in pool.instance_types]
+    return [_shape(ground, each, ground.zones) for each in ground.pool.spec.instance_types]
 
 
 def taints_of(pool: GpuPool) -> tuple[NodeTaint, ...]:

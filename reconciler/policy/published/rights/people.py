@@ -44,7 +44,7 @@ def _releaser(namespace: str) -> tuple[Right, ...]:
         Right("", ("nodes",), ("patch",), "Our taints, labels and freezes come off."),
         Right("", ("pods",), ("delete", "patch"), "Our pods go, and those of others pass our gates."),
         Right("policy", ("poddisruptionbudgets",), ("delete",), "Those that templates yielded go."),
-        Right("scheduling.k8s.io", ("priorityclasses",), ("delete",), "Those that templates yielded go."),
+        Right("scheduling.k8s.io", ("priorityclasses",), ("delete",), "Ours go that nobody else's pods name."),
         Right("", ("namespaces",), ("patch",), "What froze everything comes off.", names=(namespace,)),
         Right("events.k8s.io", ("events",), ("create",), "What was taken off is told on whatever it was on."),
         Right(

@@ -19,7 +19,6 @@ from reconciler.policy.published.rights.right import Right
 
 # Those that people write: what users and agents ask and tell has statuses of its own.
 POLICIES = tuple(kind for kind in ALL_KINDS if kind.is_policy)
-_EVENTS_OF_THE_CLUSTER = "default"
 # Server-side apply is a patch, and where the object is not there yet, its maker must be allowed to create it too.
 _KEEP = ("create", "delete", "patch")
 
@@ -57,14 +56,20 @@ def _yielded(kind: str) -> Callable[[Enforced], set[str]]:
     return asked_for
 
 
-def _adopted(enforced: Enforced) -> set[str]:
-    """A pool takes over a NodePool that someone else made."""
-    return {""} if enforced.is_any or any(pool.spec.adopt for pool in enforced.pools) else set()
+def _acted_on(enforced: Enforced) -> set[str]:
+    """Any pool is."""
+    return {""} if enforced.is_any or enforced.pools else set()
 
 
 def _scaled(enforced: Enforced) -> set[str]:
     """A pool is scaled."""
     return {""} if enforced.is_any or enforced.scaled else set()
+
+
+def _smart_pods(enforced: Enforced) -> set[str]:
+    """Where the pools have theirs; without policies in our own namespace, for the same reason as above."""
+    named = {pool.spec.smart_pods.namespace for pool in enforced.pools}
+    return {enforced.namespace} if enforced.is_any else named
 
 
 def _at_home(enforced: Enforced) -> set[str]:
@@ -77,14 +82,6 @@ def _told_in_a_config_map(enforced: Enforced) -> set[str]:
 
 def _told_on_themselves(enforced: Enforced) -> set[str]:
     return set() if enforced.resources is False else {""}
-
-
-def _written_about(enforced: Enforced) -> set[str]:
-    """Where Kubernetes wants Events of what is written; of what has no namespace, in `default`."""
-    if enforced.is_any:
-        return {_EVENTS_OF_THE_CLUSTER, enforced.namespace}
-    named = {manifest.namespace or _EVENTS_OF_THE_CLUSTER for manifest in enforced.manifests}
-    return named | ({_EVENTS_OF_THE_CLUSTER} if _adopted(enforced) or _scaled(enforced) else set())
 
 
 TABLE = (
@@ -111,17 +108,36 @@ TABLE = (
         "How each policy stands, where policies are custom resources.",
     ),
     Line(
-        _written_about, "events.k8s.io", ("events",), ("create",), "What was done, and why, on whatever it was done to."
+        _acted_on,
+        "events.k8s.io",
+        ("events",),
+        ("create",),
+        "What was done, and why, on whatever it was done to; and what pods that wait for capacity are told.",
     ),
     Line(
-        _adopted, "", ("nodes",), ("patch",), "Labels of adopted pools' nodes: in the template they would drift them."
-    ),
-    Line(
-        _scaled,
+        _acted_on,
         "",
         ("nodes",),
-        ("delete", "patch"),
-        "Nodes of scaled pools: the taint and the label that they bear, and those that go when they are empty.",
+        ("patch",),
+        "The startup taint of new nodes comes off when they can be used. Beside that, labels of adopted pools' nodes: "
+        "in the template they would drift them; and the taint and the label of those of scaled pools.",
+    ),
+    Line(_scaled, "", ("nodes",), ("delete",), "Nodes of scaled pools that go when they are empty."),
+    Line(
+        _smart_pods,
+        "",
+        ("pods",),
+        ("create", "delete"),
+        "Smart pods, which ask Karpenter for nodes: they go when their node is there, or none comes.",
+    ),
+    Line(
+        _acted_on,
+        "",
+        ("pods",),
+        ("patch",),
+        "Pods that wait for capacity, wherever they are: our gate comes off them when there is some, and until then an "
+        "annotation says how that stands, as it does on smart pods. Kubernetes can't grant less than what may change "
+        "of a pod.",
     ),
     Line(_yielded("NodePool"), "karpenter.sh", ("nodepools",), _KEEP, "What the pools' templates yield for Karpenter."),
     Line(
@@ -129,7 +145,7 @@ TABLE = (
         "scheduling.k8s.io",
         ("priorityclasses",),
         _KEEP,
-        "PriorityClasses that the pools' templates yield.",
+        "That of smart pods, below all others; and those that the pools' templates yield.",
     ),
     Line(
         _yielded("PodDisruptionBudget"),
@@ -167,5 +183,6 @@ def _enforced(wishes: Sequence[Desired], namespace: str) -> Enforced:
         pools += acted_on
         scaling = (each for each in wish.provisioners if not each.spec.suspend)
         scaled |= {each.spec.pool_name for each in scaling if each.spec.pool_name in names}
-        manifests += [manifest for manifest in wish.manifests if manifest.pool in names]
+        # What belongs to no pool is for all that are acted on.
+        manifests += [each for each in wish.manifests if each.pool in names or (names and not each.pool)]
     return Enforced(namespace, tuple(pools), frozenset(scaled), tuple(manifests))

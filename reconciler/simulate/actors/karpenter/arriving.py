@@ -10,7 +10,7 @@ from reconciler.plan.karpenter.template_hash import HASH_VERSION, template_hash
 from reconciler.protocol.presumed import Object
 from reconciler.simulate.actors.karpenter.buying.opened import Opened
 from reconciler.simulate.actors.karpenter.cloud import sold_as_asked
-from reconciler.simulate.actors.karpenter.conditions import INITIALIZED, LAUNCHED, REGISTERED, told
+from reconciler.simulate.actors.karpenter.conditions import INITIALIZED, LAUNCHED, REGISTERED, told, with_condition
 from reconciler.simulate.actors.karpenter.demanding import WELL_KNOWN, joined, one_of, some_value, written
 from reconciler.simulate.actors.karpenter.instance_types import InstanceType, instance_types
 from reconciler.simulate.market import Offering
@@ -23,19 +23,21 @@ NOT_READY = {"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"}
 _FROM_TEMPLATE = ("taints", "startupTaints", "nodeClassRef", "expireAfter", "terminationGracePeriod")
 
 
-def claim_of(opened: Opened, name: str) -> Object:
-    """What is asked of the cloud."""
+def claim_of(opened: Opened, name: str, now: Instant) -> Object:
+    """What is asked of the cloud: not how its node is to be called, which only mattered while pods were looked at."""
     pool, template = opened.pool, opened.pool.spec.get("template") or {}
     types = one_of(each.machine.name for each in opened.sold)
     sold = [each for one in opened.sold for each in one.offerings if sold_as_asked(each, opened.demands)]
     capacity_types = one_of(each.capacity_type for each in sold)
-    demands = joined(opened.demands, {names.INSTANCE_TYPE: types, names.CAPACITY_TYPE: capacity_types})
+    settled = {key: allowed for key, allowed in opened.demands.items() if key != names.HOSTNAME}
+    demands = joined(settled, {names.INSTANCE_TYPE: types, names.CAPACITY_TYPE: capacity_types})
     custom = {key: some_value(allowed) for key, allowed in demands.items() if key not in WELL_KNOWN}
     labels = {key: value for key, value in sorted(custom.items()) if value} | pool.labels
     requests = {resource: _quantity(resource, amount) for resource, amount in sorted(opened.used.items()) if amount}
     claim = _claim(name, labels, template, pool.uid)
     spec = {**claim["spec"], "requirements": written(demands), "resources": {"requests": requests}}
-    return {**claim, "spec": spec}
+    awaited = [told(each, now, "Unknown", "AwaitingReconciliation") for each in (LAUNCHED, REGISTERED, INITIALIZED)]
+    return {**claim, "spec": spec, "status": {"conditions": awaited}}
 
 
 def launched(claim: Object, machine: InstanceType, offering: Offering, now: Instant) -> Object:
@@ -46,7 +48,7 @@ def launched(claim: Object, machine: InstanceType, offering: Offering, now: Inst
         "providerID": f"imagined:///{name}",
         "capacity": machine.capacity,
         "allocatable": machine.allocatable,
-        "conditions": [told(LAUNCHED, now)],
+        "conditions": with_condition(claim, told(LAUNCHED, now)),
     }
     return {"metadata": {"labels": labels | claim["metadata"]["labels"]}, "status": status}
 

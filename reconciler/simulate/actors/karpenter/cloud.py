@@ -1,8 +1,10 @@
 """Owner of what the cloud has and has not: where it is out of stock, and what Karpenter knows of that.
 
-Karpenter learns of a shortage only by asking, and then does not ask again for some minutes.
+Karpenter learns of a shortage only by asking, and then does not ask again for some minutes. What is not offered at all
+it knows without asking.
 """
 
+from collections import Counter
 from random import Random
 
 import msgspec
@@ -28,6 +30,11 @@ class Stockout(msgspec.Struct, frozen=True):
         said = zip((self.instance_type, self.zone, self.capacity_type), _place(offering), strict=True)
         return all(wanted in ("", is_so) for wanted, is_so in said)
 
+    def covers(self, other: "Stockout") -> bool:
+        """Whether none of that can be had either."""
+        said = zip(msgspec.structs.astuple(self), msgspec.structs.astuple(other), strict=True)
+        return all(wanted in ("", is_so) for wanted, is_so in said)
+
 
 class Cloud:
     """All instance types, and which offerings of them can be had."""
@@ -35,21 +42,41 @@ class Cloud:
     def __init__(self, types: tuple[InstanceType, ...]) -> None:
         self.types = {each.name: each for each in types}
         self.version = 0  # another whenever there is more to be had than was known
-        self._sold_out: dict[Stockout, None] = {}
+        self._sold_out: Counter[Stockout] = Counter()  # those in the same words are over when the last of them is
+        self._withheld: Counter[Stockout] = Counter()
         self._known: dict[Place, Instant] = {}  # until when it is not asked for
 
     def hold_back(self, out: Stockout) -> None:
-        self._sold_out[out] = None
+        self._sold_out[out] += 1
 
     def restock(self, out: Stockout) -> None:
-        self._sold_out.pop(out, None)
+        self._sold_out[out] -= 1
+        self._sold_out = +self._sold_out
         self.version += 1
+
+    def withhold(self, out: Stockout) -> None:
+        """It is not offered, and Karpenter knows."""
+        self._withheld[out] += 1
+
+    def offer(self, out: Stockout) -> None:
+        """It is offered again."""
+        self._withheld[out] -= 1
+        self._withheld = +self._withheld
+        self.version += 1
+
+    def holds_back(self, out: Stockout) -> bool:
+        """Whether none of it can be had."""
+        return any(each.covers(out) for each in self._sold_out)
+
+    def withholds(self, out: Stockout) -> bool:
+        """Whether none of it is offered."""
+        return any(each.covers(out) for each in self._withheld)
 
     def known(self, machine: InstanceType, now: Instant) -> tuple[Offering, ...]:
         """The offerings that Karpenter takes to be there, cheapest first."""
-        if not self._known:
+        if not self._known and not self._withheld:
             return machine.offerings
-        return tuple(each for each in machine.offerings if self._known.get(_place(each), now) <= now)
+        return tuple(each for each in machine.offerings if self._is_asked_for(each, now))
 
     def buy(self, asked: Demands, now: Instant, chance: Random) -> Offering | None:
         """The cheapest that can be had; of several at one price some. None: everything asked for is out of stock."""
@@ -74,6 +101,10 @@ class Cloud:
             del self._known[place]
         self.version += bool(over)
         return bool(over)
+
+    def _is_asked_for(self, offering: Offering, now: Instant) -> bool:
+        is_withheld = any(out.concerns(offering) for out in self._withheld)
+        return not is_withheld and self._known.get(_place(offering), now) <= now
 
     def _is_out(self, offering: Offering) -> bool:
         return any(out.concerns(offering) for out in self._sold_out)

@@ -64,3 +64,19 @@ class Karpenter:
     def restock(self, out: Stockout) -> None:
         """What was held back in these words can be had again."""
         self._cloud.restock(out)
+
+    def withhold(self, out: Stockout) -> None:
+        """It is not offered from now on: nothing is asked for that would need it."""
+        self._cloud.withhold(out)
+
+    def offer(self, out: Stockout) -> None:
+        """What was withheld in these words is offered again."""
+        self._cloud.offer(out)
+
+    def lacks(self, out: Stockout) -> bool:
+        """Whether it can't be had for another reason, or once more for the same."""
+        return self._cloud.holds_back(out)
+
+    def withholds(self, out: Stockout) -> bool:
+        """Whether it is not offered for another reason, or once more for the same."""
+        return self._cloud.withholds(out)

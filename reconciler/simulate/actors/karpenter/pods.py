@@ -83,7 +83,7 @@ class Pods:
 def is_unschedulable(body: Object) -> bool:
     """Whether a scheduler has found no node for it, and Karpenter is the one to ask."""
     spec, status = body.get("spec") or {}, body.get("status") or {}
-    if spec.get("nodeName") or status.get("nominatedNodeName") or is_tied(body):
+    if spec.get("nodeName") or spec.get("schedulingGates") or status.get("nominatedNodeName") or is_tied(body):
         return False
     told = status.get("conditions") or ()
     return any(each["type"] == "PodScheduled" and each.get("reason") == "Unschedulable" for each in told)

@@ -15,7 +15,7 @@ from reconciler.fleet.what_if import WhatIf
 from reconciler.model.cluster.pod import Pod
 from reconciler.model.planned.action import Ref
 from reconciler.protocol.presumed import Object
-from reconciler.simulate.actors.conditions import condition, says, with_condition
+from reconciler.simulate.actors.conditions import condition, with_condition
 from reconciler.simulate.actors.scheduler.choosing import choose
 from reconciler.simulate.actors.scheduler.preempting import MANAGER, Preempting
 from reconciler.simulate.actors.scheduler.queue import Queue, Waiting, nominated_group
@@ -23,6 +23,7 @@ from reconciler.simulate.objects import Key, Written, key_of
 from reconciler.simulate.stage import Stage
 
 _DELAY_MS = 50
+_NOWHERE = "Unschedulable"
 _ENDED = frozenset({"Succeeded", "Failed"})
 
 
@@ -174,10 +175,10 @@ class Scheduler:
     def _tell(self, fleet: WhatIf, pods: Sequence[Waiting]) -> None:
         """They say of themselves that they fit nowhere, once."""
         bodies = [(pod, self._waiting(pod)) for pod in pods]
-        untold = [(pod, body) for pod, body in bodies if body is not None and says(body, "PodScheduled") != "False"]
+        untold = [(pod, body) for pod, body in bodies if body is not None and not _is_told(body)]
         why = _why(fleet, untold[0][0].pod_class) if untold else ""
         for pod, body in untold:
-            told = {**condition("PodScheduled", "False", self._stage.now, "Unschedulable"), "message": why}
+            told = {**condition("PodScheduled", "False", self._stage.now, _NOWHERE), "message": why}
             self._stage.world.edit(Ref(*pod.key), {"status": {"conditions": with_condition(body, told)}}, MANAGER)
 
     def _waiting(self, pod: Waiting) -> Object | None:
@@ -203,6 +204,12 @@ def _waits(pod: Object) -> bool:
     if spec.get("nodeName") or spec.get("schedulingGates") or pod["metadata"].get("deletionTimestamp"):
         return False
     return (pod.get("status") or {}).get("phase", "Pending") not in _ENDED
+
+
+def _is_told(pod: Object) -> bool:
+    """Whether it says that it fits nowhere; a gate that was lifted may still be what it says."""
+    told = (pod.get("status") or {}).get("conditions") or ()
+    return any(each["type"] == "PodScheduled" and each.get("reason") == _NOWHERE for each in told)
 
 
 def _has_ended(pod: Object) -> bool:

@@ -53,7 +53,8 @@ class Opened:
         self.name = name
         self.pool = pool
         self.sold = sold
-        self.demands: Demands = pool.demands
+        # It will be a node of its own: whoever wants to be on another, or on none of the others, can tell.
+        self.demands: Demands = {**pool.demands, names.HOSTNAME: one_of((name,))}
         self.pods: list[Pod] = []
         self.used = dict(overhead)
         self._zone = ""

@@ -102,7 +102,7 @@ class Purchasing:
             self._bought += 1
             name = f"{pool}-{self._bought:05d}"
             if world.get(Ref("NodeClaim", "", name)) is None and world.get(Ref("Node", "", name)) is None:
-                world.put(claim_of(opened, name), BY)
+                world.put(claim_of(opened, name, self._engine.now), BY)
                 return name
 
 

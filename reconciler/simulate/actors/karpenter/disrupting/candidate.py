@@ -7,7 +7,7 @@ import msgspec
 from reconciler.model import names
 from reconciler.model.cluster.pod import Pod
 from reconciler.plan.karpenter.budgets import allowed_at_once
-from reconciler.plan.karpenter.outlook import moving_pods, outlook
+from reconciler.plan.karpenter.outlook import held_by, moving_pods
 from reconciler.plan.karpenter.survey import Surveyed
 from reconciler.protocol.presumed import Object
 from reconciler.simulate.actors.karpenter.conditions import INITIALIZED, says, since
@@ -51,7 +51,8 @@ def candidate(known: Knowledge, claim: Object, pool: NodePool, eventual: bool = 
     there = node["metadata"]["name"]
     seen = known.world.seen(("NodeClaim", "", name)), known.world.seen(("Node", "", there))
     found = Surveyed(*seen, known.pods.on(there), known.now)
-    if outlook(found, known.budgets()).held_by and not (eventual and found.bound_seconds is not None):
+    is_bounded = eventual and found.bound_seconds is not None
+    if not is_bounded and held_by(found, known.budgets()):
         return None
     return Candidate(name, claim, node, pool, tuple(moving_pods(found)), _price(known, node))
 

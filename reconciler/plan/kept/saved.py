@@ -23,13 +23,13 @@ from reconciler.model.planned.inputs import Inputs
 from reconciler.model.planned.mark import Mark
 from reconciler.model.planned.memory import Memory
 from reconciler.model.planned.plan import Plan
-from reconciler.plan.dump import canonical
 from reconciler.plan.explain import sentence
 from reconciler.plan.guards.judging import Proposed, judge
 from reconciler.plan.guards.stage import Stage
 from reconciler.plan.guards.taken import taken
+from reconciler.plan.kept.dump import canonical
+from reconciler.plan.kept.scene import Scene
 from reconciler.plan.planner import digest_of, unread_of_use
-from reconciler.plan.scene import Scene
 
 _NAME = "reconciler-plan"
 FORMAT = f"{_NAME}/1"

@@ -101,9 +101,11 @@ def canonical(inputs: Inputs) -> Inputs:
         for key in ("pools", "provisioners", "drains", "pressures", "guards")
     }
     manifests = tuple(sorted(desired.manifests, key=lambda each: (each.kind, each.namespace, each.name, each.pool)))
+    # Those of one pool stand in the order in which it would have its machines.
+    smart_pods = tuple(sorted(desired.smart_pods, key=lambda each: each.pool))
     return msgspec.structs.replace(
         inputs,
-        desired=msgspec.structs.replace(desired, manifests=manifests, **wishes),
+        desired=msgspec.structs.replace(desired, manifests=manifests, smart_pods=smart_pods, **wishes),
         observed=_observed(observed),
         prune=tuple(sorted(inputs.prune)),
     )

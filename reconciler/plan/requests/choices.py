@@ -1,0 +1,110 @@
+"""In which ways machines of a pool can be bought, one tried after the other, and which of them failed lately.
+
+The instance types come first, in the order of the policy, by its first capacity type; then the other capacity types;
+then zone by zone. A way that failed is left out for a while, for all demand of the pool, unless the pool has changed
+what it says of its machines. After so many failures as the pool allows, nothing more is tried until they are forgotten.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from hashlib import sha256
+
+import msgspec
+
+from reconciler.fleet.fleet import Fleet
+from reconciler.model import names
+from reconciler.model.instant import Instant
+from reconciler.model.kinds.gpu_pool import GpuPool
+from reconciler.model.planned.shortage import Shortage
+
+REMEMBERED_MS = 600_000
+FIRST_BACKOFF_MS = 5_000
+LONGEST_BACKOFF_MS = 60_000
+
+
+class Choice(msgspec.Struct, frozen=True, gc=False):
+    """What is empty is left to Karpenter."""
+
+    instance_type: str
+    capacity_type: str = ""
+    zone: str = ""
+
+    @property
+    def told(self) -> str:
+        """p4d.24xlarge (spot, in eu-1a)."""
+        where = ", ".join(filter(None, (self.capacity_type, self.zone and f"in {self.zone}")))
+        return f"{self.instance_type} ({where})" if where else self.instance_type
+
+
+def choices(pool: GpuPool, zones: Sequence[str]) -> list[Choice]:
+    """All ways, in the order in which they are tried."""
+    types = [each.name for each in pool.instance_types]
+    several = len(pool.capacity_types) > 1
+    found = [Choice(each, kind if several else "") for kind in pool.capacity_types for each in types]
+    if len(zones) > 1:
+        found += [Choice(each.instance_type, each.capacity_type, zone) for zone in zones for each in tuple(found)]
+    return found
+
+
+def digest_of(pool: GpuPool) -> str:
+    """Of all that a pool says of how its machines are bought."""
+    said = (pool.instance_types, pool.capacity_types, pool.requirements, pool.node_class_ref, pool.labels, pool.taints)
+    return sha256(msgspec.json.encode((*said, pool.limits), order="sorted")).hexdigest()[:12]
+
+
+def live(shortages: Iterable[Shortage], pool: str, asked: str, now: Instant) -> tuple[Shortage, ...]:
+    """Those of a pool that still count."""
+    return tuple(each for each in shortages if each.pool == pool and each.asked == asked and each.until > now)
+
+
+class Outlook(msgspec.Struct, frozen=True):
+    """What can be tried for a pool now."""
+
+    left: tuple[Choice, ...]
+    failed: tuple[Shortage, ...]
+    most: int  # ways that may fail
+
+    @property
+    def is_exhausted(self) -> bool:
+        return not self.left or len(self.failed) >= self.most
+
+    @property
+    def again_at(self) -> Instant | None:
+        """When the next way may be tried; None where that is at once, and where none is left."""
+        if not self.failed or self.is_exhausted:
+            return None
+        wait_ms = min(LONGEST_BACKOFF_MS, FIRST_BACKOFF_MS * 2 ** (len(self.failed) - 1))
+        return Instant(max(each.since for each in self.failed) + wait_ms)
+
+    @property
+    def forgotten_at(self) -> Instant | None:
+        """When a way is tried again that failed."""
+        return min((each.until for each in self.failed), default=None)
+
+    @property
+    def told(self) -> str:
+        """The ways that failed, in words."""
+        return ", ".join(Choice(each.instance_type, each.capacity_type, each.zone).told for each in self.failed)
+
+
+def outlook_of(pool: GpuPool, zones: Sequence[str], failed: Sequence[Shortage]) -> Outlook:
+    """`failed`: of this pool, those that count."""
+    gone = {Choice(each.instance_type, each.capacity_type, each.zone): each for each in failed}
+    left = tuple(each for each in choices(pool, zones) if each not in gone)
+    once = tuple(sorted(gone.values(), key=lambda each: each.since))
+    return Outlook(left, once, 1 + pool.smart_pods.max_retry_attempts)
+
+
+def zones_of(pool: GpuPool, fleet: Fleet) -> list[str]:
+    """Where a new node may come: in any zone that the cluster has nodes in, unless the pool demands some; nothing where
+    nodes do not say where they are."""
+    demanded = [each.values for each in pool.requirements if each.key == names.ZONE and each.operator == "In"]
+    return sorted(demanded[0]) if demanded else fleet.zones or [""]
+
+
+def labels_of(choice: Choice) -> Iterator[tuple[str, str]]:
+    """What a node must bear that is bought so."""
+    yield names.INSTANCE_TYPE, choice.instance_type
+    if choice.capacity_type:
+        yield names.CAPACITY_TYPE, choice.capacity_type
+    if choice.zone:
+        yield names.ZONE, choice.zone

@@ -1,0 +1,34 @@
+"""How far the machine has come that Karpenter buys for a request, by the conditions of its NodeClaim.
+
+A NodeClaim never says that it failed: a launch without stock deletes it, and so does a machine that does not register
+in time. That it is gone, or going, before its node was ready is the failure.
+"""
+
+from collections.abc import Callable
+from typing import Literal
+
+import msgspec
+
+from reconciler.model.cluster.karpenter import NodeClaim
+
+MachinePhase = Literal["Created", "Launching", "Registering", "Ready", "Failed"]
+
+
+class _Rule(msgspec.Struct, frozen=True):
+    phase: MachinePhase
+    applies: Callable[[NodeClaim], bool]
+
+
+# First match wins; the last one always applies.
+_RULES = (
+    _Rule("Failed", lambda claim: claim.metadata.leaving),
+    _Rule("Ready", lambda claim: claim.says("Initialized")),
+    _Rule("Registering", lambda claim: claim.says("Launched")),
+    _Rule("Launching", lambda claim: claim.condition("Launched") is not None),
+    _Rule("Created", lambda _: True),
+)
+
+
+def machine_phase(claim: NodeClaim | None) -> MachinePhase:
+    """Of a claim that was there; one that is gone has failed."""
+    return next(rule.phase for rule in _RULES if rule.applies(claim)) if claim is not None else "Failed"

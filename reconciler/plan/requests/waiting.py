@@ -1,0 +1,40 @@
+"""Who waits for capacity: pods that Karpenter sees, and pods behind our gate, which it does not."""
+
+from reconciler.model import names
+from reconciler.model.cluster.pod import Pod
+from reconciler.model.instant import Instant, instant
+from reconciler.plan.requests.request import is_smart
+
+
+def waits(pod: Pod) -> bool:
+    """Whether capacity is missing for it, if no node has room. A smart pod is a means, and no end."""
+    return not is_smart(pod) and (is_gated(pod) or is_unschedulable(pod))
+
+
+def is_gated(pod: Pod) -> bool:
+    """Whether our gate alone keeps it from being scheduled; what others wait for is not for us to buy."""
+    gates = pod.spec.scheduling_gates
+    return bool(gates) and not pod.metadata.leaving and all(each.name == names.CAPACITY_GATE for each in gates)
+
+
+def is_unschedulable(pod: Pod) -> bool:
+    """Whether the scheduler found no place for it, and Karpenter would buy for it as well."""
+    if not pod.status.conditions or pod.metadata.leaving or pod.spec.scheduling_gates:
+        return False
+    if pod.status.nominated_node_name or pod.stays_with_its_node:
+        return False
+    return any(
+        each.type == "PodScheduled" and each.status == "False" and each.reason == "Unschedulable"
+        for each in pod.status.conditions
+    )
+
+
+def unschedulable_since(pod: Pod) -> Instant | None:
+    """Since when Karpenter has seen it; None where it does not."""
+    if not is_unschedulable(pod):
+        return None
+    written = next(each.last_transition_time for each in pod.status.conditions if each.type == "PodScheduled")
+    try:
+        return instant(written or pod.metadata.creation_timestamp)
+    except ValueError:
+        return Instant(0)

@@ -1,0 +1,35 @@
+"""A node that is wanted and that nobody has bought: in which way it is to be had, and whom it is for."""
+
+import msgspec
+
+from reconciler.model.cluster.pod import Pod
+from reconciler.plan.requests.choices import Choice, Outlook
+
+
+class Wanted(msgspec.Struct, frozen=True):
+    """One node."""
+
+    choice: Choice
+    labels: dict[str, str]  # that it will have
+    memory: str  # that pods may ask for there, as Kubernetes writes it
+    pods: tuple[Pod, ...] = ()  # none where it is for minSize
+    is_seen: bool = False  # Karpenter sees one of these pods, and buys of its own accord
+
+
+class Unmet(msgspec.Struct, frozen=True):
+    """Pods of one pool for which nothing is asked for now, because what was asked for did not come."""
+
+    pool: str
+    outlook: Outlook
+    pods: tuple[Pod, ...] = ()
+    nodes: int = 0  # for minSize
+
+
+class Answered(msgspec.Struct, frozen=True):
+    """What there is for those who wait."""
+
+    places: dict[str, str] = {}  # uid of a pod -> name of a node that stays, can be used, and has room for it
+    unfit: frozenset[str] = frozenset()  # smart pods whose node has come, and takes none of those it was for
+    used: frozenset[str] = frozenset()  # smart pods without a node yet that somebody waits for
+    unmet: tuple[Unmet, ...] = ()
+    asked: dict[str, str] = {}  # uid of a pod -> the pool in which a machine is on its way for it by a smart pod

@@ -1,0 +1,31 @@
+"""Marks that nobody looks at any more: their provisioner is suspended, or gone from the policies, and they come off.
+
+Else they would stay for ever, and a hard one keeps all pods from an empty node. Of a pool that only observes nothing is
+taken off, and what somebody else takes away is left to them.
+"""
+
+from collections.abc import Iterator
+
+from reconciler.model import names
+from reconciler.model.instant import timestamp
+from reconciler.model.planned.action import Taint
+from reconciler.model.planned.decision import Decision
+from reconciler.plan.removal import untouchable
+from reconciler.plan.scaling import marks
+from reconciler.plan.scaling.ground import Site
+from reconciler.plan.scaling.reasons import PLANNER, UNSCALED
+from reconciler.plan.scaling.turn import ref_of
+
+
+def left_behind(site: Site, scaled: frozenset[str]) -> Iterator[Decision]:
+    """`scaled` are the pools whose provisioners have their turn."""
+    pools = {each.name: each for each in site.inputs.desired.pools if each.spec.mode == "Enforce"}
+    for node in (each.node for each in site.fleet.nodes_unsettled):
+        mark, pool = marks.mark_of(node), pools.get(node.pool)
+        if mark is None or pool is None or pool.name in scaled:
+            continue
+        if untouchable(node) is None and node.taint(names.DRAINING) is None:
+            time = mark.value if mark.at is None else timestamp(mark.at)
+            why = UNSCALED.reason(pool.origin(), node=node.name, time=time, pool=pool.name)
+            act = Taint(key=marks.KEY, value=None, effect=mark.effect)
+            yield Decision(PLANNER, ref_of(node), act, why, pool.name)

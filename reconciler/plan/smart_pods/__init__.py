@@ -1,0 +1,1 @@
+"""Smart pods: capacity from Karpenter for demand that it can't see."""

@@ -1,0 +1,271 @@
+"""What becomes of each smart pod that there is: a table of rules, the first that applies decides.
+
+A smart pod asks for one machine in one way. Where none comes within 30 s that way has failed: the pod goes, the
+failure is remembered for the pool, and the next way is another smart pod. While a machine is on its way, and while
+others of the pool are that it might ride on, nothing is given up: Karpenter's own time limits decide, and the absence
+of the NodeClaim tells. NodeClaims and nodes are never touched.
+"""
+
+from collections.abc import Callable
+
+import msgspec
+
+from reconciler.model import names
+from reconciler.model.instant import Instant, instant
+from reconciler.model.planned.action import Annotate, Delete, Hold, Presumes
+from reconciler.model.planned.decision import Decision
+from reconciler.model.planned.reason import Reason
+from reconciler.model.planned.shortage import Shortage
+from reconciler.plan.reasons import Because
+from reconciler.plan.requests.choices import REMEMBERED_MS, Choice
+from reconciler.plan.requests.machines import machine_phase
+from reconciler.plan.requests.requests import Requested
+from reconciler.plan.requests.usable import is_usable
+from reconciler.plan.requests.waiting import unschedulable_since
+from reconciler.plan.smart_pods import reasons
+from reconciler.plan.smart_pods.phases import Event, Phase, after, read
+from reconciler.plan.smart_pods.turn import Turn
+
+MACHINE_WITHIN_MS = 30_000
+
+
+class Advanced(msgspec.Struct, frozen=True):
+    """What is done about one, and what is remembered of it."""
+
+    decision: Decision | None = None
+    shortage: Shortage | None = None
+
+
+class Case(msgspec.Struct, frozen=True, dict=True):
+    """One smart pod in its turn."""
+
+    turn: Turn
+    each: Requested
+
+    @property
+    def title(self) -> str:
+        return f"Pod/{self.each.pod.title}"
+
+    @property
+    def phase(self) -> Phase:
+        """What is seen counts; that it has failed can only be told."""
+        if self.each.pod.node:
+            return Phase.SCHEDULED
+        return Phase.FAILED if self.written is Phase.FAILED else Phase.PENDING
+
+    @property
+    def written(self) -> Phase:
+        return read(self.each.pod.metadata.annotations.phase)
+
+    @property
+    def choice(self) -> Choice:
+        request = self.each.request
+        return Choice(request.instance_type, request.capacity_type, request.zone)
+
+    @property
+    def created(self) -> Instant:
+        return _moment(self.each.pod.metadata.creation_timestamp)
+
+    @property
+    def is_past_deadline(self) -> bool:
+        return self.turn.now >= self.created + 1000 * self.turn.pool.spec.smart_pods.active_deadline_seconds
+
+    @property
+    def deadline_told(self) -> int:
+        return self.turn.pool.spec.smart_pods.active_deadline_seconds
+
+    @property
+    def waits_since(self) -> Instant | None:
+        """Since when Karpenter could have bought a machine, and did not; None while it has not seen the pod."""
+        seen = unschedulable_since(self.each.pod)
+        if seen is None:
+            return None
+        since = self.each.pod.metadata.annotations.since
+        lost = Instant(1000 * int(since)) if since.isdigit() else Instant(0)
+        return max(self.created, seen, lost)
+
+    def why(self, because: Because, **facts: str | int) -> Reason:
+        named = {"pod": self.title, **facts}
+        wanted = {key: value for key, value in named.items() if f"{{{key}}}" in because.sentence}
+        return because.reason(self.turn.pool.origin(), **wanted)
+
+    def gone(self, why: Reason, *events: Event) -> Advanced:
+        """Deleted: what has happened must lead to an end."""
+        after(self.phase, *events)
+        return Advanced(self.turn.act(self.each.pod, Delete(), why))
+
+    def noted(self, why: Reason, phase: Phase, **texts: str | None) -> Advanced:
+        """Written on the pod."""
+        annotations = {names.PHASE: phase.value} | {_NAMES[key]: value for key, value in texts.items()}
+        pod = self.each.pod
+        presumes = Presumes(resource_version=pod.metadata.resource_version)
+        return Advanced(self.turn.act(pod, Annotate(annotations=tuple(annotations.items()), presumes=presumes), why))
+
+    def shortage(self, why: Because) -> Shortage:
+        now, choice = self.turn.now, self.choice
+        return Shortage(
+            self.turn.pool.name,
+            choice.instance_type,
+            choice.capacity_type,
+            choice.zone,
+            now,
+            Instant(now + REMEMBERED_MS),
+            self.turn.asked,
+            why.code,
+        )
+
+
+_NAMES = {"claim": names.NODE_CLAIM, "since": names.SINCE}
+
+
+def advance(turn: Turn, each: Requested) -> Advanced:
+    """What the first rule says that applies; where none does, it is as it should be."""
+    case = Case(turn, each)
+    return next((found for rule in RULES if (found := rule(case)) is not None), Advanced())
+
+
+def _going(case: Case) -> Advanced | None:
+    return Advanced() if case.each.pod.metadata.leaving else None
+
+
+def _ended(case: Case) -> Advanced | None:
+    """Its kubelet ended it: its deadline, most likely."""
+    if not case.each.pod.is_finished:
+        return None
+    why = case.why(reasons.TIMED_OUT, seconds=case.deadline_told, choice=case.choice.told)
+    return Advanced(case.turn.act(case.each.pod, Delete(), why))
+
+
+def _arrived(case: Case) -> Advanced | None:
+    """Its node can be used, whether it was bound there or the scheduler has yet to look: had it to wait for that, it
+    would find the node opened and closed to it, and Karpenter would buy another."""
+    node = case.each.node
+    if node is None or not is_usable(node, case.turn.passing):
+        return None
+    bound = [] if case.phase is Phase.SCHEDULED else [Event.BOUND]
+    found = case.gone(case.why(reasons.DONE, node=f"Node/{node.name}"), *bound, Event.USABLE, Event.CLEANED)
+    # A machine that came and takes none of those it was for would be bought again and again.
+    unfit = case.each.name in case.turn.draft.answered.unfit
+    return Advanced(found.decision, case.shortage(reasons.DONE)) if unfit else found
+
+
+def _bound(case: Case) -> Advanced | None:
+    pod = case.each.pod
+    if not pod.node:
+        return None
+    if case.is_past_deadline and case.each.claim is None:
+        why = case.why(reasons.TIMED_OUT, seconds=case.deadline_told, choice=case.choice.told)
+        return Advanced(case.turn.act(pod, Delete(), why), case.shortage(reasons.TIMED_OUT))
+    why = case.why(reasons.BOUND, node=f"Node/{pod.node}")
+    if case.written is Phase.SCHEDULED:
+        return Advanced(case.turn.act(pod, Hold(), why))
+    return case.noted(why, after(case.written, Event.BOUND), since=None)
+
+
+def _failed(case: Case) -> Advanced | None:
+    """It was told that nothing can be had; it is cleaned up in a while."""
+    if case.phase is not Phase.FAILED:
+        return None
+    interval_ms = case.turn.pool.spec.smart_pods.cleanup_interval.milliseconds
+    since = case.each.pod.metadata.annotations.since
+    due = Instant((1000 * int(since) if since.isdigit() else 0) + interval_ms)
+    if case.turn.now >= due:
+        return case.gone(case.why(reasons.CLEARED), Event.CLEARED)
+    return Advanced(case.turn.act(case.each.pod, Hold(due), case.why(reasons.FAILED, tried=case.turn.outlook.told)))
+
+
+def _duplicate(case: Case) -> Advanced | None:
+    """Another asks for the same and is further: it has a machine, or was made earlier."""
+    mine = _rank(case.each)
+    for other in case.turn.requested:
+        if other.request.key == case.each.request.key and other.name != case.each.name and _rank(other) < mine:
+            return case.gone(case.why(reasons.DUPLICATE, other=f"Pod/{other.pod.title}"), Event.DUPLICATE)
+    return None
+
+
+def _rank(each: Requested) -> tuple[bool, bool, bool, str, str]:
+    pod = each.pod
+    is_over = pod.metadata.leaving or pod.is_finished or pod.metadata.annotations.phase == Phase.FAILED.value
+    return is_over, not pod.node, each.claim is None, pod.metadata.creation_timestamp, each.name
+
+
+def _bought(case: Case) -> Advanced | None:
+    claim = case.each.claim
+    if claim is None:
+        return None
+    told = case.why(reasons.BOUGHT, claim=claim.name, phase=machine_phase(claim))
+    if case.each.pod.metadata.annotations.node_claim == claim.name:
+        return Advanced(case.turn.act(case.each.pod, Hold(), told))
+    return case.noted(told, after(case.phase, Event.BOUGHT), claim=claim.name, since=None)
+
+
+def _not_needed(case: Case) -> Advanced | None:
+    if case.each.name in case.turn.draft.answered.used:
+        return None
+    return case.gone(case.why(reasons.ORPHANED), Event.NOT_NEEDED)
+
+
+def _lost(case: Case) -> Advanced | None:
+    """Karpenter may buy another by itself: it has as long as for the first."""
+    name = case.each.pod.metadata.annotations.node_claim
+    if not name:
+        return None
+    since = str(case.turn.now // 1000)
+    return case.noted(case.why(reasons.LOST, claim=name), after(case.phase, Event.LOST), claim=None, since=since)
+
+
+def _without_machine(case: Case) -> Advanced | None:
+    """No machine came in time, and no other is on its way that it could ride on."""
+    since = case.waits_since
+    if since is None or case.turn.others_coming or case.turn.now < since + MACHINE_WITHIN_MS:
+        return None
+    shortage = case.shortage(reasons.WITHOUT_MACHINE)
+    outlook = case.turn.outlook_with((shortage,))
+    if outlook.is_exhausted:
+        why = case.why(reasons.FAILED, tried=outlook.told)
+        noted = case.noted(why, after(case.phase, Event.NO_MACHINE), since=str(case.turn.now // 1000))
+        return Advanced(noted.decision, shortage)
+    why = case.why(reasons.WITHOUT_MACHINE, seconds=MACHINE_WITHIN_MS // 1000, choice=case.choice.told)
+    return Advanced(case.gone(why, Event.NO_MACHINE).decision, shortage)
+
+
+def _timed_out(case: Case) -> Advanced | None:
+    """activeDeadlineSeconds never ends a pod that was never bound."""
+    if not case.is_past_deadline:
+        return None
+    why = case.why(reasons.TIMED_OUT, seconds=case.deadline_told, choice=case.choice.told)
+    return case.gone(why, Event.TIMED_OUT)
+
+
+def _waiting(case: Case) -> Advanced | None:
+    since = case.waits_since
+    until = Instant(case.created + 1000 * case.deadline_told)
+    if since is not None and not case.turn.others_coming:
+        until = min(until, Instant(since + MACHINE_WITHIN_MS))
+    told = "no NodeClaim yet" if since is not None else "the scheduler has not looked at it yet"
+    why = case.why(reasons.WAITS_FOR_MACHINE, choice=case.choice.told, machine=told)
+    return Advanced(case.turn.act(case.each.pod, Hold(until), why))
+
+
+# First match wins; the last one always applies.
+RULES: tuple[Callable[[Case], Advanced | None], ...] = (
+    _going,
+    _ended,
+    _arrived,
+    _bound,
+    _failed,
+    _duplicate,
+    _bought,
+    _not_needed,
+    _lost,
+    _timed_out,
+    _without_machine,
+    _waiting,
+)
+
+
+def _moment(written: str) -> Instant:
+    try:
+        return instant(written)
+    except ValueError:
+        return Instant(0)

@@ -1,0 +1,122 @@
+"""One smart pod for each node that is really missing: asked for at once where Karpenter can't see who waits, and where
+it does, once it has had its time."""
+
+from collections.abc import Iterable, Iterator
+
+import msgspec
+
+from reconciler.fleet.questions import fits
+from reconciler.model.cluster.pod import Pod
+from reconciler.model.desired import Declared, SmartPod
+from reconciler.model.instant import Instant, instant
+from reconciler.model.kinds.gpu_pool import GpuPool
+from reconciler.model.planned.action import Apply, Hold, Presumes, Ref
+from reconciler.model.planned.decision import Decision
+from reconciler.model.planned.inputs import Inputs
+from reconciler.model.planned.lacking import Lacking
+from reconciler.model.planned.reason import Reason
+from reconciler.plan.draft import Draft, Missing
+from reconciler.plan.reasons import counted
+from reconciler.plan.requests.request import Request
+from reconciler.plan.requests.waiting import unschedulable_since
+from reconciler.plan.requests.wanted import Wanted
+from reconciler.plan.smart_pods import reasons
+from reconciler.plan.smart_pods.making import Body, affinity_of, manifest_of, ruling_out, vram_of
+from reconciler.plan.smart_pods.turn import Turn
+
+KARPENTERS_TIME_MS = 30_000
+
+
+def lacking(inputs: Inputs, draft: Draft) -> tuple[Lacking, ...]:
+    """Pools that lack nodes for pods that Karpenter sees, and since when."""
+    before = {each.pool: each for each in inputs.memory.lacking}
+    pools = {each.pool for each in draft.missing if any(wanted.is_seen for wanted in each.wanted)}
+    return tuple(before.get(pool, Lacking(pool, inputs.now)) for pool in sorted(pools))
+
+
+def asking(turn: Turn, missing: Iterable[Missing]) -> Iterator[Decision]:
+    """For one pool; whoever is Karpenter's for now is told of once."""
+    taken = {each.request.key for each in turn.requested if not each.pod.metadata.leaving}
+    waiting: list[Instant] = []
+    for each in missing:
+        for wanted in each.wanted:
+            until = _seen_until(turn, wanted)
+            if until is not None and until > turn.now:
+                waiting.append(until)
+                continue
+            key = _key(each, wanted, taken)
+            template = turn.template(wanted.choice.instance_type)
+            if key not in taken and template is not None:
+                taken.add(key)
+                yield _asked(turn, wanted, key, template)
+    if waiting:
+        why = reasons.KARPENTERS.reason(turn.pool.origin(), nodes=counted(len(waiting), "node"), pool=turn.pool.name)
+        yield Decision(reasons.PLANNER, Ref("GpuPool", "", turn.pool.name), Hold(min(waiting)), why, turn.pool.name)
+
+
+def _seen_until(turn: Turn, wanted: Wanted) -> Instant | None:
+    """Until when Karpenter is left to buy by itself; None where it does not see them."""
+    since = [found for pod in wanted.pods if (found := unschedulable_since(pod)) is not None]
+    if not since:
+        return None
+    bought = [_created(each.metadata.creation_timestamp) for each in turn.fleet.claims_of(turn.pool.name)]
+    return Instant(max(turn.lacking_since, *since, *bought) + KARPENTERS_TIME_MS)
+
+
+def _created(written: str) -> Instant:
+    try:
+        return instant(written)
+    except ValueError:
+        return Instant(0)
+
+
+def _key(missing: Missing, wanted: Wanted, taken: set[str]) -> str:
+    if wanted.pods:
+        return min(pod.metadata.uid for pod in wanted.pods)
+    return next(key for number in range(len(taken) + 1) if (key := f"{missing.why}/{number}") not in taken)
+
+
+def _asked(turn: Turn, wanted: Wanted, key: str, template: SmartPod) -> Decision:
+    request = _request(turn.pool, wanted, key)
+    body = manifest_of(template, request, wanted, len(turn.outlook.failed))
+    body = ruling_out(body, _nodes_that_would_take(turn, body))
+    subject = Ref("Pod", body["metadata"]["namespace"], request.name)
+    act = Apply(manifest=msgspec.json.encode(body, order="sorted").decode(), presumes=Presumes(absent=True))
+    return Decision(reasons.PLANNER, subject, act, _why(turn, wanted), turn.pool.name)
+
+
+def _request(pool: Declared[GpuPool], wanted: Wanted, key: str) -> Request:
+    choice, pods = wanted.choice, wanted.pods
+    count = max(1, sum(pod.gpus for pod in pods)) if pods else pool.spec.devices.count
+    return Request(
+        key=key,
+        pool=pool.name,
+        model=pool.spec.devices.model,
+        count=count,
+        why="demand" if pods else "minSize",
+        instance_type=choice.instance_type,
+        capacity_type=choice.capacity_type,
+        zone=choice.zone,
+        vram=str(vram_of(pool.spec, count)),
+        node_selector=dict(pair for pod in pods for pair in sorted(pod.spec.node_selector.items())),
+        node_affinity=affinity_of(pods),
+        pods=tuple(sorted(pod.metadata.uid for pod in pods)),
+    )
+
+
+def _why(turn: Turn, wanted: Wanted) -> Reason:
+    pool, choice = turn.pool, wanted.choice.told
+    if not wanted.pods:
+        return reasons.ASKED_LEAST.reason(pool.origin(), pool=pool.name, choice=choice)
+    pods = counted(len(wanted.pods), "pod")
+    if wanted.is_seen:
+        seconds = KARPENTERS_TIME_MS // 1000
+        return reasons.ASKED_LATE.reason(pool.origin(), pool=pool.name, pods=pods, choice=choice, seconds=seconds)
+    return reasons.ASKED.reason(pool.origin(), pool=pool.name, pods=pods, choice=choice)
+
+
+def _nodes_that_would_take(turn: Turn, body: Body) -> list[str]:
+    """Nodes of the pool on which the smart pod would fit as they are: it is to bring another."""
+    pod = msgspec.convert(body, Pod)
+    nodes = turn.fleet.pool(turn.pool.name).nodes
+    return [each.name for each in nodes if not fits(turn.fleet.what_if, pod, each.name)]

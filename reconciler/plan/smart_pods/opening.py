@@ -1,0 +1,27 @@
+"""The startup taint gpu.scheduling/arriving, which comes off each node of a pool once that can be used."""
+
+from collections.abc import Iterator
+
+from reconciler.model import names
+from reconciler.model.planned.action import Hold, Presumes, Ref, Taint
+from reconciler.model.planned.decision import Decision
+from reconciler.plan.removal import untouchable
+from reconciler.plan.requests.usable import is_usable
+from reconciler.plan.smart_pods.reasons import OPENED, PLANNER
+from reconciler.plan.smart_pods.turn import Turn
+
+
+def opened(turn: Turn) -> Iterator[Decision]:
+    """Whoever it was bought for: Karpenter buys with that taint for all."""
+    for claim in turn.fleet.claims_initializing(turn.pool.name):
+        node = turn.fleet.node(claim.status.node_name)
+        taint = node.taint(names.ARRIVING) if node is not None else None
+        if node is None or taint is None or untouchable(node) or not is_usable(node, turn.passing):
+            continue
+        subject = Ref("Node", "", node.name, node.metadata.uid)
+        why = OPENED.reason(turn.pool.origin(), node=subject.title)
+        presumes = Presumes(resource_version=node.metadata.resource_version)
+        labels = ((names.ARRIVED, "true"),)
+        act = Taint(key=names.ARRIVING, value=None, effect=taint.effect, labels=labels, presumes=presumes)
+        busy = turn.draft.claimed_by(subject)
+        yield Decision(PLANNER, subject, Hold() if busy else act, why, turn.pool.name)

@@ -1,0 +1,75 @@
+"""Capacity that Karpenter can't see by itself is asked for by smart pods: what becomes of those there are, which are to
+be made, which nodes are opened, and whose gates are lifted."""
+
+import msgspec
+
+from reconciler.model.instant import Instant
+from reconciler.model.planned.action import Hold, Ref
+from reconciler.model.planned.decision import Decision
+from reconciler.model.planned.inputs import Inputs
+from reconciler.model.planned.shortage import Shortage
+from reconciler.plan.draft import Draft, Verdict
+from reconciler.plan.requests.choices import digest_of
+from reconciler.plan.requests.requests import Requests
+from reconciler.plan.smart_pods.advance import advance
+from reconciler.plan.smart_pods.asking import asking, lacking
+from reconciler.plan.smart_pods.letting import Crowd, lifted, told, unmet_holds
+from reconciler.plan.smart_pods.opening import opened
+from reconciler.plan.smart_pods.stray import stray
+from reconciler.plan.smart_pods.turn import Turn
+
+# To judge what is missing, all of these must have been read.
+NEEDED = ("nodes", "pods", "nodeclaims.karpenter.sh", "nodepools.karpenter.sh")
+
+
+def smart_pods(inputs: Inputs, draft: Draft) -> Verdict:
+    """Each pool in its turn, then those who wait."""
+    if inputs.observed.why_unread(*NEEDED):
+        return Verdict()
+    requests = Requests(draft.fleet)
+    decisions: list[Decision] = list(stray(inputs, requests))
+    shortages: list[Shortage] = []
+    wakes: list[Instant] = []
+    for pool in inputs.desired.pools:
+        turn = Turn(inputs, draft, requests, pool)
+        advanced = [advance(turn, each) for each in turn.requested]
+        decisions += [each.decision for each in advanced if each.decision is not None]
+        shortages += [each.shortage for each in advanced if each.shortage is not None]
+        missing = [each for each in draft.missing if each.pool == pool.name]
+        decisions += [*asking(turn, missing), *opened(turn)]
+        if turn.requested:
+            wakes.append(Instant(inputs.now + pool.spec.smart_pods.cleanup_interval.milliseconds))
+    waiting = {pod.metadata.uid: pod for pod in draft.fleet.occupancy.waiting}
+    crowd = Crowd.seen(inputs, draft, _opening(draft, decisions))
+    decisions += [*lifted(crowd, draft), *told(crowd, draft, waiting), *unmet_holds(draft)]
+    memory = msgspec.structs.replace(
+        inputs.memory, shortages=_remembered(inputs, shortages), lacking=lacking(inputs, draft)
+    )
+    return Verdict(_once(decisions), memory=memory, wake_at=min(wakes, default=None))
+
+
+def _opening(draft: Draft, decisions: list[Decision]) -> frozenset[str]:
+    """Nodes on which smart pods still are, or that are being opened."""
+    there = {pod.node for pod in draft.fleet.occupancy.smart if pod.node and not pod.is_finished}
+    return frozenset(there | {each.subject.name for each in decisions if each.subject.kind == "Node"})
+
+
+def _remembered(inputs: Inputs, found: list[Shortage]) -> tuple[Shortage, ...]:
+    """What could not be bought, for as long as it counts."""
+    asked = {pool.name: digest_of(pool.spec) for pool in inputs.desired.pools} if inputs.memory.shortages else {}
+    kept = [each for each in inputs.memory.shortages if each.until > inputs.now and asked.get(each.pool) == each.asked]
+    new = {(each.pool, each.instance_type, each.capacity_type, each.zone): each for each in (*kept, *found)}
+    return tuple(sorted(new.values()))
+
+
+def _once(decisions: list[Decision]) -> tuple[Decision, ...]:
+    """One action a subject, the first; holds beside it say nothing more."""
+    acted: set[Ref] = set()
+    found = []
+    for each in decisions:
+        if not isinstance(each.act, Hold):
+            if each.subject in acted:
+                continue
+            acted.add(each.subject)
+        found.append(each)
+    return tuple(found)

@@ -1,0 +1,93 @@
+"""A pool's turn in the planning of smart pods: what all steps of it go by."""
+
+from functools import cached_property
+
+import msgspec
+
+from reconciler.fleet.fleet import Fleet
+from reconciler.model.cluster.pod import Pod
+from reconciler.model.desired import Declared, SmartPod
+from reconciler.model.instant import Instant
+from reconciler.model.kinds.gpu_pool import GpuPool
+from reconciler.model.planned.action import Action, Hold, Ref
+from reconciler.model.planned.decision import Decision
+from reconciler.model.planned.inputs import Inputs
+from reconciler.model.planned.reason import Reason
+from reconciler.model.planned.shortage import Shortage
+from reconciler.plan.draft import Draft
+from reconciler.plan.requests.choices import Outlook, digest_of, live, outlook_of, zones_of
+from reconciler.plan.requests.requests import Requested, Requests
+from reconciler.plan.requests.usable import startup_taints
+from reconciler.plan.smart_pods.reasons import PLANNER
+
+
+class Turn(msgspec.Struct, frozen=True, dict=True):
+    """Of one pool."""
+
+    inputs: Inputs
+    draft: Draft
+    requests: Requests
+    pool: Declared[GpuPool]
+
+    @property
+    def now(self) -> Instant:
+        return self.inputs.now
+
+    @property
+    def fleet(self) -> Fleet:
+        return self.draft.fleet
+
+    @cached_property
+    def requested(self) -> tuple[Requested, ...]:
+        return self.requests.of(self.pool.name)
+
+    @cached_property
+    def asked(self) -> str:
+        return digest_of(self.pool.spec)
+
+    @cached_property
+    def failed(self) -> tuple[Shortage, ...]:
+        """What could not be bought lately, as the pool is now."""
+        return live(self.inputs.memory.shortages, self.pool.name, self.asked, self.now)
+
+    @property
+    def lacking_since(self) -> Instant:
+        """Since when Karpenter could have bought for pods that it sees; now, where that is new."""
+        before = (each.since for each in self.inputs.memory.lacking if each.pool == self.pool.name)
+        return next(before, self.now)
+
+    @cached_property
+    def zones(self) -> list[str]:
+        return zones_of(self.pool.spec, self.fleet)
+
+    @property
+    def outlook(self) -> Outlook:
+        return self.outlook_with(())
+
+    def outlook_with(self, further: tuple[Shortage, ...]) -> Outlook:
+        """With what fails in this very plan."""
+        return outlook_of(self.pool.spec, self.zones, self.failed + further)
+
+    @cached_property
+    def others_coming(self) -> bool:
+        """Whether machines are on their way that no smart pod asked for: one may wait to ride on these."""
+        tagged = self.requests.tags_in(self.pool.name)
+        coming = (*self.fleet.nodeless_claims_of(self.pool.name), *self.fleet.claims_initializing(self.pool.name))
+        return any(not each.metadata.leaving and each.name not in tagged for each in coming)
+
+    @cached_property
+    def passing(self) -> frozenset[tuple[str, str]]:
+        """Startup taints of others."""
+        return startup_taints(self.inputs.observed, self.pool.name)
+
+    def template(self, instance_type: str) -> SmartPod | None:
+        """None in inputs that are older than smart pods."""
+        found = (each for each in self.inputs.desired.smart_pods if each.pool == self.pool.name)
+        return next((each for each in found if each.instance_type == instance_type), None)
+
+    def act(self, pod: Pod, act: Action | Hold, why: Reason, after: tuple[Ref, ...] = ()) -> Decision:
+        return Decision(PLANNER, ref_of(pod), act, why, self.pool.name, after=after)
+
+
+def ref_of(pod: Pod) -> Ref:
+    return Ref("Pod", pod.metadata.namespace, pod.name, pod.metadata.uid)

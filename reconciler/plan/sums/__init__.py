@@ -1,0 +1,1 @@
+"""Sums over nodes: how they are used, and what they cost."""

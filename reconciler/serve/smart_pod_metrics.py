@@ -1,0 +1,176 @@
+"""What is measured of smart pods and of the machines that come; owner of the figures, moved like those in metrics.py.
+
+Theory of operation. All of it follows from one cycle after the other. What was made and cleared away are decisions of
+the planner that were done; how many there are, and how long they wait, is seen. A machine counts once, when it is first
+seen ready: those that were ready when this process first looked came before its time, and count for nobody. What has
+ended carries no time at which it did, so its time runs from when it was first seen so.
+"""
+
+from collections import Counter as Counts
+from collections.abc import Iterator
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+
+from reconciler.model import names
+from reconciler.model.cluster.observed import Observed
+from reconciler.model.cluster.pod import Pod
+from reconciler.model.desired import Desired
+from reconciler.model.instant import Instant, instant
+from reconciler.model.kinds.gpu_pool import SmartPods
+from reconciler.model.planned.action import Apply, Delete, Ref
+from reconciler.model.planned.cycled import Cycled
+from reconciler.model.planned.decision import Decision
+from reconciler.protocol.turns import verb_of
+
+PLANNER = "smart_pods"
+PHASES = ("Pending", "Scheduled", "NodeReady", "Completed", "Failed")
+_ENDED = frozenset({"Completed", "Failed"})
+# What became of one, by the reason for which it is deleted; for any other it is only cleared away.
+_RESULTS = {
+    "SmartPodDone": "completed",
+    "SmartPodWithoutMachine": "failed",
+    "SmartPodTimedOut": "timeout",
+    "SmartPodOrphaned": "orphaned",
+    "SmartPodDuplicate": "duplicate",
+}
+_FAILED = ("failed", "timeout")
+_CLAIMS, _PODS = "nodeclaims.karpenter.sh", "pods"
+_INITIALIZED = "Initialized"
+# The same write within this time is one write: what it did was not seen yet when it was decided on again.
+_AGAIN_MS = 10_000
+_BUCKETS_SECONDS = (15, 30, 60, 90, 120, 180, 240, 300, 420, 600, 900, 1_800)
+
+
+class SmartPodMetrics:
+    """Told of each cycle."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        self._created = Counter("reconciler_smart_pods_created", "Smart pods that were made.", registry=registry)
+        self._finished = Counter(
+            "reconciler_smart_pods_finished", "Smart pods that were deleted, by what became of them.", ["result"],
+            registry=registry,
+        )  # fmt: skip
+        self._active = Gauge(
+            "reconciler_smart_pods_active", "Smart pods that there are, by phase.", ["phase"], registry=registry
+        )
+        self._pending = Gauge(
+            "reconciler_smart_pods_pending_seconds", "For how long the oldest pending smart pod has been.",
+            registry=registry,
+        )  # fmt: skip
+        self._leftover = Gauge(
+            "reconciler_smart_pods_leftover", "Smart pods that should have been cleared away.", registry=registry
+        )
+        self._success = Gauge(
+            "reconciler_scaling_success_rate", "Share of smart pods whose machine came; 1 while none has ended.",
+            registry=registry,
+        )  # fmt: skip
+        self._provision = Histogram(
+            "reconciler_nodeclaim_provision_duration_seconds", "From a NodeClaim's creation until it is initialized.",
+            buckets=_BUCKETS_SECONDS, registry=registry,
+        )  # fmt: skip
+        self._results: Counts[str] = Counts()
+        self._phases = set(PHASES)
+        self._counted_at: dict[tuple[Ref, str], Instant] = {}
+        self._initialized: set[str] | None = None  # uids of claims; None before any were seen
+        self._ended_at: dict[str, Instant] = {}  # when a pod was first seen to have ended, by its uid
+        for result in sorted(_RESULTS.values()):
+            self._finished.labels(result)
+        for phase in PHASES:
+            self._active.labels(phase)
+        self._success.set(1)
+
+    def publish(self, cycled: Cycled) -> None:
+        for decision in _done(cycled):
+            if self._is_new(decision, cycled.at):
+                self._count(decision)
+        if cycled.inputs is not None:
+            observed = cycled.inputs.observed
+            if not observed.why_unread(_PODS):
+                self._look(cycled.inputs.desired, _smart_pods(observed), cycled.at)
+            if not observed.why_unread(_CLAIMS):
+                self._time(observed)
+
+    def _is_new(self, decision: Decision, now: Instant) -> bool:
+        lately = {key: at for key, at in self._counted_at.items() if now - at < _AGAIN_MS}
+        key = decision.subject, verb_of(decision)
+        self._counted_at = {key: now} | lately
+        return key not in lately
+
+    def _count(self, decision: Decision) -> None:
+        result = _RESULTS.get(decision.reason.code)
+        if isinstance(decision.act, Apply):
+            self._created.inc()
+        elif isinstance(decision.act, Delete) and result:
+            self._finished.labels(result).inc()
+            self._results[result] += 1
+            completed, failed = self._results["completed"], sum(self._results[each] for each in _FAILED)
+            self._success.set(completed / (completed + failed) if completed + failed else 1)
+
+    def _look(self, desired: Desired, pods: list[Pod], now: Instant) -> None:
+        phases = Counts(_phase(each) for each in pods)
+        self._phases |= set(phases)
+        for phase in sorted(self._phases):  # one that none is in any more is told as none
+            self._active.labels(phase).set(phases[phase])
+        waits = [now - since for each in pods if _phase(each) == "Pending" and (since := _since(each)) is not None]
+        self._pending.set(max([*waits, 0]) / 1000)
+        ended = {each.metadata.uid: self._ended_at.get(each.metadata.uid, now) for each in pods if _has_ended(each)}
+        self._ended_at = ended
+        self._leftover.set(sum(self._is_left(desired, each, now) for each in pods))
+
+    def _is_left(self, desired: Desired, pod: Pod, now: Instant) -> bool:
+        pool = desired.pool(pod.metadata.labels.get(names.POOL, ""))
+        said = pool.spec.smart_pods if pool else SmartPods()
+        late_ms = 2 * said.cleanup_interval.milliseconds
+        if (ended := self._ended_at.get(pod.metadata.uid)) is not None:
+            return now - ended > late_ms
+        lives_seconds = pod.spec.active_deadline_seconds or said.active_deadline_seconds
+        since = _since(pod)
+        return since is not None and now - since > lives_seconds * 1000 + late_ms
+
+    def _time(self, observed: Observed) -> None:
+        before = self._initialized
+        self._initialized = set()
+        for claim in observed.node_claims:
+            said = claim.condition(_INITIALIZED)
+            if said is None or said.status != "True":
+                continue
+            self._initialized.add(claim.metadata.uid)
+            made, ready = _moment(claim.metadata.creation_timestamp), _moment(said.last_transition_time)
+            if before is not None and claim.metadata.uid not in before and made is not None and ready is not None:
+                self._provision.observe(max(ready - made, 0) / 1000)
+
+
+def _done(cycled: Cycled) -> Iterator[Decision]:
+    """What the planner decided about pods, and was done."""
+    done = {(each.subject, each.verb) for each in cycled.outcomes if each.result == "done"}
+    for decision in cycled.plan.decisions if cycled.plan and done else ():
+        is_ours = decision.planner == PLANNER and decision.subject.kind == "Pod"
+        if is_ours and (decision.subject, verb_of(decision)) in done:
+            yield decision
+
+
+def _smart_pods(observed: Observed) -> list[Pod]:
+    return [each for each in observed.pods if each.metadata.labels.get(names.COMPONENT) == names.SMART_SCHEDULER]
+
+
+def _phase(pod: Pod) -> str:
+    """One that has only just been made bears none yet."""
+    return pod.metadata.annotations.phase or PHASES[0]
+
+
+def _has_ended(pod: Pod) -> bool:
+    return pod.is_finished or _phase(pod) in _ENDED
+
+
+def _since(pod: Pod) -> Instant | None:
+    """When it began to wait: at its creation, or when another way to buy was tried."""
+    again = pod.metadata.annotations.since
+    made = _moment(pod.metadata.creation_timestamp)
+    return max(made, Instant(int(again) * 1000)) if again.isdecimal() and made is not None else made
+
+
+def _moment(text: str) -> Instant | None:
+    try:
+        return instant(text)
+    except ValueError:
+        return None

@@ -1,0 +1,69 @@
+"""Demand that Karpenter can't see goes from refused to running, and the smart pods that asked for it are gone then."""
+
+from collections.abc import Iterator
+from datetime import datetime
+from pathlib import Path
+
+import pytest
+
+from tests.lab.lab import Lab
+from tests.stages.smart import Demand, claims_touched, deleted, made, moment
+
+MANY = 20
+PROMPT_SECONDS = 5.0  # a second on a quiet machine; `make bench` tells
+
+
+@pytest.fixture
+def demand(cluster: Lab, tmp_path: Path) -> Iterator[Demand]:
+    made_here = Demand(cluster, tmp_path)
+    yield made_here
+    made_here.site.clean()
+
+
+def test_gated_demand_gets_its_node_and_the_smart_pod_goes(demand: Demand) -> None:
+    demand.write()
+    audit = demand.lab.audit()
+    with demand.site.replica() as replica:
+        replica.wait_until_leading()
+        demand.admin.wait_for("nodepools", "a100", bool)
+        (pod,) = demand.comes(1)
+        (node,) = demand.runs([pod])
+        demand.until(lambda: not demand.smart())
+    entries = audit.entries()
+    (asked,), (gone,) = made(entries), deleted(entries)
+    assert (moment(asked) - created(demand, pod)).total_seconds() < PROMPT_SECONDS
+    assert (moment(gone) - ready(demand, node)).total_seconds() < PROMPT_SECONDS
+    assert [each["metadata"]["name"] for each in demand.nodes()] == [node]
+    assert len(demand.claims()) == 1
+    assert not claims_touched(entries)
+
+
+def test_twenty_at_once_get_exactly_twenty_nodes(demand: Demand) -> None:
+    demand.write()
+    demand.provision(maxSize=2 * MANY)
+    audit = demand.lab.audit()
+    with demand.site.replica() as replica:
+        replica.wait_until_leading()
+        demand.admin.wait_for("nodepools", "a100", bool)
+        assert len(demand.runs(demand.comes(MANY))) == MANY
+        demand.until(lambda: not demand.smart())
+        assert len(demand.nodes()) == len(demand.claims()) == MANY
+        ordinary = demand.comes(MANY, gated=False, prefix="plain")
+        assert len(demand.runs(ordinary)) == MANY
+    entries = audit.entries()
+    assert len(made(entries)) == MANY  # for the gated ones, and none for those that Karpenter sees
+    assert len(demand.nodes()) == len(demand.claims()) == 2 * MANY
+    assert not claims_touched(entries)
+
+
+def created(demand: Demand, pod: str) -> datetime:
+    found = demand.admin.get("pods", pod, "default")
+    assert found
+    return datetime.fromisoformat(found["metadata"]["creationTimestamp"])
+
+
+def ready(demand: Demand, node: str) -> datetime:
+    found = demand.admin.get("nodes", node)
+    assert found
+    (condition,) = [each for each in found["status"]["conditions"] if each["type"] == "Ready"]
+    return datetime.fromisoformat(condition["lastTransitionTime"])

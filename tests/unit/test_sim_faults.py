@@ -1,0 +1,107 @@
+"""Faults befall whom they should, for as long as they say, however many of them there are at once."""
+
+from typing import Any
+
+import msgspec
+
+from reconciler.model.instant import Instant
+from reconciler.model.quantity import Duration
+from reconciler.ports import Wished
+from reconciler.simulate.actors.deaths import Deaths
+from reconciler.simulate.actors.karpenter.cloud import Stockout
+from reconciler.simulate.actors.karpenter.karpenter import Karpenter
+from reconciler.simulate.controller import Controller
+from reconciler.simulate.playing.faults import Faults, Victims
+from reconciler.simulate.scenario.fault import Fault
+from tests.stages.purchases import market
+from tests.unit.simulate_stage import START, Small, node
+from tests.unit.test_sim_controller import wish
+
+
+class Stricken:
+    """Owner of a controller and a Karpenter that faults befall; times are in seconds."""
+
+    def __init__(self, *faults: Fault) -> None:
+        self.there = Small(node("n1")).start()
+        self.told: list[tuple[int, str]] = []
+        self.controller = Controller(self)
+        self.karpenter = Karpenter(market())
+        self.controller.start(self.there.stage)
+        victims = Victims(self.controller, self.karpenter, Deaths())
+        Faults(list(faults), victims, self._tell).start(self.there.stage)
+
+    def wish(self, cluster_uid: str) -> Wished:
+        return Wished(wish())
+
+    def _tell(self, at: Instant, told: str) -> None:
+        self.told.append(((at - START) // 1_000, told))
+
+    def is_there(self, *seconds: int) -> list[bool]:
+        return [self.there.until(each) is not None and self.controller.holds() for each in seconds]
+
+    def delays(self, *seconds: int) -> list[int]:
+        return [self.there.until(each) is not None and self.controller.watch_delay_ms for each in seconds]
+
+    def lacks(self, *seconds: int) -> list[bool]:
+        return [self.there.until(each) is not None and self.karpenter.lacks(Stockout()) for each in seconds]
+
+
+def fault(kind: str, at: int, lasts: int = 0, **more: Any) -> Fault:
+    times = {"at": Duration(at * 1_000), "lasts": Duration(lasts * 1_000) if lasts else None}
+    every = more.pop("every", 0)
+    return Fault(fault=kind, every=Duration(every * 1_000) if every else None, **times, **more)  # type: ignore[arg-type]
+
+
+def test_a_crash_brings_back_no_controller_that_is_absent() -> None:
+    stricken = Stricken(fault("ControllerAbsent", 10, 100), fault("ControllerCrash", 20))
+    assert stricken.is_there(5, 15, 30, 100, 115) == [True, False, False, False, True]
+    assert (20, "no controller is there to crash") in stricken.told
+
+
+def test_a_restart_that_is_due_does_not_end_an_absence_that_has_begun() -> None:
+    stricken = Stricken(fault("ControllerCrash", 10), fault("ControllerAbsent", 11, 100))
+    assert stricken.is_there(5, 10, 13, 100, 112) == [True, False, False, False, True]
+
+
+def test_a_crashed_controller_starts_again() -> None:
+    assert Stricken(fault("ControllerCrash", 10)).is_there(9, 11, 13) == [True, False, True]
+
+
+def test_absences_that_overlap_are_over_when_the_last_is() -> None:
+    again = Stricken(fault("ControllerAbsent", 10, 50, every=30))
+    assert again.is_there(5, 15, 65, 100, 1_000) == [True, False, False, False, False]
+    assert "the controller is back" not in [told for _, told in again.told]
+    two = Stricken(fault("ControllerAbsent", 10, 50), fault("ControllerAbsent", 20, 100))
+    assert two.is_there(65, 125) == [False, True]
+    assert [at for at, told in two.told if told == "the controller is back"] == [120]
+
+
+def test_delays_that_overlap_are_over_when_the_last_is() -> None:
+    late, later = {"delay": Duration(5_000)}, {"delay": Duration(9_000)}
+    two = Stricken(fault("LateWatch", 10, 50, **late), fault("LateWatch", 20, 20, **later))
+    assert two.delays(5, 15, 30, 50, 70) == [200, 5_000, 9_000, 5_000, 200]
+    assert [at for at, told in two.told if told == "watches tell as usual"] == [60]
+    again = Stricken(fault("LateWatch", 10, 50, every=30, **late))
+    assert again.delays(65, 75, 100) == [5_000] * 3
+
+
+def test_what_is_out_of_stock_twice_is_back_when_both_are_over() -> None:
+    again = Stricken(fault("StockOut", 10, 50, every=30))
+    assert again.lacks(5, 15, 65, 100) == [False, True, True, True]
+    two = Stricken(fault("StockOut", 10, 50), fault("StockOut", 20, 20), fault("StockOut", 30, 10, zone="a"))
+    assert two.lacks(15, 45, 65) == [True, True, False]
+    assert two.told[0] == (10, "no machine can be bought")
+    assert [each for each in two.told if each[1].endswith("again")] == [(60, "machines can be bought again")]
+
+
+def test_what_a_stock_out_covers() -> None:
+    there = Stockout(instance_type="p4d", zone="a")
+    assert Stockout(zone="a").covers(there)
+    assert not Stockout(zone="b").covers(there)
+    assert not there.covers(msgspec.structs.replace(there, zone=""))
+
+
+def test_nobody_dies_where_nobody_is_there() -> None:
+    stricken = Stricken(fault("NodeDeath", 10, pool="a100"))
+    stricken.there.until(11)
+    assert stricken.told == [(10, "no machine of a100 is there to die")]

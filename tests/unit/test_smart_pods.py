@@ -1,0 +1,25 @@
+"""What is done about smart pods and those who wait for them: the tables of cases, and what always holds."""
+
+from typing import Any
+
+import pytest
+
+from reconciler.plan.explain import sentence
+from reconciler.plan.smart_pods.reasons import REASONS
+from tests.unit.smart_stage import FOLDER, SmartWorld, table, told
+
+CASES = {name: case for file in sorted(FOLDER.glob("*.yaml")) for name, case in table(file.name).items()}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_case(name: str) -> None:
+    case: dict[str, Any] = CASES[name]
+    made = SmartWorld(case).planned()
+    assert told(made.decisions) == case["does"], [sentence(each.reason) for each in made.decisions]
+    short = [f"{each.instance_type} {each.capacity_type} {each.zone}".split() for each in made.memory.shortages]
+    assert [" ".join(each) for each in short] == case.get("remembers", [])
+
+
+def test_each_reason_is_shown_by_a_case() -> None:
+    shown = {each.reason.code for case in CASES.values() for each in SmartWorld(case).planned().decisions}
+    assert {each.code for each in REASONS} <= shown
