@@ -57,6 +57,7 @@ class SmartWorld:
             nodes=nodes,
             pods=(*world.observed.pods, *smart),
             node_claims=(*world.observed.node_claims, *(each for each in bought if each is not None)),
+            node_pools=() if case.get("no_node_pool") else world.observed.node_pools,
             policies=tuple(_claim_of(*each.split("/")) for each in case.get("claims", [])),
         )
         asked = digest_of(pools[0].spec) if not case.get("changed") else "before"

@@ -61,7 +61,8 @@ LABELLED = Because("NodeOfProvisioner", "{node} is scaled by {provisioner}, and 
 # What keeps a provisioner from doing more.
 MISSING = Because(
     "CapacityMissing",
-    "{provisioner} lacks {nodes} of {pool} ({why}): Karpenter buys for the pods it sees, and nothing else asks it.",
+    "{provisioner} lacks {nodes} of {pool} ({why}): Karpenter buys for the pods it sees, and smart pods ask it for the "
+    "others.",
 )
 AT_MOST = Because("NoMoreNodes", "{pods} without a place in {pool}, and {limit} allows no more nodes.")
 DEMAND_FIRST = Because(

@@ -1,7 +1,7 @@
 """One smart pod for each node that is really missing: asked for at once where Karpenter can't see who waits, and where
 it does, once it has had its time."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 
 import msgspec
 
@@ -34,8 +34,13 @@ def lacking(inputs: Inputs, draft: Draft) -> tuple[Lacking, ...]:
     return tuple(before.get(pool, Lacking(pool, inputs.now)) for pool in sorted(pools))
 
 
-def asking(turn: Turn, missing: Iterable[Missing]) -> Iterator[Decision]:
+def asking(turn: Turn, missing: Sequence[Missing]) -> Iterator[Decision]:
     """For one pool; whoever is Karpenter's for now is told of once."""
+    nodes = sum(len(each.wanted) for each in missing)
+    if nodes and not turn.has_node_pool:
+        why = reasons.NO_NODE_POOL.reason(turn.pool.origin(), nodes=counted(nodes, "node"), pool=turn.pool.name)
+        yield Decision(reasons.PLANNER, Ref("GpuPool", "", turn.pool.name), Hold(), why, turn.pool.name)
+        return
     taken = {each.request.key for each in turn.requested if not each.pod.metadata.leaving}
     waiting: list[Instant] = []
     for each in missing:

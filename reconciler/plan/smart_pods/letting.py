@@ -1,6 +1,7 @@
 """Those who wait: their gate is lifted where a node has room for them, and they are told what is done for them."""
 
 from collections.abc import Iterator, Mapping
+from collections.abc import Set as AbstractSet
 
 import msgspec
 
@@ -62,10 +63,11 @@ def lifted(crowd: Crowd, draft: Draft) -> Iterator[Decision]:
         yield Decision(reasons.PLANNER, _ref(pod), act, why, _pool(draft, node))
 
 
-def told(crowd: Crowd, draft: Draft, waiting: Mapping[str, Pod]) -> Iterator[Decision]:
-    """Each once, on itself: that a machine was asked for, or that none can be had."""
+def told(crowd: Crowd, draft: Draft, asking: AbstractSet[str]) -> Iterator[Decision]:
+    """Each once, on itself: that a machine was asked for, or that none can be had. `asking`: pools that could ask."""
+    waiting = {pod.metadata.uid: pod for pod in draft.fleet.occupancy.waiting}
     asked = dict(draft.answered.asked)
-    for missing in draft.missing:
+    for missing in (each for each in draft.missing if each.pool in asking):
         asked |= {pod.metadata.uid: missing.pool for each in missing.wanted if not each.is_seen for pod in each.pods}
     for uid, pool in sorted(asked.items()):
         pod = crowd.pods.get(uid) or waiting.get(uid)

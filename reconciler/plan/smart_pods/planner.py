@@ -15,6 +15,7 @@ from reconciler.plan.smart_pods.advance import advance
 from reconciler.plan.smart_pods.asking import asking, lacking
 from reconciler.plan.smart_pods.letting import Crowd, lifted, told, unmet_holds
 from reconciler.plan.smart_pods.opening import opened
+from reconciler.plan.smart_pods.reasons import PLANNER, UNREAD
 from reconciler.plan.smart_pods.stray import stray
 from reconciler.plan.smart_pods.turn import Turn
 
@@ -24,12 +25,15 @@ NEEDED = ("nodes", "pods", "nodeclaims.karpenter.sh", "nodepools.karpenter.sh")
 
 def smart_pods(inputs: Inputs, draft: Draft) -> Verdict:
     """Each pool in its turn, then those who wait."""
-    if inputs.observed.why_unread(*NEEDED):
-        return Verdict()
+    if why := inputs.observed.why_unread(*NEEDED):
+        pools = sorted({each.pool for each in draft.missing})
+        told_why = UNREAD.reason(why=why)
+        return Verdict(tuple(Decision(PLANNER, Ref("GpuPool", "", pool), Hold(), told_why, pool) for pool in pools))
     requests = Requests(draft.fleet)
     decisions: list[Decision] = list(stray(inputs, requests))
     shortages: list[Shortage] = []
     wakes: list[Instant] = []
+    can_ask: set[str] = set()
     for pool in inputs.desired.pools:
         turn = Turn(inputs, draft, requests, pool)
         advanced = [advance(turn, each) for each in turn.requested]
@@ -37,11 +41,12 @@ def smart_pods(inputs: Inputs, draft: Draft) -> Verdict:
         shortages += [each.shortage for each in advanced if each.shortage is not None]
         missing = [each for each in draft.missing if each.pool == pool.name]
         decisions += [*asking(turn, missing), *opened(turn)]
+        if turn.has_node_pool:
+            can_ask.add(pool.name)
         if turn.requested:
             wakes.append(Instant(inputs.now + pool.spec.smart_pods.cleanup_interval.milliseconds))
-    waiting = {pod.metadata.uid: pod for pod in draft.fleet.occupancy.waiting}
     crowd = Crowd.seen(inputs, draft, _opening(draft, decisions))
-    decisions += [*lifted(crowd, draft), *told(crowd, draft, waiting), *unmet_holds(draft)]
+    decisions += [*lifted(crowd, draft), *told(crowd, draft, can_ask), *unmet_holds(draft)]
     memory = msgspec.structs.replace(
         inputs.memory, shortages=_remembered(inputs, shortages), lacking=lacking(inputs, draft)
     )

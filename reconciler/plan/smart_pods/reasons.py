@@ -51,7 +51,15 @@ REFUSED = Because(
 )
 AGAIN = Because("CapacityRetried", "insufficient GPUs in pool {pool}: tried {tried}; the next way is tried at {time}.")
 
+UNREAD = Because("SmartPodsUnread", "{why}: what is asked of Karpenter is not known, and nothing more is asked for.")
+NO_NODE_POOL = Because(
+    "NodePoolAwaited",
+    "{nodes} of pool {pool} are wanted, and its NodePool is not there: nothing is asked for before it is.",
+)
+
 REASONS = (
+    UNREAD,
+    NO_NODE_POOL,
     ASKED,
     ASKED_LEAST,
     ASKED_LATE,

@@ -51,6 +51,12 @@ class Turn(msgspec.Struct, frozen=True, dict=True):
         return live(self.inputs.memory.shortages, self.pool.name, self.asked, self.now)
 
     @property
+    def has_node_pool(self) -> bool:
+        """Whether Karpenter could buy for it."""
+        found = (each for each in self.inputs.observed.node_pools if each.name == self.pool.name)
+        return any(not each.metadata.deletion_timestamp for each in found)
+
+    @property
     def lacking_since(self) -> Instant:
         """Since when Karpenter could have bought for pods that it sees; now, where that is new."""
         before = (each.since for each in self.inputs.memory.lacking if each.pool == self.pool.name)

@@ -13,8 +13,9 @@ from reconciler.kube.apply.applying import Applying
 from reconciler.kube.client import Client
 from reconciler.kube.leader import Candidacy, Leader
 from reconciler.kube.memory_store import ConfigMapMemory
+from reconciler.model import names
 from reconciler.model.instant import Instant
-from reconciler.model.planned.action import Apply, Delete, Label, Presumes, Ref, Status
+from reconciler.model.planned.action import Apply, Delete, Label, Presumes, Ref, Status, Ungate
 from reconciler.model.planned.decision import Decision
 from reconciler.model.planned.mark import Mark
 from reconciler.model.planned.memory import Memory
@@ -108,6 +109,29 @@ class Hand:
         )
         return self._done(Ref("Node", "", "tried-0", node["metadata"]["uid"]), labelled)
 
+    def keeps_priorities(self) -> bool:
+        ref = Ref("PriorityClass", "", "tried")
+        self.admin.delete("priorityclasses", ref.name)
+        head = {"apiVersion": "scheduling.k8s.io/v1", "kind": ref.kind, "metadata": {"name": ref.name}}
+        if not self._done(ref, Apply(manifest=json.dumps({**head, "value": -7}), presumes=Presumes(absent=True))):
+            return False
+        made = self.admin.get("priorityclasses", ref.name)
+        return made is not None and self._done(Ref(ref.kind, "", ref.name, made["metadata"]["uid"]), Delete())
+
+    def makes_pods(self) -> bool:
+        ref = Ref("Pod", HOME, "tried")
+        self.admin.delete("pods", ref.name, HOME, grace_seconds=0)
+        body = fleet.Pod(ref.name, HOME).unseen().with_spec(terminationGracePeriodSeconds=0).manifest()
+        if not self._done(ref, Apply(manifest=json.dumps(body), presumes=Presumes(absent=True))):
+            return False
+        made = self.admin.get("pods", ref.name, HOME)
+        return made is not None and self._done(Ref("Pod", HOME, ref.name, made["metadata"]["uid"]), Delete())
+
+    def lets_pods_go(self) -> bool:
+        self.admin.delete("pods", "tried", "default", grace_seconds=0)
+        waits = self.admin.create(fleet.Pod("tried").gated(names.CAPACITY_GATE).manifest())
+        return self._done(Ref("Pod", "default", "tried", waits["metadata"]["uid"]), Ungate(gate=names.CAPACITY_GATE))
+
     def tells_events(self) -> bool:
         before = len(self._events())
         assert self.keeps_node_pools()
@@ -135,12 +159,16 @@ def step_of(hand: Hand, resource: str, verb: str) -> Callable[[], bool]:
         return lambda: hand.tells_on(kind)
     if (resource, verb) == ("configmaps", "patch"):
         return hand.tells_in_a_config_map
+    if (resource, verb) == ("pods", "patch"):
+        return hand.lets_pods_go
     return {
         "leases": hand.leads,
         "configmaps": hand.remembers,
         "nodepools": hand.keeps_node_pools,
         "nodes": hand.labels_nodes,
         "events": hand.tells_events,
+        "pods": hand.makes_pods,
+        "priorityclasses": hand.keeps_priorities,
     }[resource]
 
 
@@ -213,7 +241,7 @@ def without(role: Manifest, right: Right) -> Manifest:
 
 
 def test_each_right_to_act_is_needed(site: Site, granted: Callable[..., tuple[Api, Rights]]) -> None:
-    site.write(adopt=True)
+    site.write(adopt=True, smartPods={"namespace": HOME})
     api, in_files = granted()
     hand, roles = Hand(site.lab, api), {}
     tried = set()

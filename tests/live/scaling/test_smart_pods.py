@@ -1,15 +1,26 @@
 """Demand that Karpenter can't see goes from refused to running, and the smart pods that asked for it are gone then."""
 
+import time
 from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
 
 import pytest
+import yaml
 
+from reconciler.model import names
+from tests.lab import fleet
+from tests.lab.api import Manifest
 from tests.lab.lab import Lab
+from tests.lab.places import REPOSITORY
 from tests.stages.smart import Demand, claims_touched, deleted, made, moment
 
 MANY = 20
+GATE_FILE = REPOSITORY / "deploy" / "core" / "gate.yaml"
+PLURALS = {
+    "MutatingAdmissionPolicy": "mutatingadmissionpolicies",
+    "MutatingAdmissionPolicyBinding": "mutatingadmissionpolicybindings",
+}
 PROMPT_SECONDS = 5.0  # a second on a quiet machine; `make bench` tells
 
 
@@ -54,6 +65,28 @@ def test_twenty_at_once_get_exactly_twenty_nodes(demand: Demand) -> None:
     assert len(made(entries)) == MANY  # for the gated ones, and none for those that Karpenter sees
     assert len(demand.nodes()) == len(demand.claims()) == 2 * MANY
     assert not claims_touched(entries)
+
+
+def test_a_pod_that_asks_for_the_gate_gets_it(cluster: Lab) -> None:
+    admin = cluster.admin
+    policies = [each for each in yaml.safe_load_all(GATE_FILE.read_text()) if each]
+    for each in policies:
+        admin.apply(each)
+    try:
+        asks = fleet.Pod("asks", annotations={names.WAIT_FOR_CAPACITY: "true"})
+        deadline = time.monotonic() + 60
+        while gates(admin.create(asks.manifest())) != [names.CAPACITY_GATE]:  # it takes effect in a moment
+            assert time.monotonic() < deadline
+            admin.delete("pods", "asks", "default", grace_seconds=0)
+            time.sleep(0.5)
+        assert gates(admin.create(fleet.Pod("plain").manifest())) == []
+    finally:
+        for each in reversed(policies):
+            admin.delete(PLURALS[each["kind"]], each["metadata"]["name"])
+
+
+def gates(pod: Manifest) -> list[str]:
+    return [each["name"] for each in pod["spec"].get("schedulingGates", ())]
 
 
 def created(demand: Demand, pod: str) -> datetime:
