@@ -1,5 +1,6 @@
 """Why a pool's NodePool is, or is not, being changed; and how the pool is used."""
 
+from collections import Counter
 from collections.abc import Iterator
 
 from reconciler.model.pool_use import Use
@@ -27,7 +28,9 @@ def about_pool(scene: Scene, name: str) -> About:
         for each in scene.plan.decisions
         if name in {each.pool, each.subject.name} and (each.planner != SCALING or each.subject.kind != "Node")
     )
-    outcome = " ".join(told(each) for each in decisions) or "It is as the policies want it; nothing is to be done."
+    counts = Counter(told(each) for each in decisions)  # in the order in which each is told first
+    sentences = [each if many == 1 else f"{many} times: {each}" for each, many in counts.items()]
+    outcome = " ".join(sentences) or "It is as the policies want it; nothing is to be done."
     told_headline = headline(scene, use_of(scene.fleet, name, 0))
     return About(f"pool/{name}", told_headline, outcome, tuple(_rows(scene, name)), decisions)
 

@@ -10,6 +10,7 @@ from reconciler.model.origin import Origin
 from reconciler.model.planned.action import Apply, Delete, Hold
 from reconciler.model.planned.decision import Decision
 from reconciler.plan.scaling.reasons import PLANNER
+from reconciler.plan.smart_pods.reasons import PLANNER as SMART_PODS
 from reconciler.report.blocks import Detail, Item, Tone
 from reconciler.report.plans.blame import Blame
 from reconciler.report.plans.effects import drift_words, effect
@@ -61,17 +62,19 @@ def changed_items(planned: Planned, blame: Blame) -> Iterator[Item]:
 
 
 def _scaled_items(planned: Planned) -> Iterator[Item]:
-    """What scaling does to nodes, alike ones of a pool in one line."""
-    alike: dict[tuple[str, str, bool], list[Told]] = {}
+    """What is done to nodes and pods as they come and go, alike ones of a pool in one line."""
+    alike: dict[tuple[str, str, str, bool], list[Told]] = {}
     for each in planned.acted:
-        if _of_a_node(each):
+        if _of_the_day(each):
             decision = each.decision
-            alike.setdefault((decision.pool, decision.reason.code, decision.would), []).append(each)
-    for (pool, _, would_be), group in alike.items():
+            key = decision.pool, decision.subject.kind, decision.reason.code, decision.would
+            alike.setdefault(key, []).append(each)
+    for (pool, kind, _, would_be), group in alike.items():
         first = group[0]
-        title = first.decision.subject.title if len(group) == 1 else f"{len(group)} Nodes of {pool}"
+        title = first.decision.subject.title if len(group) == 1 else f"{len(group)} {kind}s of {pool}"
         told = first.sentence if len(group) == 1 else f"one of them: {first.sentence}"
-        yield Item("~", would(title, would_be), first.place, (Detail(told),), "warn")
+        mark, tone = _MARKS[verb_of(first.decision)] if kind == "Pod" else ("~", "warn")
+        yield Item(mark, would(title, would_be), first.place, (Detail(told),), tone)
 
 
 def unexplained(planned: Planned) -> tuple[Told, ...]:
@@ -81,19 +84,21 @@ def unexplained(planned: Planned) -> tuple[Told, ...]:
     return tuple(
         each
         for each in planned.acted
-        if each.decision.pool not in edited and _deed(each.decision) not in anyway and not _of_a_node(each)
+        if each.decision.pool not in edited and _deed(each.decision) not in anyway and not _of_the_day(each)
     )
 
 
 def anyway(planned: Planned) -> tuple[Told, ...]:
     """What is done with this change just as without it."""
     deeds = _deeds(planned)
-    return tuple(each for each in planned.acted if _deed(each.decision) in deeds and not _of_a_node(each))
+    return tuple(each for each in planned.acted if _deed(each.decision) in deeds and not _of_the_day(each))
 
 
-def _of_a_node(told: Told) -> bool:
-    """What scaling does to nodes: the section of their pool tells of it."""
-    return told.decision.planner == PLANNER and told.decision.subject.kind == "Node"
+def _of_the_day(told: Told) -> bool:
+    """What follows from how a pool is used, whoever edits what: nodes that scaling marks, of which the section of their
+    pool tells, and what smart pods ask for."""
+    decision = told.decision
+    return decision.planner == SMART_PODS or (decision.planner == PLANNER and decision.subject.kind == "Node")
 
 
 def _deeds(planned: Planned) -> frozenset[bytes]:
