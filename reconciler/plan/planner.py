@@ -1,5 +1,6 @@
 """Inputs become a Plan: each planner in its turn, over one draft; the same inputs give the same bytes."""
 
+from collections.abc import Sequence
 from hashlib import sha256
 
 import msgspec
@@ -46,7 +47,7 @@ def plan(inputs: Inputs, fleet: Fleet, planners: tuple[Planner, ...] | None = No
         decisions += decided
         consequences += follows
     judged = judge(inputs, fleet, Proposed(tuple(decisions), tuple(consequences)))
-    memory: Memory = next((each.memory for each in reversed(verdicts) if each.memory is not None), inputs.memory)
+    memory = remembered(inputs.memory, verdicts)
     imagined = imagined_after(inputs, fleet, judged.decisions)
     memory = msgspec.structs.replace(memory, marks=judged.marks, imagined=imagined)
     moments = [each.wake_at for each in verdicts if each.wake_at is not None] + _looks_again(
@@ -64,6 +65,17 @@ def plan(inputs: Inputs, fleet: Fleet, planners: tuple[Planner, ...] | None = No
         guarded=judged.guarded,
         sizes=tuple(size for each in verdicts for size in each.sizes),
     )
+
+
+def remembered(before: Memory, verdicts: Sequence[Verdict]) -> Memory:
+    """What was remembered before, with what each planner changed of it."""
+    memory = before
+    for after in (each.memory for each in verdicts if each.memory is not None):
+        changed = {
+            name: value for name in before.__struct_fields__ if (value := getattr(after, name)) != getattr(before, name)
+        }
+        memory = msgspec.structs.replace(memory, **changed)
+    return memory
 
 
 def unread_of_use(observed: Observed) -> tuple[Unread, ...]:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from reconciler.model import names
 from tests.lab.api import Manifest
 from tests.lab.lab import Lab
 from tests.results.record import Recorder, Result
@@ -56,5 +57,7 @@ def until(is_so: Callable[[], object]) -> int:
 
 
 def usable(node: Manifest, known: set[str]) -> bool:
+    """Ready, and no longer closed to all pods by Karpenter, which first has to note whose it is."""
     ready = [each["status"] for each in node.get("status", {}).get("conditions", ()) if each["type"] == "Ready"]
-    return node["metadata"]["name"] not in known and ready == ["True"]
+    closed = any(each["key"] == names.UNREGISTERED for each in node["spec"].get("taints", ()))
+    return node["metadata"]["name"] not in known and ready == ["True"] and not closed

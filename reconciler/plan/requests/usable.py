@@ -19,4 +19,4 @@ def is_usable(node: Node, passing: AbstractSet[tuple[str, str]]) -> bool:
     """`passing`: the startup taints of others."""
     if not node.is_ready or not node.gpus or node.metadata.leaving:
         return False
-    return all((each.key, each.effect) not in passing for each in node.spec.taints)
+    return all(each.key != names.UNREGISTERED and (each.key, each.effect) not in passing for each in node.spec.taints)
