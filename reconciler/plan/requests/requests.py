@@ -68,15 +68,24 @@ class Requests:
     def _requested(self, pool: str, there: Iterable[tuple[Pod, Request]]) -> Iterable[Requested]:
         tagged = self._tagged(pool)
         for pod, request in there:
-            claim = tagged.get(tag_of(pod.name))
+            # A smart pod of the same name may have been there before: its machine is another's by now.
+            made = pod.metadata.creation_timestamp
+            claims = (each for each in tagged.get(tag_of(pod.name), ()) if each.metadata.creation_timestamp >= made)
+            claim = max(claims, key=_progress, default=None)
             name = pod.node or (claim.status.node_name if claim is not None else "")
             yield Requested(pod, request, claim, self._fleet.node(name) if name else None)
 
-    def _tagged(self, pool: str) -> dict[str, NodeClaim]:
-        """Claims by each label that they are to be without; of several the one that is furthest. One that is going is
-        as good as gone: Karpenter buys another for as long as the smart pod waits."""
-        there = (each for each in self._fleet.claims_of(pool) if not each.metadata.leaving)
-        by_progress = sorted(there, key=lambda each: (bool(each.status.node_name), each.says("Initialized"), each.name))
-        return {
-            each.key: claim for claim in by_progress for each in claim.spec.requirements if each.key.startswith(TAG)
-        }
+    def _tagged(self, pool: str) -> dict[str, list[NodeClaim]]:
+        """Claims by each label that they are to be without. One that is going is as good as gone: Karpenter buys
+        another for as long as the smart pod waits."""
+        found: dict[str, list[NodeClaim]] = {}
+        for claim in self._fleet.claims_of(pool):
+            for each in () if claim.metadata.leaving else claim.spec.requirements:
+                if each.key.startswith(TAG):
+                    found.setdefault(each.key, []).append(claim)
+        return found
+
+
+def _progress(claim: NodeClaim) -> tuple[bool, bool, str]:
+    """Of several the one that is furthest counts."""
+    return bool(claim.status.node_name), claim.says("Initialized"), claim.name

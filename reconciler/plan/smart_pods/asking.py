@@ -17,7 +17,7 @@ from reconciler.model.planned.lacking import Lacking
 from reconciler.model.planned.reason import Reason
 from reconciler.plan.draft import Draft, Missing
 from reconciler.plan.reasons import counted
-from reconciler.plan.requests.request import Request
+from reconciler.plan.requests.request import Request, tag_of
 from reconciler.plan.requests.waiting import unschedulable_since
 from reconciler.plan.requests.wanted import Wanted
 from reconciler.plan.smart_pods import reasons
@@ -84,7 +84,7 @@ def _key(missing: Missing, wanted: Wanted, taken: set[str]) -> str:
 def _asked(turn: Turn, wanted: Wanted, key: str, template: SmartPod) -> Decision:
     request = _request(turn.pool, wanted, key)
     body = manifest_of(template, request, wanted, len(turn.outlook.failed))
-    body = ruling_out(body, _nodes_that_would_take(turn, body))
+    body = ruling_out(body, _nodes_that_would_take(turn, body, request))
     subject = Ref("Pod", body["metadata"]["namespace"], request.name)
     act = Apply(manifest=msgspec.json.encode(body, order="sorted").decode(), presumes=Presumes(absent=True))
     return Decision(reasons.PLANNER, subject, act, _why(turn, wanted), turn.pool.name)
@@ -120,8 +120,14 @@ def _why(turn: Turn, wanted: Wanted) -> Reason:
     return reasons.ASKED.reason(pool.origin(), pool=pool.name, pods=pods, choice=choice)
 
 
-def _nodes_that_would_take(turn: Turn, body: Body) -> list[str]:
-    """Nodes of the pool on which the smart pod would fit as they are: it is to bring another."""
-    pod = msgspec.convert(body, Pod)
-    nodes = turn.fleet.pool(turn.pool.name).nodes
-    return [each.name for each in nodes if not fits(turn.fleet.what_if, pod, each.name)]
+def _nodes_that_would_take(turn: Turn, body: Body, request: Request) -> tuple[str, ...]:
+    """Nodes of the pool on which the smart pod would fit as they are: it is to bring another. Asked once for all that
+    are alike."""
+    alike = msgspec.json.encode(body["spec"], order="sorted").replace(tag_of(request.name).encode(), b"")
+    found = turn.ruled_out.get(alike)
+    if found is None:
+        pod, what_if, taken = msgspec.convert(body, Pod), turn.fleet.what_if, turn.fleet.occupancy.gpus
+        nodes = turn.fleet.pool(turn.pool.name).nodes
+        roomy = (each.name for each in nodes if each.gpus - taken.get(each.name, 0) >= request.count)
+        found = turn.ruled_out[alike] = tuple(name for name in roomy if not fits(what_if, pod, name))
+    return found

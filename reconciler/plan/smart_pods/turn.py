@@ -50,6 +50,11 @@ class Turn(msgspec.Struct, frozen=True, dict=True):
         """What could not be bought lately, as the pool is now."""
         return live(self.inputs.memory.shortages, self.pool.name, self.asked, self.now)
 
+    @cached_property
+    def ruled_out(self) -> dict[bytes, tuple[str, ...]]:
+        """Nodes that would take a smart pod, by what it asks; filled as that is asked."""
+        return {}
+
     @property
     def has_node_pool(self) -> bool:
         """Whether Karpenter could buy for it."""
