@@ -146,6 +146,16 @@ def test_a_pool_with_nothing_on_offer_recovers_when_it_is_changed(tmp_path: Path
     assert min(each.at for each in found.did if each.request and each.request.instance_type == SECOND) < found.when(9)
 
 
+def test_beside_karpenter_that_finds_no_stock_a_smart_pod_asks_once_in_ten_minutes(tmp_path: Path) -> None:
+    plain, lacking = (
+        {"name": "plain", "gpus": 8, "constant": {"pods": 1}},
+        {"fault": "StockOut", "at": "0s", "lasts": "55m"},
+    )
+    found = told(tmp_path, pool("a100"), plain, faults=[lacking], duration="80m")
+    all_run(found, pods=1, nodes=1)
+    assert 3 <= len(found.asked) <= 6
+
+
 # Other hands
 
 

@@ -69,6 +69,8 @@ class Requests:
         tagged = self._tagged(pool)
         for pod, request in there:
             claim = tagged.get(tag_of(pod.name))
+            if claim is not None and claim.metadata.creation_timestamp < pod.metadata.creation_timestamp:
+                claim = None  # bought for one of the same name, which had come and gone
             name = pod.node or (claim.status.node_name if claim is not None else "")
             yield Requested(pod, request, claim, self._fleet.node(name) if name else None)
 

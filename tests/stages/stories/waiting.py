@@ -17,6 +17,7 @@ from reconciler.plan.requests.request import Request, is_smart
 from reconciler.report.simulated.simulated import Simulated
 from reconciler.simulate.playing.play import Play
 from reconciler.simulate.playing.staging import Watched, run
+from tests.stages.stories.smart import Story
 
 SMART = "smart-gpu-scheduler-"
 _VERBS = {Apply: "ask", Delete: "delete", Annotate: "note", Ungate: "lift", Taint: "open"}
@@ -128,11 +129,36 @@ def waited(play: Play) -> Waited:
 
 def faults_of(found: Waited) -> list[str]:
     """What may never be, whatever comes, in sentences."""
-    return [*_faults(found)]
+    return [told for _, told in _faults(found)]
 
 
-def _faults(found: Waited) -> Iterator[str]:
-    yield from (f"{each.rule}: {each.sentence}" for each in found.simulated.broken)
-    yield from found.simulated.troubles
-    yield from (f"{each} was written to by us" for each in found.machines_touched)
-    yield from (f"{each.title} is left over" for each in found.smart_pods)
+def broken_promises(story: Story, found: Waited) -> list[str]:
+    """What a drawn story must come to, and does not, in sentences."""
+    return [told for _, told in (*_faults(found), *_waiting(found), *_bought(story, found))]
+
+
+def ways(found: Waited) -> frozenset[str]:
+    """In which it fails, of those that hang on no figure: a smaller story fails with others."""
+    return frozenset(way for way, _ in (*_faults(found), *_waiting(found)))
+
+
+def _faults(found: Waited) -> Iterator[tuple[str, str]]:
+    yield from ((each.rule, f"{each.rule}: {each.sentence}") for each in found.simulated.broken)
+    yield from (("trouble", each) for each in found.simulated.troubles)
+    yield from (("machines", f"{each} was written to by us") for each in found.machines_touched)
+    yield from (("left over", f"{each.title} is left over") for each in found.smart_pods)
+
+
+def _waiting(found: Waited) -> Iterator[tuple[str, str]]:
+    yield from (("waiting", f"{each.title} waits in the end") for each in found.waiting)
+
+
+def _bought(story: Story, found: Waited) -> Iterator[tuple[str, str]]:
+    """Without faults exactly as many as needed, but for what is wanted twice in one moment."""
+    bought, needed = found.simulated.sums.nodes_bought, story.needed
+    if needed is None:
+        return
+    if bought > needed + story.spare:
+        yield "too many", f"{bought} machines were bought, {needed} are needed, and {story.spare} may be more"
+    if story.is_calm and bought < needed:
+        yield "too few", f"{bought} machines were bought, and {needed} are needed"
