@@ -108,9 +108,8 @@ class SmartWorld:
         if "bought" not in said:
             return None
         labels = {names.KARPENTER_POOL: "a100"}
-        metadata = Metadata(
-            said["bought"], labels=labels, creation_timestamp=timestamp(after(-said.get("bought_ago", 0)))
-        )
+        bought = timestamp(after(-int(said.get("bought_ago", 0))))
+        metadata = Metadata(said["bought"], labels=labels, creation_timestamp=bought)
         node = f"a100-{said['node']:03}" if "node" in said else ""
         status = ClaimStatus(node_name=node, conditions=(Condition("Initialized", "Unknown"),))
         return NodeClaim(metadata, ClaimSpec(requirements=(Asked(tag_of(pod.name)),)), status)

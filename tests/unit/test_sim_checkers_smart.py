@@ -51,6 +51,27 @@ def test_two_smart_pods_for_one_need_are_one_too_many() -> None:
     assert "Pod/default/one is there for a" in site.watching.broken[0].sentence
 
 
+def test_what_one_pool_lacks_another_may_lack_as_well() -> None:
+    site = Site()
+    for name in ("a100", "l4"):
+        site.world.put(smart(name, f'{{"key": "minSize/0", "pool": "{name}"}}'), US)
+    assert site.rules == set()
+    site.world.put(smart("again", '{"key": "minSize/0", "pool": "l4"}'), US)
+    assert site.rules == {TWICE}
+
+
+def test_what_could_not_be_seen_yet_is_made_twice_by_nobodys_fault() -> None:
+    presence = [0]
+    site = Site(presence_ms=lambda: presence[0])
+    site.world.put(smart("one", '{"key": "a"}'), US)
+    after(site, 20)
+    site.world.put(smart("two", '{"key": "a"}'), US)
+    assert site.rules == set()
+    presence[0] += 1_000
+    site.world.put(smart("three", '{"key": "a"}'), US)
+    assert site.rules == {TWICE}
+
+
 @pytest.mark.parametrize("request_", ["", "{", "[]", '{"key": 5}', "{}", '{"key": ""}'])
 def test_what_can_not_be_read_is_not_judged(request_: str) -> None:
     site = Site()

@@ -94,11 +94,15 @@ def test_what_an_example_expects_is_met(name: str, tmp_path: Path) -> None:
     assert told["broken"] == []
 
 
-def test_the_quiet_day_shows_what_its_report_draws(tmp_path: Path, pytestconfig: pytest.Config) -> None:
-    day = EXAMPLES / "quiet-day"
-    sets = [each for name in ("by-use", "all-day") for each in ("--policies", str(day / "policies" / name))]
-    played("quiet-day", tmp_path, *sets, "--report", str(tmp_path / "report"))
-    drawn, shown = (tmp_path / "report" / "capacity.svg").read_text(), day / "capacity.svg"
+SHOWN = {"quiet-day": ("capacity.svg", ("by-use", "all-day")), "stock-out": ("queue.svg", ())}
+
+
+@pytest.mark.parametrize("name", SHOWN)
+def test_an_example_shows_what_its_report_draws(name: str, tmp_path: Path, pytestconfig: pytest.Config) -> None:
+    story, (picture, policies) = EXAMPLES / name, SHOWN[name]
+    sets = [each for name in policies for each in ("--policies", str(story / "policies" / name))]
+    assert main(["simulate", str(story / "scenario.yaml"), *sets, "--report", str(tmp_path)]) in {0, 1}
+    drawn, shown = (tmp_path / picture).read_text(), story / picture
     if pytestconfig.getoption("--record"):
         shown.write_text(drawn)
     if shown.read_text() != drawn:

@@ -79,6 +79,8 @@ def test_nodes_are_of_a_pool_of_the_first_policies(tmp_path: Path, group: dict[s
 def test_a_fault_takes_only_what_is_said_of_it(tmp_path: Path) -> None:
     assert told(tmp_path, **fault("StockOut", pool="a100")) == ["RC310 a StockOut has no pool"]
     assert told(tmp_path, **fault("NodeDeath", zone="zone-a")) == ["RC310 a NodeDeath has no zone"]
+    assert told(tmp_path, **fault("SlowApi", capacityType="spot")) == ["RC310 a SlowApi has no capacityType"]
+    assert told(tmp_path, **fault("NotOffered", instanceType="p4d.24xlarge", zone="zone-a")) == []
 
 
 @pytest.mark.parametrize(

@@ -58,11 +58,12 @@ def told(decisions: tuple[Decision, ...]) -> dict[str, dict[str, Any]]:
 
 
 def conditions(status: dict[str, Any]) -> dict[str, str]:
-    return {each["type"]: each["status"] for each in status["conditions"]}
+    """But for the one that pools alone have, which is no part of how a policy stands."""
+    return {each["type"]: each["status"] for each in status["conditions"] if each["type"] != "CapacityShort"}
 
 
 def reason(status: dict[str, Any]) -> str:
-    (found,) = {each["reason"] for each in status["conditions"]}
+    (found,) = {each["reason"] for each in status["conditions"] if each["type"] != "CapacityShort"}
     return str(found)
 
 
@@ -112,6 +113,7 @@ def test_a_condition_keeps_its_time_until_it_turns() -> None:
         "Ready": "2026-11-02T09:00:00Z",
         "Reconciling": "2026-11-02T09:00:00Z",
         "Stalled": "2026-11-02T08:00:00Z",
+        "CapacityShort": "2026-11-02T08:00:00Z",
     }
 
 
@@ -232,7 +234,7 @@ def test_the_config_map_is_written_only_when_it_says_something_new() -> None:
     turned = statuses(Inputs(wish(), Observed(), LATER), plan(decision(Hold(), WAITS)), before)
     status = json.loads(config_map(turned)["data"]["GpuPool.a100"])
     times = {each["type"]: each["lastTransitionTime"][11:13] for each in status["conditions"]}
-    assert times == {"Ready": "09", "Reconciling": "08", "Stalled": "09"}
+    assert times == {"Ready": "09", "Reconciling": "08", "Stalled": "09", "CapacityShort": "08"}
 
 
 def test_the_config_map_has_the_problems_with_their_places() -> None:

@@ -8,6 +8,7 @@ from reconciler.model.instant import timestamp
 from reconciler.model.planned.consequence import Consequence
 from reconciler.plan.eviction import FOREVER, PodBudgets, stays_until
 from reconciler.plan.explanation.about import About, UnknownSubject, fate_of, unread, would_be
+from reconciler.plan.explanation.asked import outcome_of, smart_rows, waiting_rows
 from reconciler.plan.explanation.node import about_node
 from reconciler.plan.explanation.places import where_it_fits
 from reconciler.plan.kept.scene import Scene
@@ -21,7 +22,7 @@ def about_pod(scene: Scene, namespace: str, name: str) -> About:
     pod = found[0]
     fates = [each for each in scene.plan.consequences if pod.node in each.nodes] if pod.node and pod.counts else []
     told = [would_be(scene, each, f"Its node {fate_of(each)}.") for each in fates]
-    outcome = " ".join(told) or "Nothing is planned that would move it."
+    outcome = " ".join(told) or outcome_of(scene, pod) or "Nothing is planned that would move it."
     rows = (*_rows(scene, pod), *_homeless(pod, fates))
     return About(f"pod/{namespace}/{name}", _headline(pod), outcome, rows)
 
@@ -44,6 +45,8 @@ def _rows(scene: Scene, pod: Pod) -> Iterator[tuple[str, str]]:
     if why := unread(scene, "poddisruptionbudgets.policy"):
         yield "budget", f"not known: {why}"
     yield from _waits(pod)
+    yield from waiting_rows(scene, pod)
+    yield from smart_rows(scene, pod)
     if pod.counts:
         yield from where_it_fits(scene, pod)
     if pod.node and scene.fleet.node(pod.node):

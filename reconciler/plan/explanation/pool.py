@@ -9,6 +9,7 @@ from reconciler.plan.explanation.going import marked_words
 from reconciler.plan.explanation.standing_orders import freeze_rows, guard_rows
 from reconciler.plan.guards.frozen import Freezes
 from reconciler.plan.kept.scene import Scene
+from reconciler.plan.requests.short import short_of, short_words
 from reconciler.plan.scaling.reasons import PLANNER as SCALING
 from reconciler.plan.sums.usage import use_of
 
@@ -63,6 +64,8 @@ def _rows(scene: Scene, name: str) -> Iterator[tuple[str, str]]:
         if evaluated.pool == name:
             marked = f", {marked_words(evaluated, scene.inputs.now)}" if evaluated.marked else ""
             yield "scaled by", f"provisioner/{evaluated.provisioner}: target {evaluated.target}{marked}"
+    if short := short_of(scene.plan.memory.shortages, name, scene.inputs.now):
+        yield "can't be had", short_words(short)
     yield from freeze_rows(Freezes(scene.inputs, scene.fleet).of_pool(name))
     yield from guard_rows(scene, name)
     drifted = [claim for claim in scene.fleet.claims_of(name) if claim.says("Drifted")]

@@ -28,6 +28,11 @@ class Choice(msgspec.Struct, frozen=True, gc=False):
     capacity_type: str = ""
     zone: str = ""
 
+    @classmethod
+    def of(cls, shortage: Shortage) -> "Choice":
+        """The way that failed."""
+        return cls(shortage.instance_type, shortage.capacity_type, shortage.zone)
+
     @property
     def told(self) -> str:
         """p4d.24xlarge (spot, in eu-1a)."""
@@ -83,12 +88,12 @@ class Outlook(msgspec.Struct, frozen=True):
     @property
     def told(self) -> str:
         """The ways that failed, in words."""
-        return ", ".join(Choice(each.instance_type, each.capacity_type, each.zone).told for each in self.failed)
+        return ", ".join(Choice.of(each).told for each in self.failed)
 
 
 def outlook_of(pool: GpuPool, zones: Sequence[str], failed: Sequence[Shortage]) -> Outlook:
     """`failed`: of this pool, those that count."""
-    gone = {Choice(each.instance_type, each.capacity_type, each.zone): each for each in failed}
+    gone = {Choice.of(each): each for each in failed}
     left = tuple(each for each in choices(pool, zones) if each not in gone)
     once = tuple(sorted(gone.values(), key=lambda each: each.since))
     return Outlook(left, once, 1 + pool.smart_pods.max_retry_attempts)

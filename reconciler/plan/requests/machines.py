@@ -16,19 +16,24 @@ MachinePhase = Literal["Created", "Launching", "Registering", "Ready", "Failed"]
 
 class _Rule(msgspec.Struct, frozen=True):
     phase: MachinePhase
+    told: str
     applies: Callable[[NodeClaim], bool]
 
 
 # First match wins; the last one always applies.
-_RULES = (
-    _Rule("Failed", lambda claim: claim.metadata.leaving),
-    _Rule("Ready", lambda claim: claim.says("Initialized")),
-    _Rule("Registering", lambda claim: claim.says("Launched")),
-    _Rule("Launching", lambda claim: claim.condition("Launched") is not None),
-    _Rule("Created", lambda _: True),
+RULES = (
+    _Rule("Failed", "is gone, or is being deleted", lambda claim: claim.metadata.leaving),
+    _Rule("Ready", "is Initialized: its node can be used", lambda claim: claim.says("Initialized")),
+    _Rule("Registering", "is Launched: its machine boots", lambda claim: claim.says("Launched")),
+    _Rule(
+        "Launching",
+        "says of Launched that it is not, or not yet known",
+        lambda claim: claim.condition("Launched") is not None,
+    ),
+    _Rule("Created", "says nothing yet", lambda _: True),
 )
 
 
 def machine_phase(claim: NodeClaim | None) -> MachinePhase:
     """Of a claim that was there; one that is gone has failed."""
-    return next(rule.phase for rule in _RULES if rule.applies(claim)) if claim is not None else "Failed"
+    return next(rule.phase for rule in RULES if rule.applies(claim)) if claim is not None else "Failed"

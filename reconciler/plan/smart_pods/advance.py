@@ -163,13 +163,14 @@ def _bound(case: Case) -> Advanced | None:
 
 
 def _failed(case: Case) -> Advanced | None:
-    """It was told that nothing can be had; it is cleaned up in a while."""
+    """It was told that nothing can be had; it is cleaned up in a while, or when a way may be tried again: no other asks
+    for the same before it is gone."""
     if case.phase is not Phase.FAILED:
         return None
     interval_ms = case.turn.pool.spec.smart_pods.cleanup_interval.milliseconds
     since = case.each.pod.metadata.annotations.since
     due = Instant((1000 * int(since) if since.isdigit() else 0) + interval_ms)
-    if case.turn.now >= due:
+    if case.turn.now >= due or case.turn.may_ask:
         return case.gone(case.why(reasons.CLEARED), Event.CLEARED)
     return Advanced(case.turn.act(case.each.pod, Hold(due), case.why(reasons.FAILED, tried=case.turn.outlook.told)))
 

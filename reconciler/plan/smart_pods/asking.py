@@ -17,6 +17,7 @@ from reconciler.model.planned.lacking import Lacking
 from reconciler.model.planned.reason import Reason
 from reconciler.plan.draft import Draft, Missing
 from reconciler.plan.reasons import counted
+from reconciler.plan.requests.choices import Choice
 from reconciler.plan.requests.request import Request, tag_of
 from reconciler.plan.requests.waiting import unschedulable_since
 from reconciler.plan.requests.wanted import Wanted
@@ -60,12 +61,14 @@ def asking(turn: Turn, missing: Sequence[Missing]) -> Iterator[Decision]:
 
 
 def _seen_until(turn: Turn, wanted: Wanted) -> Instant | None:
-    """Until when Karpenter is left to buy by itself; None where it does not see them."""
+    """Until when Karpenter is left to buy by itself; None where it does not see them. What a smart pod
+    did not get either is not asked for again beside it: once there is stock, it would buy for both."""
     since = [found for pod in wanted.pods if (found := unschedulable_since(pod)) is not None]
     if not since:
         return None
     bought = [_created(each.metadata.creation_timestamp) for each in turn.fleet.claims_of(turn.pool.name)]
-    return Instant(max(turn.lacking_since, *since, *bought) + KARPENTERS_TIME_MS)
+    failed = [each.until for each in turn.outlook.failed if Choice.of(each) == wanted.choice]
+    return max([Instant(max(turn.lacking_since, *since, *bought) + KARPENTERS_TIME_MS), *failed])
 
 
 def _created(written: str) -> Instant:

@@ -50,6 +50,7 @@ def smart_pods(inputs: Inputs, draft: Draft) -> Verdict:
     memory = msgspec.structs.replace(
         inputs.memory, shortages=_remembered(inputs, shortages), lacking=lacking(inputs, draft)
     )
+    wakes += [each.until for each in memory.shortages]  # what is told of them is over then
     return Verdict(_once(decisions), memory=memory, wake_at=min(wakes, default=None))
 
 

@@ -79,6 +79,12 @@ class Turn(msgspec.Struct, frozen=True, dict=True):
         """With what fails in this very plan."""
         return outlook_of(self.pool.spec, self.zones, self.failed + further)
 
+    @property
+    def may_ask(self) -> bool:
+        """Whether there is a way to buy that may be tried now."""
+        outlook = self.outlook
+        return not outlook.is_exhausted and (outlook.again_at or self.now) <= self.now
+
     @cached_property
     def others_coming(self) -> bool:
         """Whether machines are on their way that no smart pod asked for: one may wait to ride on these."""

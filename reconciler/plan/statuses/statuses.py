@@ -9,8 +9,10 @@ from reconciler.model.planned.action import Apply, Ref, Status
 from reconciler.model.planned.decision import Decision
 from reconciler.model.planned.inputs import Inputs
 from reconciler.model.planned.plan import Plan
+from reconciler.plan.requests.short import short_of
 from reconciler.plan.statuses.body import LONGEST, MOST_PROBLEMS, body_of, is_same
 from reconciler.plan.statuses.reasons import PLANNER, TOLD
+from reconciler.plan.statuses.short import with_shortages
 from reconciler.plan.statuses.sized import sized
 from reconciler.plan.statuses.standing import About, Scenery, Standing, problem_lines, standing_of
 from reconciler.plan.statuses.told import Told
@@ -45,6 +47,8 @@ def _of_objects(scenery: Scenery) -> Iterator[Decision]:
 
 def _standing(scenery: Scenery, kind: str, name: str) -> Standing:
     standing = standing_of(About(scenery, kind, name))
+    if kind == "GpuPool" and scenery.plan is not None and (kind, name) in scenery.declared:
+        return with_shortages(standing, short_of(scenery.plan.memory.shortages, name, scenery.inputs.now))
     return sized(standing, scenery.sizes.get(name)) if kind == "NodeProvisioner" else standing
 
 

@@ -4,11 +4,13 @@ from reconciler.plan.explain import REASONS
 from reconciler.policy.published.generated import SCHEMAS, as_json
 from reconciler.report.plans.plan_schema import plan_schema
 from reconciler.report.published.shape_schema import shape_schema
+from reconciler.report.published.smart_pods import smart_pods_page
 from reconciler.report.simulated.simulated_shape import SimulatedTold
 
 PLAN = f"{SCHEMAS}/plan.json"
 SIMULATED = f"{SCHEMAS}/simulated.json"
 REASONS_PAGE = "docs/reference/reasons.md"
+SMART_PODS_PAGE = "docs/reference/smart-pods.md"
 _OPENING = """\
 # Reasons
 
@@ -20,7 +22,8 @@ facts, `explain` tells the sentence. What stands in braces is a fact. This page 
 def published_files() -> dict[str, str]:
     """Path to content."""
     simulated = shape_schema(SimulatedTold, "Simulated", "reconciler/report/simulated/simulated_shape.py")
-    return {PLAN: as_json(plan_schema()), SIMULATED: as_json(simulated), REASONS_PAGE: reasons_page()}
+    schemas = {PLAN: as_json(plan_schema()), SIMULATED: as_json(simulated)}
+    return schemas | {REASONS_PAGE: reasons_page(), SMART_PODS_PAGE: smart_pods_page()}
 
 
 def reasons_page() -> str:

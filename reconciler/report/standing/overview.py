@@ -39,6 +39,7 @@ class PoolStanding(msgspec.Struct, frozen=True):
     gpus: int | None
     gpus_in_use: int | None
     drifted_nodes: int | None
+    short: str = ""  # what could not be bought lately, in words
 
 
 class Overview(msgspec.Struct, frozen=True):
@@ -80,6 +81,7 @@ def _blocks(overview: Overview) -> Iterator[Block]:
     else:
         yield line("No policy declares a pool.")
     yield Blank()
+    yield from (line(f"Pool {each.pool} is short: {each.short}.", "bad") for each in overview.pools if each.short)
     yield from (line(told) for told in map(_guard, overview.guarded) if told)
     yield line(_waiting(overview))
 

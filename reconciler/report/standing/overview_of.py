@@ -6,6 +6,7 @@ from reconciler.model.planned.action import Hold
 from reconciler.plan.guards.frozen import Freezes
 from reconciler.plan.kept.scene import Scene
 from reconciler.plan.planner import unread_of_use
+from reconciler.plan.requests.short import short_of, short_words
 from reconciler.plan.scaling.departing import is_waiting
 from reconciler.plan.sums.usage import use_of
 from reconciler.report.setting import Setting
@@ -43,4 +44,5 @@ def _standing(scene: Scene, pool: Declared[GpuPool]) -> PoolStanding:
         gpus=None if why("nodes") else use.gpus_total,
         gpus_in_use=None if why("nodes", "pods") else use.gpus_used,
         drifted_nodes=None if why("nodeclaims.karpenter.sh") else drifted,
+        short=short_words(short_of(scene.plan.memory.shortages, pool.name, scene.inputs.now)),
     )

@@ -9,42 +9,60 @@ from reconciler.model import names
 from reconciler.model.cluster.node import Node
 from reconciler.model.cluster.pod import Pod
 from reconciler.model.desired import Desired
+from reconciler.model.instant import Instant
 from reconciler.protocol.presumed import Object
 from reconciler.simulate.checkers.checker import Ground
 from reconciler.simulate.objects import Key, Written
 
 _OUTSTAYS_MS = 2 * 60_000
+_RESTARTED_MS = 3_000
 _ENDED = frozenset({"Succeeded", "Failed"})
 
 
 class OnePerNeed:
-    """A smart pod is known by the key of its request, by which another would be seen to be the same."""
+    """A smart pod is known by the key of its request, by which another of its pool would be seen to be the same. One
+    that was made while watches are late can't be known yet."""
 
     rule = "no two smart pods are there for one need"
     kinds = ("Pod",)
 
+    def __init__(self) -> None:
+        self._made: dict[Key, tuple[Instant, int]] = {}  # when, and what the controller's presence was then
+
     def wrote(self, written: Written, ground: Ground) -> Iterator[str]:
+        if written.after is None:
+            self._made.pop(written.key, None)
         if written.before is not None or written.key not in ground.where.smart:
             return
+        self._made[written.key] = ground.now(), ground.presence_ms()
         wanted = need_of(written.after)
         for key in ground.where.smart if wanted else ():
             other = ground.world.at(key)
-            if key != written.key and other is not None and is_live(other) and need_of(other) == wanted:
+            if key == written.key or other is None or not is_live(other) or need_of(other) != wanted:
+                continue
+            if not self._is_news(key, ground):
                 yield f"{'/'.join(written.key)} is made though {'/'.join(key)} is there for {wanted}"
                 return
+
+    def _is_news(self, key: Key, ground: Ground) -> bool:
+        """Whether nobody who sees soon has been there since; a new process sees all at once."""
+        made, presence_ms = self._made.get(key, (ground.now(), 0))
+        return ground.now() - made > _RESTARTED_MS and ground.presence_ms() == presence_ms
 
 
 class _Key(msgspec.Struct):
     key: str = ""
+    pool: str = ""
 
 
 def need_of(pod: Object | None) -> str:
-    """The key of its request; nothing where that can't be read."""
+    """The key of its request, and of which pool it is; nothing where that can't be read."""
     annotations = ((pod or {}).get("metadata") or {}).get("annotations") or {}
     try:
-        return msgspec.json.decode(annotations.get(names.ORIGINAL_REQUEST, ""), type=_Key).key
+        found = msgspec.json.decode(annotations.get(names.ORIGINAL_REQUEST, ""), type=_Key)
     except msgspec.DecodeError:
         return ""
+    return f"{found.key} in {found.pool}" if found.key and found.pool else found.key
 
 
 def is_live(pod: Object) -> bool:

@@ -15,6 +15,8 @@ from reconciler.simulate.scenario.spec import Scenario
 from reconciler.simulate.scenario.workload import JOBS, WAYS, Workload
 
 _SHORTEST_EVERY_MS = 1_000
+_LACKS = ("StockOut", "NotOffered")
+_ONLY_OF = {"pool": ("NodeDeath",), "instance_type": _LACKS, "zone": _LACKS, "capacity_type": _LACKS}
 _NEVER = "the scenario is over by then: this never happens"
 
 Told = tuple[str, str, str, str]  # path, code, sentence, remedy
@@ -95,9 +97,9 @@ def _fault(fault: Fault, path: str, duration_ms: int) -> Iterator[Told]:
         yield f"{path}.at", "RC310", _NEVER, "write an earlier time"
     if fault.every is not None and fault.every.milliseconds < _SHORTEST_EVERY_MS:
         yield f"{path}.every", "RC105", "that is more often than once a second", "write 1s or more"
-    for field, kind in (("pool", "NodeDeath"), ("instance_type", "StockOut"), ("zone", "StockOut")):
-        if getattr(fault, field) and fault.fault != kind:
-            named = {"instance_type": "instanceType"}.get(field, field)
+    for field, kinds in _ONLY_OF.items():
+        if getattr(fault, field) and fault.fault not in kinds:
+            named = {"instance_type": "instanceType", "capacity_type": "capacityType"}.get(field, field)
             yield f"{path}.{named}", "RC310", f"a {fault.fault} has no {named}", f"take `{named}` out"
     if fault.fault == "ControllerAbsent" and fault.every and not fault.lasts:
         yield path, "RC104", "a controller that never comes back can't go again", "add lasts"

@@ -81,6 +81,11 @@ def _verb(act: Delete | Taint) -> str:
 
 
 def played(folder: Path, policies: list[Json], scenario: Json, seed: int = 1) -> Outcome:
+    return outcome_of(play_of(folder, policies, scenario, seed))
+
+
+def play_of(folder: Path, policies: list[Json], scenario: Json, seed: int = 1) -> Play:
+    """As the command would read it."""
     written = [{"files": {"all.yaml": yaml.safe_dump_all(policies)}}]
     spec = {"start": STARTS, "policies": written, "seed": seed, **scenario}
     head = {"apiVersion": "gpu.scheduling/v1", "kind": "Scenario", "metadata": {"name": "drawn"}}
@@ -88,7 +93,7 @@ def played(folder: Path, policies: list[Json], scenario: Json, seed: int = 1) ->
     read = prepared(Asked(folder / "scenario.yaml"))
     assert read.plays, read.checkup.resolved.problems
     (play,) = read.plays
-    return outcome_of(play)
+    return play
 
 
 def outcome_of(play: Play) -> Outcome:
