@@ -15,6 +15,7 @@ from reconciler.model import names
 from tests.lab import capacity, fleet, identities
 from tests.lab.lab import Lab
 from tests.lab.places import REPOSITORY
+from tests.stages.opening import open_nodes, running
 
 SCHEMA = json.loads((REPOSITORY / "schemas" / "plan.json").read_text())
 POOL = {
@@ -80,10 +81,7 @@ def buy(lab: Lab, count: int) -> list[str]:
         zone = capacity.ZONES[number % len(capacity.ZONES)]
         pod = fleet.Pod(f"train-{number}", gpus=8).with_spec(nodeSelector={"topology.kubernetes.io/zone": zone})
         lab.admin.create(pod.manifest())
-    found = []
-    for number in range(count):
-        pod_seen = lab.admin.wait_for("pods", f"train-{number}", fleet.is_running, "default")
-        found.append(pod_seen["spec"]["nodeName"])
+    found = [running(lab.admin, f"train-{number}")["spec"]["nodeName"] for number in range(count)]
     are_settled(lab)
     return found
 
@@ -109,8 +107,9 @@ def wait_for_a_verdict(lab: Lab, node: str) -> None:
 
 def test_a_pool_from_its_first_plan_to_its_edits(team: Team) -> None:
     team.write()
-    (new,) = team.plan()["decisions"]
+    new, shared = team.plan()["decisions"]
     assert (new["subject"]["kind"], new["subject"]["name"], new["action"]["verb"]) == ("NodePool", "a100", "apply")
+    assert (shared["subject"]["kind"], shared["action"]["verb"]) == ("PriorityClass", "apply")
     team.apply()
     assert team.plan()["decisions"] == []
     nodes = buy(team.lab, 3)
@@ -142,9 +141,7 @@ def test_karpenter_leaves_a_node_whose_pod_would_fit_nowhere_and_replaces_the_ot
     for key in keys:
         pod = fleet.Pod(f"tolerates-{key}", gpus=8).with_spec(tolerations=[{"key": key, "operator": "Exists"}])
         admin.create(pod.manifest())
-    on = {
-        key: admin.wait_for("pods", f"tolerates-{key}", fleet.is_running, "default")["spec"]["nodeName"] for key in keys
-    }
+    on = {key: running(admin, f"tolerates-{key}")["spec"]["nodeName"] for key in keys}
     are_settled(team.lab)
     team.write(taints=[{"key": "dedicated", "value": "training", "effect": "NoSchedule"}])
     told = team.plan()["consequences"]
@@ -158,7 +155,11 @@ def test_karpenter_leaves_a_node_whose_pod_would_fit_nowhere_and_replaces_the_ot
         }
     ]
     team.apply()
-    admin.wait_for("nodes", on["dedicated"], lambda node: node is None, within=60)
+    deadline = time.monotonic() + 60
+    while admin.get("nodes", on["dedicated"]) is not None:
+        assert time.monotonic() < deadline
+        open_nodes(admin)  # what comes in its place has to be ready first
+        time.sleep(0.1)
     wait_for_a_verdict(team.lab, on["other"])
     left = admin.get("nodes", on["other"])
     assert left
@@ -172,9 +173,9 @@ def test_what_may_not_be_read_is_never_taken_for_empty(team: Team, monkeypatch: 
     tenant = team.lab.site.kubeconfig("tenant", identities.tenant(team.lab.admin))
     monkeypatch.setenv("KUBECONFIG", str(tenant))
     team.write("other")
-    (held,) = team.plan()["decisions"]
-    assert held["action"] is None
-    assert "may not list" in held["sentence"]
+    for held in team.plan()["decisions"]:
+        assert held["action"] is None
+        assert "may not list" in held["sentence"]
 
 
 def test_a_pool_in_observe_mode_is_told_as_what_would_happen(team: Team) -> None:

@@ -14,7 +14,7 @@ def test_every_object_is_taken_as_it_is(cluster: Lab) -> None:
     assert {each["kind"] for each in found} >= {"Namespace", "ServiceAccount", "ClusterRole", "StatefulSet", "Service"}
     for each in found:
         metadata = each["metadata"]
-        plural = f"{each['kind'].lower()}s"
+        plural = f"{each['kind']}@{each['apiVersion']}"
         path = cluster.admin.path(plural, metadata["name"], metadata.get("namespace", ""))
         answer = cluster.admin.request("PATCH", f"{path}?{STRICT}", each, "application/apply-patch+yaml")
         assert answer.code in {200, 201}, json.dumps(answer.body)

@@ -4,6 +4,7 @@ All is real but the hour: policies are rendered, the cluster is read and written
 grants, memory is kept in its ConfigMap, and nodes leave by Karpenter's finalizer. Owner of the hour, and of the loop.
 """
 
+import time
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
@@ -30,6 +31,7 @@ from tests.lab import fleet
 from tests.lab.api import Manifest
 from tests.lab.lab import Lab
 from tests.stages.controlled import POOL, Site
+from tests.stages.opening import open_nodes
 
 DELAY_MS = 600_000
 SETTLED_MS = 120_000  # after which a node that was bought is empty like any other
@@ -77,9 +79,12 @@ class Scaled:
         self.cycle()
         for pool in self.pools:
             self.lab.load(_pod(pool, f"{pool}-{number}").manifest() for number in range(nodes))
-        for pool in self.pools:
-            for number in range(nodes):
-                self.admin.wait_for("pods", f"{pool}-{number}", fleet.is_running, "default")
+        wanted = [f"{pool}-{number}" for pool in self.pools for number in range(nodes)]
+        deadline = time.monotonic() + 120
+        while not all(fleet.is_running(self.admin.get("pods", name, "default")) for name in wanted):
+            assert time.monotonic() < deadline
+            open_nodes(self.admin)
+            time.sleep(0.2)
         for claim in self.claims():
             self.admin.wait_for("nodeclaims", claim, fleet.is_initialized)
         self._now = Instant(current_instant() + SETTLED_MS)
