@@ -151,7 +151,10 @@ def test_messages_say_addresses_without_what_opens_them(said: str, shown: str) -
     assert redacted(said) == shown
 
 
-SECRET = st.text(st.characters(codec="ascii", categories=["L", "N", "P", "S", "Zs", "Cc"]), min_size=8, max_size=3_000)
+# Begun with what no message has of itself: a drawn secret may be a word that messages are made of.
+SECRET = st.text(
+    st.characters(codec="ascii", categories=["L", "N", "P", "S", "Zs", "Cc"]), min_size=8, max_size=3_000
+).map(lambda drawn: f"zq7{drawn}")
 
 
 @given(scheme=st.sampled_from(["https", "http", "ssh", "git+ssh", "ftp"]), secret=SECRET)
