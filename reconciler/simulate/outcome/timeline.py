@@ -12,7 +12,7 @@ from reconciler.simulate.outcome.meter import Meter
 from reconciler.simulate.outcome.whereabouts import Totals
 
 MOST_STEPS = 480
-MOST_TOLD = 10_000  # writes of the whole run that are told one by one
+MOST_TOLD = 2_000  # writes of the whole run that are told one by one; the rest is counted
 
 # Lengths of a step that people reckon with, in seconds; the last is doubled as often as need be.
 _LENGTHS = (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1_800, 3_600)
