@@ -48,7 +48,8 @@ def settle(site: Site) -> Settling:
     names = frozenset(name for name, _ in batch.nodes)
     missing = tuple((name, uid) for name, uid in batch.nodes if uid not in {each.node.metadata.uid for each in tainted})
     if batch.torn:
-        return _torn(site, batch, tainted, names) if tainted else Settling()
+        # What somebody else took meanwhile is theirs, and must not keep all others waiting.
+        return Settling() if all(map(_is_others, tainted)) else _torn(site, batch, tainted, names)
     if not missing:
         return Settling()
     ends = Instant(batch.at + SEEN_WITHIN_MS)

@@ -8,7 +8,6 @@ from collections.abc import Callable
 
 import msgspec
 
-from reconciler.fleet.predicates.staying import why_it_stays
 from reconciler.model.cluster.pod import Pod
 from reconciler.model.planned.reason import Reason
 from reconciler.plan import eviction
@@ -69,18 +68,8 @@ def _is_of_the_system(asked: Asked) -> bool:
 
 
 def _place_unknown(asked: Asked) -> Facts | None:
-    what_if = asked.site.fleet.what_if
-    told = why_it_stays(what_if.classes.of(asked.pod), what_if)
+    told = asked.site.why_it_stays(asked.pod)
     return {"why": told} if told else None
-
-
-def _budget(code: str) -> Callable[[Asked], Facts | None]:
-    def facts(asked: Asked) -> Facts | None:
-        if asked.remaining.why_not(asked.pod) != code:
-            return None
-        return {"budgets": ", ".join(each.title for each in asked.remaining.budgets_of(asked.pod))}
-
-    return facts
 
 
 _LINES = (
@@ -99,11 +88,16 @@ _LINES = (
     _Line(reasons.LOCAL_STORAGE, _local_storage),
     _Line(reasons.SYSTEM_POD, _if(_is_of_the_system)),
     _Line(reasons.PLACE_UNKNOWN, _place_unknown),
-    _Line(reasons.SEVERAL_BUDGETS, _budget(eviction.SEVERAL_BUDGETS)),
-    _Line(reasons.BUDGET_UNSEEN, _budget(eviction.BUDGET_UNSEEN)),
-    _Line(reasons.BUDGET_SPENT, _budget(eviction.BUDGET_SPENT)),
-    _Line(reasons.BUDGET_TAKEN, _budget(eviction.BUDGET_TAKEN)),
 )
+
+
+# Looked at after all of these, and once.
+_OF_BUDGETS = {
+    eviction.SEVERAL_BUDGETS: reasons.SEVERAL_BUDGETS,
+    eviction.BUDGET_UNSEEN: reasons.BUDGET_UNSEEN,
+    eviction.BUDGET_SPENT: reasons.BUDGET_SPENT,
+    eviction.BUDGET_TAKEN: reasons.BUDGET_TAKEN,
+}
 
 
 def moves(pod: Pod) -> bool:
@@ -118,4 +112,8 @@ def blocker(site: Site, remaining: Remaining, seen: Seen, pod: Pod) -> Reason | 
         facts = line.facts(asked)
         if facts is not None:
             return why(seen, line.because, pod=f"Pod/{pod.title}", **facts)
-    return None
+    code = remaining.why_not(pod)
+    if code == eviction.NOTHING:
+        return None
+    budgets = ", ".join(each.title for each in remaining.budgets_of(pod))
+    return why(seen, _OF_BUDGETS[code], pod=f"Pod/{pod.title}", budgets=budgets)

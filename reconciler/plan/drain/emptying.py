@@ -9,7 +9,7 @@ A node whose last eviction is longer ago than a pod's longest grace and two minu
 and it is left alone for a while. What was evicted is not called back.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from functools import cached_property
 
 from reconciler.fleet.predicates.taints import tolerated
@@ -22,6 +22,7 @@ from reconciler.model.planned.decision import Decision
 from reconciler.model.planned.drained import Emptied
 from reconciler.plan.drain import marks, reasons
 from reconciler.plan.drain.blockers import blocker, moves
+from reconciler.plan.drain.rehome import Rehomed
 from reconciler.plan.drain.site import Seen, Site, ref_of, ref_of_pod, why
 from reconciler.plan.eviction import NOTHING, Remaining, stays_until
 from reconciler.plan.explain import sentence
@@ -36,8 +37,8 @@ _USUAL_GRACE_SECONDS = 30
 class Emptying:
     """Owner of what is left of budgets while one plan asks pods to leave, and of which nodes were found empty."""
 
-    def __init__(self, site: Site, homes: Mapping[str, str]) -> None:
-        self._site, self._homes = site, homes
+    def __init__(self, site: Site, rehomed: Rehomed) -> None:
+        self._site, self._rehomed = site, rehomed
         self._remaining = Remaining(site.budgets)
         self._before = {(each.node, each.uid): each for each in site.memory.emptied}
         self.emptied: list[Emptied] = []
@@ -74,9 +75,10 @@ class Emptying:
         site = self._site
         if found := blocker(site, self._remaining, seen, pod):
             return site.act_on(pod, seen, Hold(), found)
-        home = self._homes.get(pod.metadata.uid)
+        home = self._rehomed.homes.get(pod.metadata.uid)
         if home is None:
-            unplaced = why(seen, reasons.NO_PLACE, pod=f"Pod/{pod.title}", ruled_out="all that stay")
+            ruled_out = self._rehomed.unplaced.get(pod.metadata.uid, "it was not looked for")
+            unplaced = why(seen, reasons.NO_PLACE, pod=f"Pod/{pod.title}", ruled_out=ruled_out)
             return site.act_on(pod, seen, Hold(), unplaced)
         self._remaining.take(pod)
         told_why = why(seen, reasons.EVICTED, pod=f"Pod/{pod.title}", home=home)

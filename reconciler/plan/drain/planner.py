@@ -6,6 +6,8 @@ are emptied. Then candidates are looked for, timers go on and off, and those who
 
 from collections.abc import Iterator
 
+import msgspec
+
 from reconciler.model.instant import Instant
 from reconciler.model.planned.decision import Decision
 from reconciler.model.planned.drained import Drained, Evicted, Setback
@@ -57,7 +59,7 @@ def drain(inputs: Inputs, draft: Draft) -> Verdict:
     settling = settle(site)
     found = eligible(ground)
     rehomed = rehome(site, found.order)
-    emptying = Emptying(site, rehomed.homes)
+    emptying = Emptying(site, rehomed)
     decisions = [*left_behind(site), *settling.decisions, *emptying.decide(settling.nodes)]
     refused = found.refused | rehomed.refused
     if rehomed.homeless[0]:
@@ -67,7 +69,7 @@ def drain(inputs: Inputs, draft: Draft) -> Verdict:
         decisions += _candidates(ground, rehomed, refused, settling)
     drained = Drained(
         batch=settling.batch,
-        evicted=tuple(each for each in site.memory.evicted if _counts_still(site, each)),
+        evicted=tuple(sorted(_kept(site, each) for each in site.memory.evicted if _counts_still(site, each))),
         emptied=tuple(sorted(emptying.emptied)),
         setbacks=tuple(_setbacks(site, settling)),
         begin_at=rehomed.left_out[0] if rehomed.left_out else "",
@@ -149,6 +151,12 @@ def _counts_still(site: Site, evicted: Evicted) -> bool:
     grace_ms = 1_000 * policy.spec.max_graceful_termination_seconds if policy is not None else 0
     lasts_ms = max(1_000 * recent_seconds(site, evicted.pool), grace_ms + PATIENCE_MS)
     return site.now - evicted.at <= lasts_ms
+
+
+def _kept(site: Site, evicted: Evicted) -> Evicted:
+    """What it asks of a node is forgotten once nobody keeps room for it."""
+    is_recent = site.now - evicted.at <= 1_000 * recent_seconds(site, evicted.pool)
+    return evicted if is_recent else msgspec.structs.replace(evicted, pod="")
 
 
 def _setbacks(site: Site, settling: Settling) -> Iterator[Setback]:

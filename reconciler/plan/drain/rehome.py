@@ -16,7 +16,7 @@ Steps are limited, by the policies' simulationTimeBound; but so many nodes are t
 """
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import msgspec
 import numpy as np
@@ -48,6 +48,7 @@ class Rehomed(msgspec.Struct):
     homes: dict[str, str] = {}  # uid of a pod -> name of the node that it would go to
     together: dict[str, tuple[str, ...]] = {}  # nodes that can go, in order, and where their pods would go
     refused: dict[str, Reason] = {}
+    unplaced: dict[str, str] = {}  # uid of a pod that leaves -> what rules out the nodes that stay
     left_out: tuple[str, ...] = ()  # nodes for which there was no time
     homeless: tuple[str, str] = ("", "")  # a pod that leaves and finds no place, and the node it leaves
 
@@ -124,6 +125,7 @@ class Rehoming:
             self.told.homes |= found.destinations
             self._takers.update(self._what_if.rows.row_of[name] for name in found.destinations.values())
             pods = [pod for pod in pods if pod.metadata.uid not in found.destinations]
+            self.told.unplaced |= {uid: _ruled_out(why_not) for uid, why_not in found.unplaced.items()}
         return list(pods)
 
     def _try(self, order: Sequence[Seen]) -> None:
@@ -183,12 +185,15 @@ class Rehoming:
             among = allowed.copy()
             among[row] = False
             counted = self._what_if.part(Judging).counted(stuck, among)
-            self._ruled_out[stuck] = (
-                ", ".join(f"{name} on {count}" for name, count in sorted(counted.items())) or "none stays"
-            )
+            self._ruled_out[stuck] = _ruled_out(counted)
         of = self._what_if.classes.of
         pod = next(pod for pod in self._what_if.pods_of_row(row) if of(pod).anew is stuck)
         return why(seen, reasons.NO_PLACE, pod=f"Pod/{pod.title}", ruled_out=self._ruled_out[stuck])
+
+
+def _ruled_out(counted: Mapping[str, int]) -> str:
+    """Which predicate rules out how many nodes."""
+    return ", ".join(f"{name} on {count}" for name, count in sorted(counted.items())) or "none stays"
 
 
 def rehome(site: Site, order: Sequence[Seen]) -> Rehomed:

@@ -6,6 +6,8 @@ from functools import cached_property
 import msgspec
 
 from reconciler.fleet.fleet import Fleet
+from reconciler.fleet.pod_class import PodClass
+from reconciler.fleet.predicates.staying import why_it_stays
 from reconciler.model import names
 from reconciler.model.cluster.node import Node
 from reconciler.model.cluster.pod import Pod
@@ -48,6 +50,7 @@ class Site:
     def __init__(self, inputs: Inputs, draft: Draft) -> None:
         self.inputs, self.draft = inputs, draft
         self.policy_of: dict[str, Declared[DrainPolicy]] = {}
+        self._staying: dict[PodClass, str] = {}
         for policy in inputs.desired.drains:
             if not policy.spec.suspend:
                 for pool in inputs.desired.pools:
@@ -112,6 +115,15 @@ class Site:
     def draining(self) -> list[Seen]:
         """Those that really bear our hard taint, as one may act on them."""
         return [each for each in self.seen if each.draining is not None and not observes(self.inputs, each.node.pool)]
+
+    def why_it_stays(self, pod: Pod) -> str:
+        """Why it can't be told where such a pod would fit; asked once for pods that are alike."""
+        what_if = self.fleet.what_if
+        pod_class = what_if.classes.of(pod)
+        found = self._staying.get(pod_class)
+        if found is None:
+            found = self._staying[pod_class] = why_it_stays(pod_class, what_if)
+        return found
 
     def is_claimed(self, subject: Ref) -> bool:
         """Whether another planner acts on it in this plan."""
