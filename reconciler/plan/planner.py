@@ -49,7 +49,7 @@ def plan(inputs: Inputs, fleet: Fleet, planners: tuple[Planner, ...] | None = No
         decisions += decided
         consequences += follows
     judged = judge(inputs, fleet, Proposed(tuple(decisions), tuple(consequences)))
-    memory = remembered(inputs.memory, verdicts)
+    memory = together(inputs.memory, verdicts)
     imagined = imagined_after(inputs, fleet, judged.decisions)
     drained = next((each.drained for each in verdicts if each.drained is not None), inputs.memory.drained)
     drained = remembered(inputs, fleet, judged.decisions, drained)
@@ -72,7 +72,7 @@ def plan(inputs: Inputs, fleet: Fleet, planners: tuple[Planner, ...] | None = No
     )
 
 
-def remembered(before: Memory, verdicts: Sequence[Verdict]) -> Memory:
+def together(before: Memory, verdicts: Sequence[Verdict]) -> Memory:
     """What was remembered before, with what each planner changed of it."""
     memory = before
     for after in (each.memory for each in verdicts if each.memory is not None):
