@@ -42,7 +42,7 @@ class _Pool(msgspec.Struct, frozen=True):
     workloads: list[Json]
     needed: int | None
     plain: int  # machines for pods that Karpenter sees: once there is stock, it may buy for a smart pod beside them
-    twice: int  # asked for by minSize while Karpenter sees pods that it buys for: neither knows of the other
+    twice: int  # asked for by us while Karpenter buys for pods that it sees: for a moment neither knows of the other
     types: list[str]
 
 
@@ -97,13 +97,15 @@ def _pool(chance: Random, name: str) -> _Pool:
     workloads, wanted = _workloads(chance, name, spec["devices"]["count"])
     plain = sum(_pods(each) for each in workloads if not each["waitsForCapacity"])  # never more machines than these
     needed = None if wanted is None else max(wanted - there, least if is_scaled else 0)
+    gated = sum(bool(each["waitsForCapacity"]) for each in workloads)
+    mixed = min(gated, len(workloads) - gated)  # each packs its own: together they would share a machine
     return _Pool(
         [declared, sized] if is_scaled else [declared],
         [{"pool": name, "count": there}] if there else [],
         workloads,
         needed,
         plain,
-        least if is_scaled and plain else 0,
+        mixed + (least if is_scaled and plain else 0),
         [each["name"] for each in spec["instanceTypes"]],
     )
 
