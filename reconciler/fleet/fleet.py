@@ -118,6 +118,11 @@ class Fleet:
         return self._pools.unsettled
 
     @property
+    def nodes_drained(self) -> Sequence[NodeFacts]:
+        """Those that bear a taint of the planner that drains, candidates included; by name."""
+        return self._pools.drained
+
+    @property
     def zones(self) -> list[str]:
         """Where there are nodes, in order; nothing where nodes do not say where they are."""
         return sorted(zone for zone, nodes in self._pools.zones.items() if nodes)

@@ -6,6 +6,7 @@ from reconciler.model import names
 from reconciler.model.cluster.node import Node
 
 _GOING = frozenset({names.DELETION_TIME, names.DRAINING, names.DISRUPTED})
+_DRAINED = frozenset({names.DRAINING, names.DRAIN_CANDIDATE})
 
 
 class NodeFacts(msgspec.Struct, frozen=True, gc=False):
@@ -20,6 +21,7 @@ class NodeFacts(msgspec.Struct, frozen=True, gc=False):
     is_leaving: bool
     is_going: bool  # bears a taint by which somebody takes it away
     provisioner: str  # that it is labelled with
+    is_drained: bool = False  # bears a taint of the planner that drains, the soft one of a candidate included
 
 
 def facts_of(node: Node) -> NodeFacts:
@@ -35,4 +37,5 @@ def facts_of(node: Node) -> NodeFacts:
         is_leaving=metadata.leaving,
         is_going=any(taint.key in _GOING for taint in node.spec.taints),
         provisioner=metadata.labels.get(names.PROVISIONER, ""),
+        is_drained=any(taint.key in _DRAINED for taint in node.spec.taints),
     )

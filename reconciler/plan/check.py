@@ -5,11 +5,13 @@ from collections.abc import Callable, Iterator
 import msgspec
 
 from reconciler.fleet.fleet import Fleet
+from reconciler.model import names
 from reconciler.model.cluster.kinds import SEEN
-from reconciler.model.planned.action import Action, Delete, Hold, Ref
+from reconciler.model.planned.action import Action, Delete, Evict, Hold, Ref
 from reconciler.model.planned.decision import Decision
 from reconciler.model.planned.inputs import Inputs
 from reconciler.model.planned.plan import Plan
+from reconciler.plan.drain.reasons import PLANNER as DRAIN
 from reconciler.plan.guards.door import observes
 from reconciler.plan.guards.frozen import Freezes
 from reconciler.plan.guards.ledger import Ledger, key_of
@@ -19,6 +21,7 @@ from reconciler.plan.removal import why_untouchable
 
 # To judge whether a node or a NodePool is in use, all of these must have been read.
 _USE = frozenset({"nodes", "pods", "nodeclaims.karpenter.sh"})
+_MOVING = frozenset({"nodes", "pods", "poddisruptionbudgets.policy"})
 _LENDING = "leases.coordination.k8s.io"  # of a node: its GPUs may be lent to whom no pod there tells of
 
 
@@ -127,6 +130,25 @@ def _uncounted(case: Case) -> Iterator[str]:
                 yield f"{each.title}, which takes {one.mark.kind}/{one.mark.name}"
 
 
+def _evicted_astray(case: Case) -> Iterator[str]:
+    nodes = {each.name: each for each in case.inputs.observed.nodes}
+    drained = (each for each in case.acted if each.decision.planner == DRAIN and isinstance(each.act, Evict))
+    asked = {each.decision.subject.uid: each for each in drained}
+    for pod in case.inputs.observed.pods if asked else ():
+        found, node = asked.pop(pod.metadata.uid, None), nodes.get(pod.node)
+        mark = node.taint(names.DRAINING) if node is not None else None
+        if found is not None and (mark is None or mark.effect == "PreferNoSchedule"):
+            yield f"{found.title}, on Node/{pod.node or '?'}"
+    yield from (f"{each.title}, which is not there" for each in asked.values())
+
+
+def _evicted_unseen(case: Case) -> Iterator[str]:
+    missing = {each.kind for each in case.inputs.observed.unread} & _MOVING
+    for each in case.acted:
+        if isinstance(each.act, Evict) and missing:
+            yield f"{each.title}, although {', '.join(sorted(missing))} could not be read"
+
+
 INVARIANTS = (
     Invariant("one action a subject", _twice),
     Invariant("no action on a subject that someone else is removing", _on_what_others_remove),
@@ -135,6 +157,8 @@ INVARIANTS = (
     Invariant("each write presumes something that the API server checks", _blind),
     Invariant("nothing is done to what is frozen or suspended", _frozen),
     Invariant("what a guard counts is remembered before it is taken", _uncounted),
+    Invariant("no pod is drained but from a node that is kept from others meanwhile", _evicted_astray),
+    Invariant("no pod is evicted from a partial read", _evicted_unseen),
     Invariant("a decision about a node is for the pool that it belongs to", _of_another_pool),
 )
 

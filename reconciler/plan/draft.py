@@ -9,9 +9,11 @@ from reconciler.model.instant import Instant
 from reconciler.model.planned.action import Ref
 from reconciler.model.planned.consequence import Consequence
 from reconciler.model.planned.decision import Decision
+from reconciler.model.planned.drained import Drained
 from reconciler.model.planned.evaluated import Evaluated
 from reconciler.model.planned.inputs import Inputs
-from reconciler.model.planned.memory import Memory
+from reconciler.model.planned.memory import Hints, Memory
+from reconciler.model.planned.weighed import Weighed
 from reconciler.plan.requests.wanted import Answered, Wanted
 
 
@@ -52,6 +54,9 @@ class Verdict(msgspec.Struct, frozen=True):
     memory: Memory | None = None  # None: as it was
     wake_at: Instant | None = None
     sizes: tuple[Evaluated, ...] = ()
+    weighed: tuple[Weighed, ...] = ()
+    drained: Drained | None = None  # None: as it was
+    hints: Hints | None = None
 
 
 class Planner(Protocol):

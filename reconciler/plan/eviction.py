@@ -16,6 +16,7 @@ DO_NOT_DISRUPT = "do-not-disrupt"
 SEVERAL_BUDGETS = "several budgets"
 BUDGET_UNSEEN = "budget without status"
 BUDGET_SPENT = "budget allows none"
+BUDGET_TAKEN = "budget is drawn on by others"
 NOTHING = ""
 
 FOREVER = Instant(2**63 - 1)
@@ -151,7 +152,11 @@ def why_immovable(pod: Pod, budgets: PodBudgets, now: Instant) -> str:
 
 def stays_until(pod: Pod) -> Instant:
     """Until when its annotation forbids to disrupt it: FOREVER for true; for a duration, that long from its start."""
-    written = pod.metadata.annotations.do_not_disrupt
+    return stays_until_of(pod.metadata.annotations.do_not_disrupt, pod.status.start_time)
+
+
+def stays_until_of(written: str, started: str) -> Instant:
+    """The same by what is written, and when what it is written on began."""
     if not written:
         return _NEVER
     if written == "true":
@@ -163,5 +168,57 @@ def stays_until(pod: Pod) -> Instant:
         return _NEVER
     if length_nanoseconds <= 0:
         return _NEVER
-    started = pod.status.start_time
     return Instant(instant(started) - -length_nanoseconds // 1_000_000) if started else FOREVER
+
+
+class Remaining:
+    """Owner of what budgets still allow, while pods are moved in thought or asked to leave in one plan.
+
+    It goes by the rules of the eviction API: what is not running is not weighed, and an unhealthy pod costs nothing
+    where its budget says so, or has as many healthy pods as it wants.
+    """
+
+    def __init__(self, budgets: PodBudgets) -> None:
+        self._budgets = budgets
+        self._left: dict[str, int] = {}  # by the title of a budget, where it was drawn on
+
+    def budgets_of(self, pod: Pod) -> tuple[PodDisruptionBudget, ...]:
+        return self._budgets.of(pod)
+
+    def why_not(self, pod: Pod) -> str:
+        """The code of what keeps it; empty when nothing does."""
+        budgets = () if _weighs_nothing(pod) else self._budgets.of(pod)
+        if not budgets:
+            return NOTHING
+        if len(budgets) > 1:
+            return SEVERAL_BUDGETS
+        budget = budgets[0]
+        if _is_unhealthy_enough(pod, budget):
+            return NOTHING
+        if budget.status == _NO_STATUS or budget.status.observed_generation < budget.metadata.generation:
+            return BUDGET_UNSEEN
+        if budget.status.disruptions_allowed <= 0:
+            return BUDGET_SPENT
+        return NOTHING if self._left_of(budget) > 0 else BUDGET_TAKEN
+
+    def take(self, pod: Pod) -> None:
+        """It goes; what is used up stays used up."""
+        for budget in () if _weighs_nothing(pod) else self._budgets.of(pod):
+            if not _is_unhealthy_enough(pod, budget):
+                self._left[budget.title] = max(0, self._left_of(budget) - 1)
+
+    def _left_of(self, budget: PodDisruptionBudget) -> int:
+        return self._left.get(budget.title, budget.status.disruptions_allowed)
+
+
+def _weighs_nothing(pod: Pod) -> bool:
+    return pod.is_finished or pod.metadata.leaving or pod.status.phase == "Pending"
+
+
+def _is_unhealthy_enough(pod: Pod, budget: PodDisruptionBudget) -> bool:
+    """Whether it is not ready, and may go for that without being weighed."""
+    if any(each.type == "Ready" and each.status == "True" for each in pod.status.conditions):
+        return False
+    status = budget.status
+    is_always_allowed = budget.spec.unhealthy_pod_eviction_policy == "AlwaysAllow"
+    return is_always_allowed or 0 < status.desired_healthy <= status.current_healthy

@@ -2,6 +2,7 @@
 
 from reconciler.model.planned.reason import Reason
 from reconciler.plan import removal
+from reconciler.plan.drain import reasons as drain
 from reconciler.plan.guards import frozen
 from reconciler.plan.guards import reasons as guards
 from reconciler.plan.manifests import reasons as manifests
@@ -18,6 +19,7 @@ REASONS = by_code(
         *removal.REASONS,
         *manifests.REASONS,
         *scaling.REASONS,
+        *drain.REASONS,
         *smart_pods.REASONS,
         *release.REASONS,
         *statuses.REASONS,

@@ -16,10 +16,12 @@ from reconciler.model.planned.inputs import Inputs
 from reconciler.model.planned.memory import Memory
 from reconciler.model.planned.plan import Plan
 from reconciler.plan.draft import Draft, Planner, Verdict
+from reconciler.plan.drain.planner import drain
+from reconciler.plan.drain.remembering import remembered
 from reconciler.plan.guards.door import Door
+from reconciler.plan.guards.imagined import imagined_after
 from reconciler.plan.guards.judging import Proposed, judge
 from reconciler.plan.manifests.planner import manifests
-from reconciler.plan.scaling.imagined import imagined_after
 from reconciler.plan.scaling.planner import scaling
 from reconciler.plan.smart_pods.planner import smart_pods
 
@@ -30,7 +32,7 @@ LOOKED_AT = frozenset(
 )
 
 # In this order: an earlier one has the first choice of subjects.
-PLANNERS: tuple[Planner, ...] = (manifests, scaling, smart_pods)
+PLANNERS: tuple[Planner, ...] = (manifests, scaling, drain, smart_pods)
 
 
 def plan(inputs: Inputs, fleet: Fleet, planners: tuple[Planner, ...] | None = None) -> Plan:
@@ -47,9 +49,11 @@ def plan(inputs: Inputs, fleet: Fleet, planners: tuple[Planner, ...] | None = No
         decisions += decided
         consequences += follows
     judged = judge(inputs, fleet, Proposed(tuple(decisions), tuple(consequences)))
-    memory = remembered(inputs.memory, verdicts)
+    memory = together(inputs.memory, verdicts)
     imagined = imagined_after(inputs, fleet, judged.decisions)
-    memory = msgspec.structs.replace(memory, marks=judged.marks, imagined=imagined)
+    drained = next((each.drained for each in verdicts if each.drained is not None), inputs.memory.drained)
+    drained = remembered(inputs, fleet, judged.decisions, drained)
+    memory = msgspec.structs.replace(memory, marks=judged.marks, imagined=imagined, drained=drained)
     moments = [each.wake_at for each in verdicts if each.wake_at is not None] + _looks_again(
         judged.decisions, inputs.now
     )
@@ -60,14 +64,15 @@ def plan(inputs: Inputs, fleet: Fleet, planners: tuple[Planner, ...] | None = No
         judged.decisions,
         tuple(consequences),
         memory,
-        inputs.hints,
+        next((each.hints for each in verdicts if each.hints is not None), inputs.hints),
         wake_at,
         guarded=judged.guarded,
         sizes=tuple(size for each in verdicts for size in each.sizes),
+        weighed=tuple(one for each in verdicts for one in each.weighed),
     )
 
 
-def remembered(before: Memory, verdicts: Sequence[Verdict]) -> Memory:
+def together(before: Memory, verdicts: Sequence[Verdict]) -> Memory:
     """What was remembered before, with what each planner changed of it."""
     memory = before
     for after in (each.memory for each in verdicts if each.memory is not None):

@@ -22,7 +22,7 @@ DRAINS = Taint(key=names.DRAINING, value="", effect="NoSchedule")
 
 
 class Planted(InProcess):
-    """A Brain with a bug; where that is about smart pods, what the real planners do of them is left out."""
+    """A Brain with a bug; what the real planners do of the same objects is left out where they would mend it."""
 
     def __init__(self, bug: Bug) -> None:
         super().__init__()
@@ -31,7 +31,8 @@ class Planted(InProcess):
     def plan(self, inputs: Inputs) -> Plan:
         plan = super().plan(inputs)
         added = [Decision("planted", ref, act, Reason("Planted"), "a100") for ref, act in self._bug(inputs)]
-        kept = [each for each in plan.decisions if self._bug not in ALONE or each.subject.kind != "Pod"]
+        left_out = ALONE.get(self._bug, "")
+        kept = [each for each in plan.decisions if each.subject.kind != left_out]
         return msgspec.structs.replace(plan, decisions=(*kept, *added))
 
 
@@ -140,7 +141,14 @@ def smart(name: str) -> tuple[Ref, Action]:
     return Ref("Pod", "default", name), Apply(manifest=msgspec.json.encode(body).decode())
 
 
-ALONE = (makes_two_for_one_need, forgets_a_smart_pod, lifts_the_gate_of_another, lifts_its_gate_without_room)
+# Kinds of objects that the real planners would put right at once.
+ALONE: dict[Bug, str] = {
+    makes_two_for_one_need: "Pod",
+    forgets_a_smart_pod: "Pod",
+    lifts_the_gate_of_another: "Pod",
+    lifts_its_gate_without_room: "Pod",
+    marks_twice: "Node",
+}
 
 BUGS: dict[str, Bug] = {
     "no node with a pod that counts is deleted by us": deletes_a_busy_node,

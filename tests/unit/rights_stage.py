@@ -1,11 +1,14 @@
 """Policies that ask for rights, and what a page of rights grants."""
 
+from typing import Any
+
 import msgspec
 import yaml
 
 from reconciler.model.bundle import Bundle, Text
 from reconciler.model.cluster.kinds import SEEN
 from reconciler.model.desired import Declared, Desired, Manifest
+from reconciler.model.kinds.drain_policy import DrainPolicy
 from reconciler.model.kinds.node_provisioner import NodeProvisioner
 from reconciler.model.origin import Origin
 from reconciler.policy.kinds import KINDS as ALL_KINDS
@@ -55,6 +58,13 @@ def scaled(wish: Desired, **changed: str) -> Desired:
     provisioner = NodeProvisioner(**spec, suspend=changed.get("suspend") == "true")  # type: ignore[arg-type]
     here = (("", Origin("p", 1)),)
     return msgspec.structs.replace(wish, provisioners=(Declared("NodeProvisioner", "a100", provisioner, here),))
+
+
+def drained(wish: Desired, **changed: Any) -> Desired:
+    """With a DrainPolicy for the pool a100."""
+    policy = DrainPolicy(**{"pool_names": ["a100"], **changed})
+    here = (("", Origin("p", 1)),)
+    return msgspec.structs.replace(wish, drains=(Declared("DrainPolicy", "a100", policy, here),))
 
 
 def granted(page: str) -> Rules:

@@ -18,6 +18,7 @@ from tests.unit.rights_stage import (
     STATUSES,
     YIELDS,
     acted,
+    drained,
     granted,
     kept,
     looked_at,
@@ -118,6 +119,14 @@ def test_nodes_are_deleted_only_for_a_pool_that_is_scaled() -> None:
         assert not deletes & acted(writing_page([unscaled], resources=False))
 
 
+def test_pods_are_evicted_and_nodes_deleted_only_for_a_pool_that_is_drained() -> None:
+    asked = {("", "", "nodes", "delete"), ("", "", "pods/eviction", "create")}
+    for names in (["a100"], ["*"]):
+        assert granted(writing_page([drained(wish(), pool_names=names)])) - granted(writing_page([wish()])) == asked
+    for left_alone in (drained(wish(), suspend=True), drained(wish(mode="Observe")), drained(wish(name="l4"))):
+        assert not asked & acted(writing_page([left_alone], resources=False))
+
+
 @pytest.mark.parametrize("changed", [{"mode": "Observe"}, {"suspend": "true"}])
 def test_a_pool_that_is_not_acted_on_asks_for_nothing_to_be_written_but_what_is_kept(changed: dict[str, str]) -> None:
     asked = wish(YIELDS, **changed, adopt="true")
@@ -127,7 +136,7 @@ def test_a_pool_that_is_not_acted_on_asks_for_nothing_to_be_written_but_what_is_
 
 def test_without_policies_pods_are_written_in_the_reconciler_s_own_namespace_at_most() -> None:
     rules = granted(writing_page((), "here")) - kept("here") - told_where("here") - STATUSES
-    assert rules == {("", "", "nodes", "delete")} | waited_for("here") | written(
+    assert rules == {("", "", "nodes", "delete"), ("", "", "pods/eviction", "create")} | waited_for("here") | written(
         ("", "karpenter.sh", "nodepools"),
         ("", "scheduling.k8s.io", "priorityclasses"),
         ("here", "policy", "poddisruptionbudgets"),

@@ -23,6 +23,7 @@ class PoolsSeen:
         self._pools: dict[str, PoolSeen] = {}
         self._facts: dict[str, NodeFacts] = {}  # of all nodes, those that are being deleted among them
         self._unsettled: dict[str, NodeFacts] = {}
+        self._drained: dict[str, NodeFacts] = {}
         self._standing: dict[str, Standing] = {}  # as they were counted
         self._lent: Lent = {}
 
@@ -33,6 +34,11 @@ class PoolsSeen:
     def unsettled(self) -> Sequence[NodeFacts]:
         """Nodes that are being deleted, or that bear a taint by which somebody takes them away; by name."""
         return [self._unsettled[name] for name in sorted(self._unsettled)]
+
+    @property
+    def drained(self) -> Sequence[NodeFacts]:
+        """Those that bear a taint of the planner that drains, candidates included; by name."""
+        return [self._drained[name] for name in sorted(self._drained)]
 
     def advance(self, change: Change, occupancy: Occupancy, lent: Lent) -> None:
         """To the nodes as they were seen next; the others stand there already."""
@@ -46,12 +52,15 @@ class PoolsSeen:
         for node in change.gone_nodes:
             self._facts.pop(node.name, None)
             self._unsettled.pop(node.name, None)
+            self._drained.pop(node.name, None)
             self._count_zone(node, -1)
         for node in change.came_nodes:
             facts = self._facts[node.name] = facts_of(node)
             self._count_zone(node, 1)
             if facts.is_leaving or facts.is_going:
                 self._unsettled[node.name] = facts
+            if facts.is_drained:
+                self._drained[node.name] = facts
         return (node.name for node in (*change.gone_nodes, *change.came_nodes))
 
     def _count_zone(self, node: Node, sign: int) -> None:

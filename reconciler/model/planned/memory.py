@@ -2,6 +2,7 @@
 
 import msgspec
 
+from reconciler.model.planned.drained import Drained
 from reconciler.model.planned.imagined import Imagined
 from reconciler.model.planned.lacking import Lacking
 from reconciler.model.planned.mark import Mark
@@ -15,7 +16,10 @@ class Memory(msgspec.Struct, frozen=True):
     imagined: tuple[Imagined, ...] = ()  # taints of nodes of pools in mode Observe; sorted
     lacking: tuple[Lacking, ...] = ()  # for how long Karpenter has been left to buy by itself; sorted
     shortages: tuple[Shortage, ...] = ()  # what could not be bought lately; sorted
+    drained: Drained = Drained()
 
 
 class Hints(msgspec.Struct, frozen=True):
     """May change destinations, never safety, timers or batches in flight."""
+
+    destinations: dict[str, str] = {}  # uid of a pod -> name of the node on which it would find a place

@@ -17,12 +17,12 @@ from reconciler.plan.explanation.about import counted, placed
 from reconciler.plan.guards.frozen import FROZEN, SUSPENDED, Freezes
 from reconciler.plan.kept.scene import Scene
 from reconciler.plan.removal import untouchable
+from reconciler.plan.requests.settling import settles_at
 from reconciler.plan.scaling.departing import Departing, departing
 from reconciler.plan.scaling.kept_if import KeptIf, kept_if
 from reconciler.plan.scaling.marks import HARD_AHEAD_MS
 from reconciler.plan.scaling.reasons import KEPT_WHILE
 from reconciler.plan.scaling.removal_order import KEYS, RemovalOrder
-from reconciler.plan.scaling.settling import settles_at
 from reconciler.plan.scaling.size import decide_size
 from reconciler.plan.sums.usage import is_busy, is_empty
 

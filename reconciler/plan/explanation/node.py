@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from reconciler.model.cluster.karpenter import NodeClaim
 from reconciler.model.cluster.node import Node
+from reconciler.model.instant import timestamp
 from reconciler.model.planned.consequence import Consequence
 from reconciler.model.planned.decision import Decision
 from reconciler.model.spoken_time import moment
@@ -19,6 +20,7 @@ from reconciler.plan.explanation.about import (
     unread,
     would_be,
 )
+from reconciler.plan.explanation.flipping import changes_of
 from reconciler.plan.explanation.going import Going, going, kept_from, leaves_at, stop_rows, why_rows
 from reconciler.plan.explanation.standing_orders import freeze_rows, guard_rows
 from reconciler.plan.guards.frozen import Freezes
@@ -46,6 +48,7 @@ def about_node(scene: Scene, name: str) -> About:
     rows = (
         *(why_rows(scaled) if scaled else ()),
         *_why(scene, node, fates),
+        *_drained(scene, node),
         *_karpenter(scene, node),
         *_in_play(scene, node),
         *(stop_rows(scaled) if scaled else ()),
@@ -112,6 +115,20 @@ def _drifted(claim: NodeClaim) -> str:
         return "not drifted"
     since = f" since {condition.last_transition_time}" if condition.last_transition_time else ""
     return f"drifted ({condition.reason}){since}"
+
+
+def _drained(scene: Scene, node: Node) -> Iterator[tuple[str, str]]:
+    """What it was found to be when candidates for a drain were looked for."""
+    for each in scene.plan.weighed:
+        if each.node != node.name:
+            continue
+        since = f" It is one since {timestamp(each.since)}." if each.since is not None else ""
+        place = placed(each.reason.origin)
+        yield (
+            "drained",
+            f"{'a candidate' if each.is_candidate else 'no'}: {sentence(each.reason)}{since} {place}".rstrip(),
+        )
+        yield from (("drained if", change) for change in changes_of(scene.inputs, each))
 
 
 def _in_play(scene: Scene, node: Node) -> Iterator[tuple[str, str]]:

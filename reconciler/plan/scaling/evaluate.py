@@ -15,11 +15,11 @@ import msgspec
 from reconciler.model.planned.evaluated import Evaluated, Limit
 from reconciler.model.planned.reason import Reason
 from reconciler.plan.reasons import counted
-from reconciler.plan.scaling import brake
 from reconciler.plan.scaling.demand.serving import Demand
 from reconciler.plan.scaling.ground import Ground
 from reconciler.plan.scaling.reasons import AT_MOST, BRAKE, DEMAND_FIRST, GROWS, LENT_UNREAD, SIZED, UNREAD
 from reconciler.plan.scaling.size import Size, decide_size
+from reconciler.plan.sums import brake
 
 # To judge how a pool is used, all of these must have been read.
 NEEDED = ("nodes", "pods", "nodeclaims.karpenter.sh")

@@ -23,11 +23,11 @@ from reconciler.model.planned.evaluated import Marked
 from reconciler.model.planned.inputs import Inputs
 from reconciler.model.pool_use import Use
 from reconciler.plan.guards.door import observes
+from reconciler.plan.guards.imagined import ByNode, as_imagined
 from reconciler.plan.removal import untouchable
 from reconciler.plan.requests.choices import Outlook, digest_of, live, outlook_of, zones_of
 from reconciler.plan.requests.gangs import Gangs
 from reconciler.plan.requests.requests import Requests
-from reconciler.plan.scaling.imagined import ByNode, as_imagined
 from reconciler.plan.scaling.marks import Mark, mark_of
 from reconciler.plan.scaling.removal_order import RemovalOrder
 from reconciler.plan.sums.usage import is_empty

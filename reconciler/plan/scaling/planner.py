@@ -13,13 +13,13 @@ from reconciler.model.planned.action import Hold
 from reconciler.model.planned.inputs import Inputs
 from reconciler.plan.draft import Draft, Missing, Verdict
 from reconciler.plan.guards.frozen import Freezes
+from reconciler.plan.guards.imagined import by_node
 from reconciler.plan.requests.wanted import Answered
 from reconciler.plan.scaling.demand.demands import Demands, demands
 from reconciler.plan.scaling.demand.least import unmet, used_for_least
 from reconciler.plan.scaling.demand.serving import Demand
 from reconciler.plan.scaling.evaluate import evaluate
 from reconciler.plan.scaling.ground import Ground, Site
-from reconciler.plan.scaling.imagined import by_node
 from reconciler.plan.scaling.labels import labels
 from reconciler.plan.scaling.left_behind import left_behind
 from reconciler.plan.scaling.steps import reconcile

@@ -19,6 +19,7 @@ from reconciler.plan.draft import Missing
 from reconciler.plan.guards.frozen import FROZEN, FROZEN_UNREADABLY, SUSPENDED
 from reconciler.plan.reasons import counted
 from reconciler.plan.removal import untouchable
+from reconciler.plan.requests.settling import settles_at
 from reconciler.plan.scaling import capacity, marks
 from reconciler.plan.scaling.demand.least import at_least as least_wanted
 from reconciler.plan.scaling.ground import Noted
@@ -38,7 +39,6 @@ from reconciler.plan.scaling.reasons import (
     UNREADABLE,
     WANTED,
 )
-from reconciler.plan.scaling.settling import settles_at
 from reconciler.plan.scaling.turn import Turn, ref_of, time_of
 from reconciler.plan.sums.usage import is_empty
 

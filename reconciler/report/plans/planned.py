@@ -6,7 +6,9 @@ import msgspec
 
 from reconciler.model.change import PolicyChange
 from reconciler.model.cluster.observed import Unread
+from reconciler.model.planned.decision import Decision
 from reconciler.model.planned.plan import Plan
+from reconciler.plan.drain.resting import is_resting
 from reconciler.plan.guards.frozen import Freeze
 from reconciler.plan.scaling.departing import Departing, is_waiting
 from reconciler.report.plans.plan_shape import Amount
@@ -66,7 +68,11 @@ class Planned(msgspec.Struct, frozen=True):
     @property
     def held(self) -> tuple[Told, ...]:
         """A marked node that waits for its time is not held: the pools tell of it."""
-        return tuple(each for each in self.told if each.held and not is_waiting(each.decision))
+        return tuple(each for each in self.told if each.held and not _is_at_rest(each.decision))
 
     def pool(self, name: str) -> PoolLine | None:
         return next((each for each in self.pools if each.pool == name), None)
+
+
+def _is_at_rest(decision: Decision) -> bool:
+    return is_waiting(decision) or is_resting(decision)

@@ -3,6 +3,7 @@
 from reconciler.model.desired import Declared
 from reconciler.model.kinds.gpu_pool import GpuPool
 from reconciler.model.planned.action import Hold
+from reconciler.plan.drain.resting import is_resting
 from reconciler.plan.guards.frozen import Freezes
 from reconciler.plan.kept.scene import Scene
 from reconciler.plan.planner import unread_of_use
@@ -16,7 +17,7 @@ from reconciler.report.standing.overview import Overview, PoolStanding
 def overview_of(setting: Setting, scene: Scene, notices: tuple[str, ...] = ()) -> Overview:
     """All pools that policies declare, and how many decisions wait, each for what."""
     decisions = scene.plan.decisions
-    decisions = tuple(each for each in decisions if not is_waiting(each))
+    decisions = tuple(each for each in decisions if not (is_waiting(each) or is_resting(each)))
     held = sum(isinstance(each.act, Hold) for each in decisions)
     would = sum(each.would for each in decisions)
     return Overview(

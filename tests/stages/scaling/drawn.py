@@ -102,12 +102,12 @@ def outcome_of(play: Play) -> Outcome:
     return Outcome(play, simulated, tuple(listener.told), tuple(listener.sizes))
 
 
-def drawn(folder: Path, seed: int) -> Outcome:
-    """The same seed gives the same."""
+def drawn(folder: Path, seed: int, *more: Json) -> Outcome:
+    """The same seed gives the same; with more policies."""
     chance = Random(f"scaling/{seed}")
     names = ["a100"] if chance.random() < 0.6 else ["a100", "l4"]
     counts = {name: chance.randint(3, 20) for name in names}
-    policies = [policy for name in names for policy in _policies(chance, name, counts[name])]
+    policies = [policy for name in names for policy in _policies(chance, name, counts[name])] + list(more)
     workloads = [each for name in names for each in _workloads(chance, name, counts[name])]
     scenario = {
         "duration": "4h",

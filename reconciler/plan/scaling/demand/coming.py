@@ -8,8 +8,8 @@ from reconciler.fleet.what_if import WhatIf
 from reconciler.model import names
 from reconciler.model.cluster.karpenter import NodeClaim
 from reconciler.model.cluster.node import Node
+from reconciler.plan.requests.settling import is_initializing
 from reconciler.plan.scaling.ground import Ground
-from reconciler.plan.scaling.settling import is_initializing
 
 
 class Coming(msgspec.Struct, frozen=True):

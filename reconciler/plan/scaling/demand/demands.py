@@ -88,7 +88,9 @@ def _staying(site: Site, grounds: Sequence[Ground]) -> Mask:
 
 
 def _goes(node: Node) -> bool:
-    return node.metadata.leaving or any(taint.key in {KEY, names.DISRUPTED} for taint in node.spec.taints)
+    return node.metadata.leaving or any(
+        taint.key in {KEY, names.DRAINING, names.DISRUPTED} for taint in node.spec.taints
+    )
 
 
 def _assigned(what_if: WhatIf, shapes: Shapes, pods: Sequence[Pod]) -> dict[str, list[Pod]]:

@@ -29,6 +29,7 @@ class Enforced(msgspec.Struct, frozen=True):
     namespace: str  # where the reconciler runs
     pools: tuple[Declared[GpuPool], ...] = ()
     scaled: frozenset[str] = frozenset()  # of these, those that a NodeProvisioner scales
+    drained: frozenset[str] = frozenset()  # and those that a DrainPolicy names
     manifests: tuple[Manifest, ...] = ()
     is_any: bool = False
     resources: bool | None = None  # whether policies are custom resources; None: they may be
@@ -62,8 +63,13 @@ def _acted_on(enforced: Enforced) -> set[str]:
 
 
 def _scaled(enforced: Enforced) -> set[str]:
-    """A pool is scaled."""
-    return {""} if enforced.is_any or enforced.scaled else set()
+    """A pool is scaled or drained."""
+    return {""} if enforced.is_any or enforced.scaled or enforced.drained else set()
+
+
+def _drained(enforced: Enforced) -> set[str]:
+    """A pool is drained."""
+    return {""} if enforced.is_any or enforced.drained else set()
 
 
 def _smart_pods(enforced: Enforced) -> set[str]:
@@ -120,9 +126,16 @@ TABLE = (
         ("nodes",),
         ("patch",),
         "The startup taint of new nodes comes off when they can be used. Beside that, labels of adopted pools' nodes: "
-        "in the template they would drift them; and the taint and the label of those of scaled pools.",
+        "in the template they would drift them; and the taints and the label of those of scaled and drained pools.",
     ),
-    Line(_scaled, "", ("nodes",), ("delete",), "Nodes of scaled pools that go when they are empty."),
+    Line(_scaled, "", ("nodes",), ("delete",), "Nodes of scaled and drained pools that go when they are empty."),
+    Line(
+        _drained,
+        "",
+        ("pods/eviction",),
+        ("create",),
+        "Pods on nodes of drained pools are asked to leave: the API server minds PodDisruptionBudgets.",
+    ),
     Line(
         _smart_pods,
         "",
@@ -176,6 +189,7 @@ def enforces(wishes: Sequence[Desired]) -> bool:
 def _enforced(wishes: Sequence[Desired], namespace: str) -> Enforced:
     pools: list[Declared[GpuPool]] = []
     scaled: set[str] = set()
+    drained: set[str] = set()
     manifests: list[Manifest] = []
     for wish in wishes:
         acted_on = [pool for pool in wish.pools if pool.spec.mode == "Enforce" and not pool.spec.suspend]
@@ -183,6 +197,8 @@ def _enforced(wishes: Sequence[Desired], namespace: str) -> Enforced:
         pools += acted_on
         scaling = (each for each in wish.provisioners if not each.spec.suspend)
         scaled |= {each.spec.pool_name for each in scaling if each.spec.pool_name in names}
+        draining = (each for each in wish.drains if not each.spec.suspend)
+        drained |= {name for each in draining for name in names if {"*", name} & set(each.spec.pool_names)}
         # What belongs to no pool is for all that are acted on.
         manifests += [each for each in wish.manifests if each.pool in names or (names and not each.pool)]
-    return Enforced(namespace, tuple(pools), frozenset(scaled), tuple(manifests))
+    return Enforced(namespace, tuple(pools), frozenset(scaled), frozenset(drained), tuple(manifests))

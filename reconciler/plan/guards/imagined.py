@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 import msgspec
 
 from reconciler.fleet.fleet import Fleet
+from reconciler.model import names
 from reconciler.model.cluster.node import Node, NodeTaint
 from reconciler.model.planned.action import Taint
 from reconciler.model.planned.decision import Decision
@@ -40,7 +41,8 @@ def imagined_after(inputs: Inputs, fleet: Fleet, decisions: Iterable[Decision]) 
     }
     for each in decisions:
         act, subject = each.act, each.subject
-        if each.would and isinstance(act, Taint) and subject.kind == "Node":
+        # What is drained in thought alone is never emptied: it stays what would begin.
+        if each.would and isinstance(act, Taint) and subject.kind == "Node" and act.key != names.DRAINING:
             if act.value is None:
                 found.pop((subject.name, subject.uid, act.key), None)
             else:

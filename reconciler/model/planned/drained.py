@@ -1,0 +1,54 @@
+"""What is remembered of drains, and can't be read off nodes: which were tainted together, who was evicted lately, and
+which nodes were given back."""
+
+import msgspec
+
+from reconciler.model.instant import Instant
+
+
+class Batch(msgspec.Struct, frozen=True, gc=False):
+    """Nodes that are tainted together: all of them, or none."""
+
+    at: Instant
+    nodes: tuple[tuple[str, str], ...]  # name and uid
+    torn: bool = False  # not all could be tainted: the taints come off again
+
+
+class Evicted(msgspec.Struct, frozen=True, gc=False, order=True):
+    """A pod that was asked to leave, and what it asks of a node."""
+
+    at: Instant  # when it was asked last
+    title: str
+    uid: str
+    node: str
+    pool: str  # of the node
+    first: Instant  # when it was asked first
+    pod: str  # JSON, without its status
+
+
+class Emptied(msgspec.Struct, frozen=True, gc=False, order=True):
+    """A drained node on which nothing counts any more, and since when that is known."""
+
+    node: str
+    uid: str
+    since: Instant
+
+
+class Setback(msgspec.Struct, frozen=True, gc=False, order=True):
+    """A node that was to go and was given back."""
+
+    node: str
+    uid: str
+    at: Instant
+    code: str  # of the reason
+    times: int = 1  # in a row
+
+
+class Drained(msgspec.Struct, frozen=True):
+    """All of it; each tuple is sorted."""
+
+    batch: Batch | None = None  # until all its taints were seen, or none any more
+    evicted: tuple[Evicted, ...] = ()
+    emptied: tuple[Emptied, ...] = ()
+    setbacks: tuple[Setback, ...] = ()
+    begin_at: str = ""  # the node with which to begin, since there was no time for it the last time

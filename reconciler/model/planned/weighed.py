@@ -1,0 +1,17 @@
+"""What a node was found to be when it was looked at for a drain: a candidate, or not, and why."""
+
+import msgspec
+
+from reconciler.model.instant import Instant
+from reconciler.model.planned.reason import Reason
+
+
+class Weighed(msgspec.Struct, frozen=True, gc=False):
+    """One node of a pool that a DrainPolicy names."""
+
+    node: str
+    pool: str
+    policy: str  # name of the DrainPolicy
+    reason: Reason
+    is_candidate: bool = False
+    since: Instant | None = None  # of a candidate: since when it is known to be one

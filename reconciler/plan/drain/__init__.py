@@ -1,0 +1,1 @@
+"""The planner that empties nodes which are little used, many at a time, and lets them go."""

@@ -1,0 +1,162 @@
+"""Which candidates begin to be emptied: a batch, of which all nodes are tainted or none.
+
+Theory of operation. One write can fail while another succeeds, and there are no transactions. So a batch spans plans:
+it is remembered before its taints go out, and nothing is evicted until each of its nodes was seen with the taint. What
+is not seen is asked for again; what can't be put on within half a minute tears the batch: the taints come off again,
+until none is seen, and nodes that could not be tainted are left alone for a while. Meanwhile no other batch begins.
+What a guard holds is no part of the batch: that nodes go in several batches is what a guard is for.
+"""
+
+from collections.abc import Iterator, Sequence
+
+import msgspec
+
+from reconciler.model.instant import Instant, timestamp
+from reconciler.model.planned.action import Hold
+from reconciler.model.planned.decision import Decision
+from reconciler.model.planned.drained import Batch
+from reconciler.plan.drain import marks, reasons
+from reconciler.plan.drain.candidates import Ground, cluster_at_minimum
+from reconciler.plan.drain.limits import Slots
+from reconciler.plan.drain.rehome import Rehomed
+from reconciler.plan.drain.site import Seen, Site, ref_of, title_of, why
+from reconciler.plan.drain.timers import due_at, since, wait
+from reconciler.plan.drain.windows import closed
+from reconciler.plan.removal import untouchable
+
+SEEN_WITHIN_MS = 30_000
+
+
+class Settling(msgspec.Struct):
+    """What becomes of the batch that was begun last."""
+
+    batch: Batch | None = None  # as it is to be remembered
+    nodes: frozenset[str] = frozenset()  # from which nothing is evicted yet
+    decisions: tuple[Decision, ...] = ()
+    untainted: tuple[tuple[str, str], ...] = ()  # name and uid of nodes that could not be tainted
+    wake_at: Instant | None = None
+
+
+def settle(site: Site) -> Settling:
+    """All of its nodes are tainted, or it is torn."""
+    batch = site.memory.batch
+    if batch is None:
+        return Settling()
+    by_uid = {each.node.metadata.uid: each for each in site.seen}
+    there = [by_uid[uid] for _, uid in batch.nodes if uid in by_uid]
+    tainted = [each for each in there if each.draining is not None]
+    names = frozenset(name for name, _ in batch.nodes)
+    missing = tuple((name, uid) for name, uid in batch.nodes if uid not in {each.node.metadata.uid for each in tainted})
+    if batch.torn:
+        # What somebody else took meanwhile is theirs, and must not keep all others waiting.
+        return Settling() if all(map(_is_others, tainted)) else _torn(site, batch, tainted, names)
+    if not missing:
+        return Settling()
+    ends = Instant(batch.at + SEEN_WITHIN_MS)
+    if site.now < ends and len(there) == len(batch.nodes) and not any(map(_is_others, there)):
+        again = [each for each in there if each.draining is None]
+        decisions = tuple(_again(site, batch, again))
+        held = (site.act(each, Hold(ends), why(each, reasons.BATCH_SETTLES)) for each in tainted)
+        return Settling(batch, names, (*decisions, *held), wake_at=ends)
+    torn = msgspec.structs.replace(batch, torn=True)
+    found = _torn(site, torn, tainted, names)
+    found.untainted = tuple(each for each in missing if each[1] in by_uid)
+    return found
+
+
+def _again(site: Site, batch: Batch, missing: Sequence[Seen]) -> Iterator[Decision]:
+    others = len(batch.nodes) - 1
+    for each in missing:
+        if not site.is_claimed(ref_of(each.node)):
+            yield site.act(each, marks.hard(batch.at), why(each, reasons.TAINTED_AGAIN, others=others))
+
+
+def _torn(site: Site, batch: Batch, tainted: Sequence[Seen], names: frozenset[str]) -> Settling:
+    missing = ", ".join(sorted(names - {each.name for each in tainted})[:3]) or "some were not seen"
+    decisions = tuple(
+        site.act(each, each.draining.off, why(each, reasons.BATCH_TORN, missing=missing))
+        for each in tainted
+        if each.draining is not None and not site.is_claimed(ref_of(each.node)) and not _is_others(each)
+    )
+    return Settling(batch, names, decisions)
+
+
+def _is_others(seen: Seen) -> bool:
+    return untouchable(seen.node) is not None
+
+
+class Beginning:
+    """Owner of what is left of each limit while a batch is put together."""
+
+    def __init__(self, ground: Ground, rehomed: Rehomed) -> None:
+        self._ground, self._site, self._rehomed = ground, ground.site, rehomed
+        self._slots = Slots(ground.site)
+        self._taken: dict[str, int] = {}  # nodes of a pool that go, or that others take in this plan
+        self._wanting = {each.pool for each in ground.site.draft.missing if each.why == "demand"}
+        self.waiting: dict[str, int] = {}  # candidates that find no slot, by policy
+        for each in ground.site.seen:
+            planner = ground.site.draft.claimed_by(ref_of(each.node))
+            if planner and each.node.pool in ground.budgets:
+                self._taken[each.node.pool] = self._taken.get(each.node.pool, 0) + 1
+
+    def decide(self, seen: Seen, is_settling: bool) -> Decision:
+        """Of one candidate: it goes, or why not yet."""
+        site = self._site
+        due = due_at(site, seen)
+        if due > site.now or seen.candidate is None:
+            return wait(site, seen, self._rehomed.together[seen.name])
+        if held := self._held(seen, is_settling):
+            return held
+        self._slots.take(seen)
+        self._ground.least.take(seen)
+        self._taken[seen.node.pool] = self._taken.get(seen.node.pool, 0) + 1
+        told = why(seen, reasons.DRAINED, since=timestamp(since(site, seen)))
+        return site.act(seen, marks.hard(site.now), told)
+
+    def _held(self, seen: Seen, is_settling: bool) -> Decision | None:
+        site, policy = self._site, seen.policy
+        if shut := closed(policy.spec.windows, site.now):
+            time = timestamp(shut.until) if shut.until is not None else "for ever"
+            return site.act(seen, Hold(shut.until), why(seen, reasons.WINDOW_CLOSED, "windows", time=time))
+        if seen.node.pool in self._wanting:
+            return site.act(seen, Hold(), why(seen, reasons.DEMAND_FIRST))
+        if is_settling:
+            return site.act(seen, Hold(), why(seen, reasons.AWAITS_BATCH))
+        if limit := self._slots.why_none(seen) or self._pool_limit(seen):
+            self.waiting[policy.name] = self.waiting.get(policy.name, 0) + 1
+            return site.act(seen, Hold(), why(seen, reasons.NO_SLOT, limit=limit))
+        lacking = cluster_at_minimum(self._ground, seen)
+        return site.act(seen, Hold(), lacking) if lacking else None
+
+    def _pool_limit(self, seen: Seen) -> str:
+        budget = self._ground.budgets.get(seen.node.pool)
+        if budget is None or self._taken.get(seen.node.pool, 0) < budget.left:
+            return ""
+        return f"{budget.provisioner} keeps {budget.floor} of {budget.size} nodes of {seen.node.pool} ({budget.reason})"
+
+    def throttled(self) -> Iterator[Decision]:
+        """Of policies that have candidates waiting, and both limits reached."""
+        for policy in self._site.policies:
+            spec, waiting = policy.spec, self.waiting.get(policy.name, 0)
+            leaving, draining = self._slots.leaving[policy.name], self._slots.draining[policy.name]
+            is_full = leaving >= spec.max_scale_down_parallelism and draining >= spec.max_drain_parallelism
+            if waiting and is_full:
+                counts = {"draining": draining, "leaving": leaving, "waiting": waiting}
+                limits = {"drains": spec.max_drain_parallelism, "all": spec.max_scale_down_parallelism}
+                origin = policy.origin("spec.maxDrainParallelism")
+                told = reasons.THROTTLED.reason(origin, policy=title_of(policy), **counts, **limits)
+                yield self._site.hold(policy, told)
+
+
+def begin(ground: Ground, rehomed: Rehomed, is_settling: bool) -> tuple[Decision, ...]:
+    """Every candidate in order."""
+    site = ground.site
+    by_name = {each.name: each for each in site.seen}
+    beginning = Beginning(ground, rehomed)
+    found = []
+    for name in rehomed.together:
+        seen = by_name[name]
+        # One without a timer gets it first; and what another planner does to it is for this plan enough.
+        if seen.candidate is not None and seen.candidate.since is not None and not site.is_claimed(ref_of(seen.node)):
+            found.append(beginning.decide(seen, is_settling))
+    return (*found, *beginning.throttled())

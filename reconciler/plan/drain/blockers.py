@@ -1,0 +1,119 @@
+"""What keeps a pod where it is, whatever room there is elsewhere: an ordered table, the first line that applies.
+
+A pod that says it is safe to evict may be one without a controller, with local storage, or of the system. Budgets are
+weighed as the eviction API does, less what pods need that go before.
+"""
+
+from collections.abc import Callable
+
+import msgspec
+
+from reconciler.model.cluster.pod import Pod
+from reconciler.model.planned.reason import Reason
+from reconciler.plan import eviction
+from reconciler.plan.drain import reasons
+from reconciler.plan.drain.site import Seen, Site, why
+from reconciler.plan.eviction import Remaining
+from reconciler.plan.reasons import Because
+from reconciler.plan.requests.request import is_smart
+
+_SYSTEM = "kube-system"
+
+
+class Asked(msgspec.Struct, frozen=True):
+    """A pod that is to leave a node."""
+
+    site: Site
+    remaining: Remaining
+    pod: Pod
+
+    @property
+    def is_safe(self) -> bool:
+        return self.pod.metadata.annotations.safe_to_evict == "true"
+
+
+Facts = dict[str, str | int]
+
+
+class _Line(msgspec.Struct, frozen=True):
+    because: Because
+    facts: Callable[[Asked], Facts | None]  # None: it does not apply
+
+
+def _if(applies: Callable[[Asked], bool]) -> Callable[[Asked], Facts | None]:
+    return lambda asked: {} if applies(asked) else None
+
+
+def _gang(asked: Asked) -> Facts | None:
+    found = asked.site.gangs.of(asked.pod)
+    return {"gang": found[1]} if found else None
+
+
+def _claim(asked: Asked) -> Facts | None:
+    claim = asked.pod.metadata.annotations.claim
+    return {"claim": claim} if claim else None
+
+
+def _local_storage(asked: Asked) -> Facts | None:
+    if asked.is_safe:
+        return None
+    found = (each for each in asked.pod.spec.volumes if each.empty_dir is not None or each.host_path is not None)
+    volume = next(found, None)
+    return {"volume": volume.name} if volume is not None else None
+
+
+def _is_of_the_system(asked: Asked) -> bool:
+    is_system = asked.pod.metadata.namespace == _SYSTEM and not asked.is_safe
+    return is_system and not asked.remaining.budgets_of(asked.pod)
+
+
+def _place_unknown(asked: Asked) -> Facts | None:
+    told = asked.site.why_it_stays(asked.pod)
+    return {"why": told} if told else None
+
+
+_LINES = (
+    _Line(
+        reasons.DO_NOT_DISRUPT_POD,
+        _if(lambda asked: eviction.stays_until(asked.pod) > asked.site.now),
+    ),
+    _Line(reasons.NOT_SAFE_TO_EVICT, _if(lambda asked: asked.pod.metadata.annotations.safe_to_evict == "false")),
+    _Line(reasons.SMART_POD, _if(lambda asked: is_smart(asked.pod))),
+    _Line(reasons.GANG, _gang),
+    _Line(reasons.CLAIM, _claim),
+    _Line(
+        reasons.NO_CONTROLLER,
+        _if(lambda asked: asked.pod.metadata.controller is None and not asked.is_safe),
+    ),
+    _Line(reasons.LOCAL_STORAGE, _local_storage),
+    _Line(reasons.SYSTEM_POD, _if(_is_of_the_system)),
+    _Line(reasons.PLACE_UNKNOWN, _place_unknown),
+)
+
+
+# Looked at after all of these, and once.
+_OF_BUDGETS = {
+    eviction.SEVERAL_BUDGETS: reasons.SEVERAL_BUDGETS,
+    eviction.BUDGET_UNSEEN: reasons.BUDGET_UNSEEN,
+    eviction.BUDGET_SPENT: reasons.BUDGET_SPENT,
+    eviction.BUDGET_TAKEN: reasons.BUDGET_TAKEN,
+}
+
+
+def moves(pod: Pod) -> bool:
+    """Whether it has to find another place when its node goes; one that is leaving has one, or needs none."""
+    return pod.counts and not pod.metadata.leaving
+
+
+def blocker(site: Site, remaining: Remaining, seen: Seen, pod: Pod) -> Reason | None:
+    """What keeps it; nothing when it may be asked to leave now."""
+    asked = Asked(site, remaining, pod)
+    for line in _LINES:
+        facts = line.facts(asked)
+        if facts is not None:
+            return why(seen, line.because, pod=f"Pod/{pod.title}", **facts)
+    code = remaining.why_not(pod)
+    if code == eviction.NOTHING:
+        return None
+    budgets = ", ".join(each.title for each in remaining.budgets_of(pod))
+    return why(seen, _OF_BUDGETS[code], pod=f"Pod/{pod.title}", budgets=budgets)

@@ -1,0 +1,155 @@
+"""What is done on nodes that are being drained, each by itself: pods are asked to leave, and then the node goes.
+
+A pod is asked only if it has a place, nothing keeps it, and its PodDisruptionBudget allows one more; its grace is what
+it asks for, and no longer than maxGracefulTerminationSeconds. Pods of DaemonSets are asked when nothing else is left,
+unless they tolerate the taint and would come again. A node is deleted once it was empty for a minute, and a most recent
+look finds nothing on it that counts.
+
+A node whose last eviction is longer ago than a pod's longest grace and two minutes is given back: its taint comes off,
+and it is left alone for a while. What was evicted is not called back.
+"""
+
+from collections.abc import Iterator
+from functools import cached_property
+
+from reconciler.fleet.predicates.taints import tolerated
+from reconciler.model import names
+from reconciler.model.cluster.node import NodeTaint
+from reconciler.model.cluster.pod import Pod
+from reconciler.model.instant import Instant, instant, timestamp
+from reconciler.model.planned.action import Delete, Evict, Hold, Presumes
+from reconciler.model.planned.decision import Decision
+from reconciler.model.planned.drained import Emptied
+from reconciler.plan.drain import marks, reasons
+from reconciler.plan.drain.blockers import blocker, moves
+from reconciler.plan.drain.rehome import Rehomed
+from reconciler.plan.drain.site import Seen, Site, ref_of, ref_of_pod, why
+from reconciler.plan.eviction import NOTHING, Remaining, stays_until
+from reconciler.plan.explain import sentence
+from reconciler.plan.reasons import counted
+from reconciler.plan.removal import untouchable
+
+EMPTY_FOR_MS = 60_000
+PATIENCE_MS = 120_000  # beside the longest grace
+_USUAL_GRACE_SECONDS = 30
+
+
+class Emptying:
+    """Owner of what is left of budgets while one plan asks pods to leave, and of which nodes were found empty."""
+
+    def __init__(self, site: Site, rehomed: Rehomed) -> None:
+        self._site, self._rehomed = site, rehomed
+        self._remaining = Remaining(site.budgets)
+        self._before = {(each.node, each.uid): each for each in site.memory.emptied}
+        self.emptied: list[Emptied] = []
+        self.wakes: list[Instant] = []  # when nodes are given up
+
+    def decide(self, waits: frozenset[str]) -> Iterator[Decision]:
+        """Of all nodes but those."""
+        for seen in self._site.draining:
+            mark = seen.draining
+            if seen.name in waits or mark is None or untouchable(seen.node) or self._site.is_claimed(ref_of(seen.node)):
+                continue
+            if mark.since is None:
+                yield self._site.act(seen, mark.off, why(seen, reasons.MARK_UNREADABLE, key=mark.key, value=mark.value))
+                continue
+            pods = [pod for pod in self._site.fleet.pods_on(seen.name) if pod.counts]
+            yield from self._busy(seen, pods) if pods else self._empty(seen)
+
+    def _busy(self, seen: Seen, pods: list[Pod]) -> Iterator[Decision]:
+        staying = [pod for pod in pods if moves(pod)]
+        asked = [self._asked(seen, pod) for pod in staying if not self._site.is_claimed(ref_of_pod(pod))]
+        holds = [each for each in asked if isinstance(each.act, Hold)]
+        ends = self._ends(seen, pods)
+        self.wakes.append(ends)
+        known = {each.uid for each in self._site.memory.evicted}
+        goes_on = any(not isinstance(each.act, Hold) and each.subject.uid not in known for each in asked)
+        if ends <= self._site.now and not goes_on:
+            yield self._given_back(seen, holds)
+            return
+        yield from asked
+        if not asked:
+            yield self._site.act(seen, Hold(ends), why(seen, reasons.POD_LEAVES, pods=counted(len(pods), "pod")))
+
+    def _asked(self, seen: Seen, pod: Pod) -> Decision:
+        site = self._site
+        if found := blocker(site, self._remaining, seen, pod):
+            return site.act_on(pod, seen, Hold(), found)
+        home = self._rehomed.homes.get(pod.metadata.uid)
+        if home is None:
+            ruled_out = self._rehomed.unplaced.get(pod.metadata.uid, "it was not looked for")
+            unplaced = why(seen, reasons.NO_PLACE, pod=f"Pod/{pod.title}", ruled_out=ruled_out)
+            return site.act_on(pod, seen, Hold(), unplaced)
+        self._remaining.take(pod)
+        told_why = why(seen, reasons.EVICTED, pod=f"Pod/{pod.title}", home=home)
+        return site.act_on(pod, seen, self._evict(seen, pod), told_why)
+
+    def _evict(self, seen: Seen, pod: Pod) -> Evict:
+        wished = pod.spec.termination_grace_period_seconds
+        grace = _USUAL_GRACE_SECONDS if wished is None else wished
+        return Evict(grace_seconds=min(grace, seen.policy.spec.max_graceful_termination_seconds))
+
+    def _ends(self, seen: Seen, pods: list[Pod]) -> Instant:
+        """When it is given up, by the last sign that it goes on."""
+        since = seen.draining.since if seen.draining is not None else None
+        signs = [since or self._site.now, *self._evicted_at.get(seen.name, ())]
+        signs += [_moment(pod.metadata.deletion_timestamp) for pod in pods if pod.metadata.leaving]
+        return Instant(max(signs) + patience_ms(seen))
+
+    @cached_property
+    def _evicted_at(self) -> dict[str, list[Instant]]:
+        found: dict[str, list[Instant]] = {}
+        for each in self._site.memory.evicted:
+            found.setdefault(each.node, []).append(each.first)
+        return found
+
+    def _given_back(self, seen: Seen, holds: list[Decision]) -> Decision:
+        mark = seen.draining
+        if mark is None:
+            raise TypeError("only what is drained is given back")
+        told_why = sentence(holds[0].reason) if holds else "pods that were asked to leave are there still."
+        minutes = patience_ms(seen) // 60_000
+        return self._site.act(seen, mark.off, why(seen, reasons.GIVEN_BACK, minutes=minutes, why=told_why))
+
+    def _empty(self, seen: Seen) -> Iterator[Decision]:
+        """Nothing that counts is left."""
+        site, node = self._site, seen.node
+        known = self._before.get((seen.name, node.metadata.uid)) or Emptied(seen.name, node.metadata.uid, site.now)
+        self.emptied.append(known)
+        yield from self._daemons(seen)
+        at = Instant(known.since + EMPTY_FOR_MS)
+        if at > site.now:
+            yield site.act(seen, Hold(at), why(seen, reasons.WAITS_EMPTY, time=timestamp(at)))
+        elif gpus := site.fleet.lent.get(seen.name, 0):
+            yield site.act(seen, Hold(), why(seen, reasons.LENT, gpus=gpus))
+        else:
+            presumes = Presumes(resource_version=node.metadata.resource_version, empty=True)
+            yield site.act(seen, Delete(presumes=presumes), why(seen, reasons.DELETED))
+
+    def _daemons(self, seen: Seen) -> Iterator[Decision]:
+        for pod in self._site.fleet.pods_on(seen.name):
+            owner = pod.metadata.controller
+            if pod.is_finished or pod.metadata.leaving or owner is None or owner.kind != "DaemonSet":
+                continue
+            is_kept = stays_until(pod) > self._site.now or pod.metadata.annotations.safe_to_evict == "false"
+            if is_kept or tolerated(_TAINT, pod.spec.tolerations) or self._remaining.why_not(pod) != NOTHING:
+                continue
+            if not self._site.is_claimed(ref_of_pod(pod)):
+                self._remaining.take(pod)
+                told_why = why(seen, reasons.DAEMON_EVICTED, pod=f"Pod/{pod.title}")
+                yield self._site.act_on(pod, seen, self._evict(seen, pod), told_why)
+
+
+_TAINT = NodeTaint(names.DRAINING, marks.HARD)
+
+
+def patience_ms(seen: Seen) -> int:
+    """For how long nothing may go on."""
+    return 1_000 * seen.policy.spec.max_graceful_termination_seconds + PATIENCE_MS
+
+
+def _moment(written: str) -> Instant:
+    try:
+        return instant(written)
+    except ValueError:
+        return Instant(0)

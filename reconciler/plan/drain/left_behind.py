@@ -1,0 +1,25 @@
+"""Taints that nobody looks at any more: their DrainPolicy is suspended or gone from the policies, and they come off.
+
+Else a node would be kept from pods for ever. Of a pool that only observes nothing is taken off, and what somebody else
+takes away is left to them.
+"""
+
+from collections.abc import Iterator
+
+from reconciler.model.planned.decision import Decision
+from reconciler.plan.drain.marks import candidate_mark, draining_mark
+from reconciler.plan.drain.reasons import NOT_NAMED, PLANNER
+from reconciler.plan.drain.site import Site, ref_of
+from reconciler.plan.removal import untouchable
+
+
+def left_behind(site: Site) -> Iterator[Decision]:
+    """The hard one first, where a node has both: one action a subject."""
+    for node in (each.node for each in site.fleet.nodes_drained):
+        pool = site.pools.get(node.pool)
+        if pool is None or pool.spec.mode != "Enforce" or pool.name in site.policy_of:
+            continue
+        mark = draining_mark(node) or candidate_mark(node)
+        if mark is not None and untouchable(node) is None and not site.is_claimed(ref_of(node)):
+            why = NOT_NAMED.reason(pool.origin(), node=node.name, pool=pool.name)
+            yield Decision(PLANNER, ref_of(node), mark.off, why, pool.name)

@@ -1,0 +1,156 @@
+"""How many nodes may be drained, by the size that a pool is to keep and by what the cluster is to keep in all.
+
+A pool that a NodeProvisioner scales keeps, with u GPUs in use of G, g a node, and p the least percentage in use:
+
+    max(⌊100 u / (p g)⌋, ⌈u / g⌉ + minUnutilizedGPUNodes, minSize)    while 100 u < p G, else all its nodes.
+
+That is what scaling aims at once what is drained has been packed closely. Drains take at most what the pool has above
+it, less those that leave already, whoever takes them. Where nodes differ in GPUs, g is the fewest that one has, by
+which more are kept. A pool without a provisioner has no such floor. All in integers.
+"""
+
+from collections.abc import Iterator, Mapping
+
+import msgspec
+
+from reconciler.fleet.amounts import CPU
+from reconciler.model import names
+from reconciler.model.cluster.node import Node
+from reconciler.model.desired import Declared
+from reconciler.model.kinds.node_provisioner import NodeProvisioner
+from reconciler.model.quantity import Quantity
+from reconciler.plan.drain.marks import draining_mark
+from reconciler.plan.drain.site import Seen, Site, is_going_anyway
+
+
+class Budget(msgspec.Struct, frozen=True, gc=False):
+    """Of one pool."""
+
+    provisioner: str
+    size: int
+    leaving: int
+    floor: int
+    reason: str
+
+    @property
+    def left(self) -> int:
+        """How many more may go."""
+        return max(0, self.size - self.leaving - self.floor)
+
+
+def budgets_of(site: Site) -> dict[str, Budget]:
+    """By pool; those that nobody scales are left out."""
+    wishes = {each.spec.pool_name: each for each in site.inputs.desired.provisioners}
+    leaving: dict[str, int] = {}
+    for each in site.seen:
+        leaving[each.node.pool] = leaving.get(each.node.pool, 0) + is_going_anyway(each.node)
+    return {pool: _budget(site, pool, wishes[pool], leaving.get(pool, 0)) for pool in site.policy_of if pool in wishes}
+
+
+def _budget(site: Site, pool: str, wish: Declared[NodeProvisioner], leaving: int) -> Budget:
+    seen = site.fleet.pool(pool)
+    floor, reason = floor_of(wish.spec, len(seen.nodes), (seen.gpus_used, seen.gpus_total), _fewest(seen.sorts))
+    return Budget(f"NodeProvisioner/{wish.name}", len(seen.nodes), leaving, floor, reason)
+
+
+def floor_of(wish: NodeProvisioner, size: int, gpus: tuple[int, int], gpus_per_node: int) -> tuple[int, str]:
+    """How many nodes are kept, and why; `gpus`: in use, and in all."""
+    used, total = gpus
+    percent = wish.min_gpu_utilization_percent
+    if 100 * used >= percent * total or not gpus_per_node:
+        return size, f"{used} of {total} GPUs are in use, and {percent} % are wanted"
+    full_enough = 100 * used // (percent * gpus_per_node)
+    packed = -(-used // gpus_per_node) + wish.min_unutilized_gpu_nodes
+    floor = max(full_enough, packed, wish.min_size)
+    if floor == wish.min_size:
+        return floor, f"minSize is {wish.min_size}"
+    if floor == packed:
+        spare = wish.min_unutilized_gpu_nodes
+        return floor, f"{used} GPUs in use need {packed - spare}, and minUnutilizedGPUNodes is {spare}"
+    return floor, f"{used} GPUs in use are {percent} % of so many"
+
+
+def _fewest(sorts: Mapping[int, int]) -> int:
+    return min((gpus for gpus, nodes in sorts.items() if gpus and nodes), default=0)
+
+
+class Least:
+    """Owner of what the cluster has of what policies want it to keep, while nodes are taken off it in thought."""
+
+    def __init__(self, site: Site) -> None:
+        wanted = {resource for policy in site.policies for resource in policy.spec.cluster_min}
+        self._left = dict.fromkeys(sorted(wanted), 0)
+        if wanted:
+            what_if = site.fleet.what_if
+            for node in site.fleet.observed.nodes:
+                if not is_going_anyway(node) and node.name in what_if.rows.row_of:
+                    for resource in self._left:
+                        self._left[resource] += _has(site, node, resource)
+        self._site = site
+
+    def why_not(self, seen: Seen) -> dict[str, str | int] | None:
+        """What it would lack without the node, as facts; nothing where it has enough."""
+        for resource, least in sorted(seen.policy.spec.cluster_min.items()):
+            left = self._left[resource] - _has(self._site, seen.node, resource)
+            if left < _amount(resource, least):
+                return {"resource": resource, "left": _told(resource, left), "least": str(least)}
+        return None
+
+    def take(self, seen: Seen) -> None:
+        for resource in self._left:
+            self._left[resource] -= _has(self._site, seen.node, resource)
+
+
+def _has(site: Site, node: Node, resource: str) -> int:
+    what_if = site.fleet.what_if
+    column = what_if.classes.columns.get(resource)
+    return 0 if column is None else int(what_if.stock.allocatable[what_if.rows.row_of[node.name], column])
+
+
+def _amount(resource: str, quantity: Quantity) -> int:
+    """As the fleet counts it: cpu in thousandths, all else in units."""
+    return quantity.milli if resource == CPU else -(-quantity.milli // 1_000)
+
+
+def _told(resource: str, amount: int) -> str:
+    return str(Quantity(amount if resource == CPU else amount * 1_000))
+
+
+class Slots:
+    """Owner of how many nodes may begin to leave now: of each policy in its pools, and of all at most as many as the
+    largest limit of any policy. What scaling deletes takes a slot, and waits for none."""
+
+    def __init__(self, site: Site) -> None:
+        self.draining: dict[str, int] = dict.fromkeys((each.name for each in site.policies), 0)
+        self.leaving: dict[str, int] = dict.fromkeys(self.draining, 0)
+        self._most_drained = max((each.spec.max_drain_parallelism for each in site.policies), default=0)
+        self._most_leaving = max((each.spec.max_scale_down_parallelism for each in site.policies), default=0)
+        for node in _leaving_now(site):
+            policy = site.policy_of[node.pool].name
+            self.leaving[policy] += 1
+            self.draining[policy] += draining_mark(node) is not None and site.fleet.occupancy.counting[node.name] > 0
+
+    def why_none(self, seen: Seen) -> str:
+        """The limit that is reached; nothing where there is a slot."""
+        spec, name = seen.policy.spec, seen.policy.name
+        limits = (
+            (self.leaving[name], spec.max_scale_down_parallelism, "maxScaleDownParallelism"),
+            (self.draining[name], spec.max_drain_parallelism, "maxDrainParallelism"),
+            (sum(self.leaving.values()), self._most_leaving, "the largest maxScaleDownParallelism"),
+            (sum(self.draining.values()), self._most_drained, "the largest maxDrainParallelism"),
+        )
+        return next((f"{told} is {most}, and {count} leave" for count, most, told in limits if count >= most), "")
+
+    def take(self, seen: Seen) -> None:
+        self.leaving[seen.policy.name] += 1
+        self.draining[seen.policy.name] += 1
+
+
+def _leaving_now(site: Site) -> Iterator[Node]:
+    """Drained, being deleted, or so near their deletion by scaling that pods are kept away."""
+    for facts in site.fleet.nodes_unsettled:
+        node = facts.node
+        taint = node.taint(names.DELETION_TIME)
+        is_near = taint is not None and taint.effect != "PreferNoSchedule"
+        if node.pool in site.policy_of and (node.metadata.leaving or draining_mark(node) is not None or is_near):
+            yield node

@@ -1,0 +1,53 @@
+"""What the taints of a drain say: since when a node is not needed (soft), and since when it is emptied (hard).
+
+Both times are unix seconds. The soft one is the timer of a candidate: it is put on when the node becomes one, taken off
+when it is none any more, and never written again in between. So a timer outlives a restart, and is seen by people.
+"""
+
+import msgspec
+
+from reconciler.model import names
+from reconciler.model.cluster.node import Node
+from reconciler.model.instant import Instant
+from reconciler.model.planned.action import Taint
+
+SOFT, HARD = "PreferNoSchedule", "NoSchedule"
+
+
+class Mark(msgspec.Struct, frozen=True, gc=False):
+    """One of the two as it stands on a node."""
+
+    key: str
+    value: str
+    effect: str
+
+    @property
+    def since(self) -> Instant | None:
+        """None where that can't be read."""
+        is_time = self.value.isascii() and self.value.isdigit() and len(self.value) <= 11
+        return Instant(int(self.value) * 1_000) if is_time else None
+
+    @property
+    def off(self) -> Taint:
+        return Taint(key=self.key, value=None, effect=self.effect)
+
+
+def candidate_mark(node: Node) -> Mark | None:
+    return _mark(node, names.DRAIN_CANDIDATE)
+
+
+def draining_mark(node: Node) -> Mark | None:
+    return _mark(node, names.DRAINING)
+
+
+def soft(since: Instant) -> Taint:
+    return Taint(key=names.DRAIN_CANDIDATE, value=str(since // 1_000), effect=SOFT)
+
+
+def hard(since: Instant) -> Taint:
+    return Taint(key=names.DRAINING, value=str(since // 1_000), effect=HARD)
+
+
+def _mark(node: Node, key: str) -> Mark | None:
+    found = node.taint(key)
+    return None if found is None else Mark(key, found.value, found.effect)

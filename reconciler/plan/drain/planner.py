@@ -1,0 +1,166 @@
+"""Nodes that are little used are emptied, many at once, and given up: which, when, and what becomes of their pods.
+
+What was begun comes first: taints that nobody looks at come off, the last batch is seen to, and nodes that are drained
+are emptied. Then candidates are looked for, timers go on and off, and those whose time has come begin as one batch.
+"""
+
+from collections.abc import Iterator
+
+import msgspec
+
+from reconciler.model.instant import Instant
+from reconciler.model.planned.decision import Decision
+from reconciler.model.planned.drained import Drained, Evicted, Setback
+from reconciler.model.planned.inputs import Inputs
+from reconciler.model.planned.memory import Hints
+from reconciler.model.planned.reason import Reason
+from reconciler.model.planned.weighed import Weighed
+from reconciler.plan.draft import Draft, Verdict
+from reconciler.plan.drain import reasons, timers
+from reconciler.plan.drain.batch import Settling, begin, settle
+from reconciler.plan.drain.candidates import Ground, eligible
+from reconciler.plan.drain.emptying import PATIENCE_MS, Emptying
+from reconciler.plan.drain.left_behind import left_behind
+from reconciler.plan.drain.rehome import Rehomed, rehome
+from reconciler.plan.drain.replacing import recent_seconds
+from reconciler.plan.drain.setbacks import another, rests_until
+from reconciler.plan.drain.setbacks import remembered as kept_in_mind
+from reconciler.plan.drain.site import Seen, Site, title_of, why
+
+# To judge what may move, and where, all of these must have been read.
+NEEDED = (
+    "nodes",
+    "pods",
+    "poddisruptionbudgets.policy",
+    "replicasets.apps",
+    "statefulsets.apps",
+    "jobs.batch",
+    "replicationcontrollers",
+    "nodeclaims.karpenter.sh",
+    "leases.coordination.k8s.io",
+    "gpuclaims.gpu.scheduling",
+    "persistentvolumeclaims",
+    "persistentvolumes",
+)
+
+_NEXT_MS = 10_000  # after a plan in which there was no time for all nodes
+
+
+def drain(inputs: Inputs, draft: Draft) -> Verdict:
+    """All DrainPolicies together: what one moves takes the room of another."""
+    site = Site(inputs, draft)
+    if not site.policies:
+        gone = list(left_behind(site)) if site.fleet.nodes_drained else []
+        forgotten = Drained() if inputs.memory.drained != Drained() else None
+        return Verdict(tuple(gone), drained=forgotten)
+    if why_unread := inputs.observed.why_unread(*NEEDED):
+        return Verdict(tuple(_unread(site, why_unread)))
+    ground = Ground(site)
+    settling = settle(site)
+    found = eligible(ground)
+    rehomed = rehome(site, found.order)
+    emptying = Emptying(site, rehomed)
+    decisions = [*left_behind(site), *settling.decisions, *emptying.decide(settling.nodes)]
+    refused = found.refused | rehomed.refused
+    if rehomed.homeless[0]:
+        decisions += _homeless(site, rehomed)
+        refused |= {each.name: _not_tried(each, rehomed) for each in found.order}
+    else:
+        decisions += _candidates(ground, rehomed, refused, settling)
+    drained = Drained(
+        batch=settling.batch,
+        evicted=tuple(sorted(_kept(site, each) for each in site.memory.evicted if _counts_still(site, each))),
+        emptied=tuple(sorted(emptying.emptied)),
+        setbacks=tuple(_setbacks(site, settling)),
+        begin_at=rehomed.left_out[0] if rehomed.left_out else "",
+    )
+    weighed = tuple(_weighed(site, refused, rehomed))
+    hints = Hints(dict(sorted(rehomed.homes.items())))
+    wakes = [*_wakes(site, rehomed, drained), *ground.wakes, *emptying.wakes]
+    wakes += [settling.wake_at] if settling.wake_at is not None else []
+    wake_at = min((each for each in wakes if each > site.now), default=None)
+    return Verdict(tuple(decisions), weighed=weighed, drained=drained, hints=hints, wake_at=wake_at)
+
+
+def _wakes(site: Site, rehomed: Rehomed, drained: Drained) -> Iterator[Instant]:
+    """When something is to be looked at again, though nothing changes."""
+    yield from (rests_until(each) for each in drained.setbacks)
+    if rehomed.left_out:
+        yield Instant(site.now + _NEXT_MS)
+    if rehomed.homeless[0]:
+        yield from (Instant(each.at + 1_000 * recent_seconds(site, each.pool) + 1) for each in drained.evicted)
+
+
+def _candidates(ground: Ground, rehomed: Rehomed, refused: dict[str, Reason], settling: Settling) -> list[Decision]:
+    site = ground.site
+    return [
+        *timers.take_off(site, {name: reason for name, reason in refused.items() if name not in settling.nodes}),
+        *timers.put_on(site, {name: to for name, to in rehomed.together.items() if name not in settling.nodes}),
+        *begin(ground, rehomed, is_settling=settling.batch is not None),
+        *_left_out(site, rehomed),
+    ]
+
+
+def _unread(site: Site, why_unread: str) -> Iterator[Decision]:
+    for policy in site.policies:
+        told_why = reasons.UNREAD.reason(policy.origin(), policy=title_of(policy), why=why_unread)
+        yield site.hold(policy, told_why)
+
+
+def _homeless(site: Site, rehomed: Rehomed) -> Iterator[Decision]:
+    pod, node = rehomed.homeless
+    for policy in site.policies:
+        told_why = reasons.HOMELESS.reason(policy.origin(), policy=title_of(policy), pod=pod, node=node)
+        yield site.hold(policy, told_why)
+
+
+def _not_tried(seen: Seen, rehomed: Rehomed) -> Reason:
+    pod, node = rehomed.homeless
+    return why(seen, reasons.NOT_TRIED, why=f"{pod}, which leaves {node}, finds no place.")
+
+
+def _left_out(site: Site, rehomed: Rehomed) -> Iterator[Decision]:
+    """That there was no time for all of them."""
+    left = set(rehomed.left_out)
+    for policy in site.policies if left else ():
+        own = [each.name for each in site.seen if each.policy is policy]
+        count = len(left.intersection(own))
+        if count:
+            facts: dict[str, str | int] = {
+                "policy": title_of(policy),
+                "nodes": len(own),
+                "left": count,
+                "node": rehomed.left_out[0],
+            }
+            yield site.hold(policy, reasons.PARTLY_EVALUATED.reason(policy.origin("spec.simulationTimeBound"), **facts))
+
+
+def _weighed(site: Site, refused: dict[str, Reason], rehomed: Rehomed) -> Iterator[Weighed]:
+    for seen in site.seen:
+        name, pool, policy = seen.name, seen.node.pool, seen.policy.name
+        if name in rehomed.together:
+            reason = timers.candidacy(seen, rehomed.together[name])
+            yield Weighed(name, pool, policy, reason, is_candidate=True, since=timers.since(site, seen))
+        else:
+            yield Weighed(name, pool, policy, refused.get(name) or why(seen, reasons.NOT_EVALUATED))
+
+
+def _counts_still(site: Site, evicted: Evicted) -> bool:
+    """Its successor may be missing, or it tells how long ago something went on."""
+    policy = site.policy_of.get(evicted.pool)
+    grace_ms = 1_000 * policy.spec.max_graceful_termination_seconds if policy is not None else 0
+    lasts_ms = max(1_000 * recent_seconds(site, evicted.pool), grace_ms + PATIENCE_MS)
+    return site.now - evicted.at <= lasts_ms
+
+
+def _kept(site: Site, evicted: Evicted) -> Evicted:
+    """What it asks of a node is forgotten once nobody keeps room for it."""
+    is_recent = site.now - evicted.at <= 1_000 * recent_seconds(site, evicted.pool)
+    return evicted if is_recent else msgspec.structs.replace(evicted, pod="")
+
+
+def _setbacks(site: Site, settling: Settling) -> Iterator[Setback]:
+    known = tuple(kept_in_mind(site.memory.setbacks, site.fleet, site.now))
+    new = [another(known, Setback(name, uid, site.now, reasons.BATCH_TORN.code)) for name, uid in settling.untainted]
+    renewed = {(each.node, each.uid) for each in new}
+    yield from sorted([*new, *(each for each in known if (each.node, each.uid) not in renewed)])

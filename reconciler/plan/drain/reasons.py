@@ -1,0 +1,139 @@
+"""Why a node is a candidate for a drain, or is not; why it is emptied, given back or deleted; and what keeps a pod."""
+
+from reconciler.plan.reasons import Because
+
+PLANNER = "drain"
+
+# Why a node is no candidate, looked at in the order of candidates.py.
+FROZEN_NODE = Because("FrozenNode", "{what} is frozen {until}: {node} is no candidate.")
+BEING_DRAINED = Because("BeingDrained", "{node} is being drained already, since {since}.")
+SCALED_DOWN = Because("ScaledDown", "{node} is taken away by scaling, which owns it until then.")
+OTHERS_TURN = Because("OthersTurn", "{planner} acts on {node} in this plan: it is looked at again in the next.")
+JUST_CAME = Because("NodeSettles", "{node} has just come, and settles until {time}: its pods are on their way.")
+OPTED_OUT = Because("NodeOptedOut", "{node} carries {annotation}: it is not drained.")
+SET_BACK = Because(
+    "DrainFailedLately",
+    "{node} was given back at {at} ({code}), for the {times}. time: it is left alone until {until}.",
+)
+LENT = Because("GpusLent", "{gpus} GPUs of {node} are lent to claims, which nobody moves.")
+EMPTY = Because("NodeEmpty", "{node} is empty: a drain never begins on an empty node, which is for scaling to take.")
+POOL_UNREADY = Because(
+    "DrainPoolUnready",
+    "{unready} of {size} nodes of {pool} are not ready, which is more than 3 and more than 45 %: none is drained.",
+)
+AT_MINIMUM = Because(
+    "PoolAtMinimum", "{pool} has {size} nodes, {leaving} on their way out, and {provisioner} keeps {floor}: {why}."
+)
+CLUSTER_AT_MINIMUM = Because(
+    "ClusterAtMinimum",
+    "without {node} the cluster has {left} of {resource}, and clusterMin of {policy} is {least}.",
+)
+TOO_MUCH_USED = Because(
+    "UtilizationTooHigh",
+    "{used} of {total} {resource} of {node} are asked for, {percent} %; below {threshold} % it goes.",
+)
+DESTINATION = Because("IsDestination", "{node} is to take pods of others: it is not emptied as well.")
+NOT_EVALUATED = Because(
+    "NotEvaluated", "there was no time in this plan to find places for the pods of {node}: the next plan begins there."
+)
+NOT_TRIED = Because("NotTried", "{policy} looks for no candidates in this plan: {why}")
+
+# What keeps a pod where it is, and so its node.
+KEPT_BY = "and so it keeps {node}."
+DO_NOT_DISRUPT_POD = Because("PodDoNotDisrupt", "{pod} carries karpenter.sh/do-not-disrupt, " + KEPT_BY)
+NOT_SAFE_TO_EVICT = Because(
+    "PodNotSafeToEvict", "{pod} carries cluster-autoscaler.kubernetes.io/safe-to-evict: false, " + KEPT_BY
+)
+SMART_POD = Because("SmartPodStays", "{pod} is a smart pod, which is not moved, " + KEPT_BY)
+GANG = Because(
+    "GangStays", "{pod} is of gang {gang}, which moves together or not at all, and nobody moves it, " + KEPT_BY
+)
+CLAIM = Because("PodOfClaim", "{pod} has GPUs of GpuClaim {claim}, which nobody moves, " + KEPT_BY)
+NO_CONTROLLER = Because("PodWithoutController", "{pod} has no controller that would make it anew, " + KEPT_BY)
+LOCAL_STORAGE = Because("PodWithLocalStorage", "{pod} has local storage (volume {volume}), " + KEPT_BY)
+SYSTEM_POD = Because("SystemPod", "{pod} is of the system and has no PodDisruptionBudget, " + KEPT_BY)
+PLACE_UNKNOWN = Because("PodPlaceUnknown", "where {pod} would fit can't be told ({why}), " + KEPT_BY)
+SEVERAL_BUDGETS = Because(
+    "PodSeveralBudgets", "{pod} has several PodDisruptionBudgets ({budgets}), which can't be weighed, " + KEPT_BY
+)
+BUDGET_UNSEEN = Because("PodBudgetUnseen", "{budgets} of {pod} has no status that is up to date, " + KEPT_BY)
+BUDGET_SPENT = Because("PodBudgetSpent", "{budgets} of {pod} allows no disruption now, " + KEPT_BY)
+BUDGET_TAKEN = Because(
+    "PodBudgetTaken", "what {budgets} of {pod} allows is needed for others that go first, " + KEPT_BY
+)
+NO_PLACE = Because("PodWithoutPlace", "no node that stays would take {pod} ({ruled_out}), " + KEPT_BY)
+
+# Why no candidates are looked for; then nothing changes for those there are.
+UNREAD = Because("DrainUnread", "{policy}: {why}. No node is drained, and timers stand still.")
+HOMELESS = Because(
+    "LeavingPodWithoutPlace",
+    "{pod}, which leaves {node}, finds no place: {policy} names no candidates, and timers stand "
+    "still until it has one.",
+)
+
+# Candidates.
+CANDIDATE = Because(
+    "DrainCandidate", "{node} is not needed: its pods would fit on {destinations}. It goes after {minutes} min."
+)
+UNREADY_CANDIDATE = Because(
+    "UnreadyDrainCandidate",
+    "{node} is not ready, and its pods would fit on {destinations}. It goes after {minutes} min.",
+)
+NO_CANDIDATE = Because("NoLongerCandidate", "{node} is no candidate any more: {why}")
+NOT_NAMED = Because("NoDrainPolicy", "no DrainPolicy that is not suspended names {pool}: {node} is left as it is.")
+WINDOW_CLOSED = Because(
+    "WindowClosed", "the windows of {policy} are closed until {time}: {node} is not drained before."
+)
+DEMAND_FIRST = Because("DrainWaitsForDemand", "pods wait for nodes of {pool}: {node} is not drained meanwhile.")
+NO_SLOT = Because("NoDrainSlot", "{node} is to go, and waits: {limit}.")
+THROTTLED = Because(
+    "Throttled",
+    "{policy} drains {draining} nodes, and {leaving} leave in all: both limits are reached ({drains} and "
+    "{all}), and {waiting} wait.",
+)
+AWAITS_BATCH = Because("AwaitsBatch", "{node} is to go, and waits until the nodes before it were all seen tainted.")
+PARTLY_EVALUATED = Because(
+    "PartlyEvaluated",
+    "of {nodes} nodes that {policy} looks at, {left} were not evaluated in time: the next plan begins with {node}.",
+)
+
+# Nodes that go.
+DRAINED = Because("Drained", "{node} was not needed since {since}: it is emptied, and then deleted.")
+TAINTED_AGAIN = Because(
+    "BatchCompleted",
+    "{node} is to be drained with {others} others, and its taint was not seen yet: it is asked for again.",
+)
+BATCH_SETTLES = Because(
+    "BatchSettles", "{node} is to be drained with others: nothing is evicted until all are seen tainted."
+)
+BATCH_TORN = Because("BatchTorn", "not all nodes of its batch could be tainted ({missing}): {node} is given back.")
+MARK_UNREADABLE = Because("DrainMarkUnreadable", "the taint {key} of {node} has no time ({value}): it is taken off.")
+EVICTED = Because("PodEvicted", "{pod} is moved off {node}: {home} has room for it.")
+DAEMON_EVICTED = Because("DaemonPodEvicted", "{pod} is asked to leave {node}, on which nothing else is left.")
+POD_LEAVES = Because("PodLeaves", "{pods} on {node} are on their way out.")
+WAITS_EMPTY = Because("EmptiedNodeWaits", "{node} was emptied: it is deleted at {time} if nothing comes.")
+DELETED = Because("DrainedNodeDeleted", "{node} was emptied, and was empty for a minute: it is deleted.")
+GIVEN_BACK = Because(
+    "GivenBack",
+    "{node} could not be emptied in time, within {minutes} min of its last eviction: {why} It is given back.",
+)
+
+# No reason to take a timer back: nobody looked.
+KEEPS_TIMER = frozenset({BEING_DRAINED.code, OTHERS_TURN.code, NOT_EVALUATED.code, NOT_TRIED.code})
+
+# Of nodes, by which nothing is held that was asked for: they are told where a node is asked about.
+RESTING = frozenset({CANDIDATE.code, UNREADY_CANDIDATE.code, WAITS_EMPTY.code, POD_LEAVES.code, BATCH_SETTLES.code})
+
+ELIGIBILITY = (
+    FROZEN_NODE, BEING_DRAINED, SCALED_DOWN, OTHERS_TURN, JUST_CAME, OPTED_OUT, SET_BACK, LENT, EMPTY, POOL_UNREADY,
+    AT_MINIMUM, CLUSTER_AT_MINIMUM, TOO_MUCH_USED, DESTINATION, NOT_EVALUATED, NOT_TRIED,
+)  # fmt: skip
+BLOCKERS = (
+    DO_NOT_DISRUPT_POD, NOT_SAFE_TO_EVICT, SMART_POD, GANG, CLAIM, NO_CONTROLLER, LOCAL_STORAGE, SYSTEM_POD,
+    PLACE_UNKNOWN, SEVERAL_BUDGETS, BUDGET_UNSEEN, BUDGET_SPENT, BUDGET_TAKEN, NO_PLACE,
+)  # fmt: skip
+REASONS = (
+    *ELIGIBILITY, *BLOCKERS, UNREAD, HOMELESS, CANDIDATE, UNREADY_CANDIDATE, NO_CANDIDATE, NOT_NAMED, WINDOW_CLOSED,
+    DEMAND_FIRST, NO_SLOT, THROTTLED, AWAITS_BATCH, PARTLY_EVALUATED, DRAINED, TAINTED_AGAIN, BATCH_SETTLES, BATCH_TORN,
+    MARK_UNREADABLE, EVICTED, DAEMON_EVICTED, POD_LEAVES, WAITS_EMPTY, DELETED, GIVEN_BACK,
+)  # fmt: skip

@@ -1,0 +1,202 @@
+"""Where pods would go: which nodes can be emptied together, if all that runs on them fits on nodes that stay.
+
+Theory of operation. In a fork of the what-if fleet, which is taken back as a whole, everything that leaves is taken
+away first, and places are found in this order: for pods on nodes that are being drained; for pods that were evicted
+lately and that nobody has made anew yet, at most as many as their owner lacks, and for those that were and wait; for
+all others that wait. If one of the first two finds none, there are no candidates: what was begun comes first.
+
+Then each node in its turn, in a fork of its own: its pods, in the order of how hard they are to place, go where they
+went the last time, else to the first node that takes them, walking on from where the last one was put, from the other
+end. A node that is to be tried or was found to go takes none; nor does one that leaves, that is not ready, or that is
+empty: to move pods to an empty node frees none. A node that took pods in is not emptied itself. If all find a place
+that stays so, and what they cost of PodDisruptionBudgets is gone for those that come after; else all of it is taken
+back. A budget that allows some, but not all of a node's pods at once, is no hindrance: they go one after the other.
+
+Steps are limited, by the policies' simulationTimeBound; but so many nodes are tried in any case.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+
+import msgspec
+import numpy as np
+
+from reconciler.fleet.emptying import Move, empty
+from reconciler.fleet.judging import Judging
+from reconciler.fleet.placing import Search
+from reconciler.fleet.pod_class import PodClass
+from reconciler.fleet.questions import place
+from reconciler.fleet.rows import Mask
+from reconciler.model import names
+from reconciler.model.cluster.node import Node
+from reconciler.model.cluster.pod import Pod
+from reconciler.model.planned.reason import Reason
+from reconciler.plan.drain import reasons
+from reconciler.plan.drain.blockers import blocker, moves
+from reconciler.plan.drain.replacing import lacking
+from reconciler.plan.drain.site import Seen, Site, why
+from reconciler.plan.eviction import Remaining
+from reconciler.plan.requests.request import is_smart
+
+LEAST_TRIED = 10
+STEPS_A_MS = 50  # of a slow machine: others have done in less time what so many steps allow
+
+
+class Rehomed(msgspec.Struct):
+    """What came of it."""
+
+    homes: dict[str, str] = {}  # uid of a pod -> name of the node that it would go to
+    together: dict[str, tuple[str, ...]] = {}  # nodes that can go, in order, and where their pods would go
+    refused: dict[str, Reason] = {}
+    unplaced: dict[str, str] = {}  # uid of a pod that leaves -> what rules out the nodes that stay
+    left_out: tuple[str, ...] = ()  # nodes for which there was no time
+    homeless: tuple[str, str] = ("", "")  # a pod that leaves and finds no place, and the node it leaves
+
+
+class Rehoming:
+    """One search; within a fork."""
+
+    def __init__(self, site: Site) -> None:
+        self._site = site
+        self._what_if = site.fleet.what_if
+        self._hints = site.inputs.hints.destinations
+        self._remaining = Remaining(site.budgets)
+        self._takers: set[int] = set()  # rows that took pods of others
+        self._ruled_out: dict[PodClass, str] = {}
+        self._stays = self._tried = self._empty = np.zeros_like(self._what_if.rows.alive)
+        self.told = Rehomed()
+
+    def run(self, order: Sequence[Seen]) -> Rehomed:
+        """`order`: the nodes that are to be tried."""
+        leaving = self._take_leaving()
+        self._stays = self._staying(order)
+        self._settle(leaving)
+        if not self.told.homeless[0]:
+            self._try(order)
+        return self.told
+
+    def _take_leaving(self) -> list[tuple[Node, list[Pod]]]:
+        """Nodes that are on their way out with what runs there, and the pods that will need another place."""
+        found = []
+        for facts in self._site.fleet.nodes_unsettled:
+            node = facts.node
+            is_marked_only = not node.metadata.leaving and node.taint(names.DRAINING) is None
+            row = self._what_if.rows.row_of.get(node.name)
+            if row is None or (is_marked_only and node.taint(names.DISRUPTED) is None):
+                continue
+            found.append((node, [pod for pod in self._what_if.pods_of_row(row) if moves(pod)]))
+            self._what_if.take_away(row)
+        return found
+
+    def _staying(self, order: Sequence[Seen]) -> Mask:
+        rows, counting = self._what_if.rows, self._site.fleet.occupancy.counting
+        found = rows.alive.copy()
+        for facts in self._site.fleet.nodes_unsettled:
+            found[rows.row_of[facts.name]] = False
+        self._empty = np.zeros_like(found)
+        for name, row in rows.row_of.items():
+            found[row] &= rows.node(row).is_ready
+            self._empty[row] = not counting[name]
+        self._tried = np.zeros_like(found)
+        for each in order:
+            self._tried[rows.row_of[each.name]] = each.candidate is not None
+        return found
+
+    def _settle(self, leaving: list[tuple[Node, list[Pod]]]) -> None:
+        """Places for what is on its way already."""
+        for node, pods in leaving:
+            for pod in pods:
+                self._remaining.take(pod)
+            if lost := self._place(pods):
+                is_ours = node.taint(names.DRAINING) is not None
+                self.told.homeless = (f"Pod/{lost[0].title}", node.name) if is_ours else self.told.homeless
+        anew, waiting = lacking(self._site)
+        for node_name, pod in anew:
+            if self._place([pod]):
+                self.told.homeless = (f"Pod/{pod.title}", node_name)
+        self._place([pod for pod in waiting if not is_smart(pod) and not pod.spec.scheduling_gates])
+
+    def _place(self, pods: Sequence[Pod]) -> list[Pod]:
+        """Books them, and gives back those that found no place; candidates and empty nodes are asked last."""
+        for allowed in (self._stays & ~self._tried & ~self._empty, self._stays):
+            if not pods:
+                break
+            found = place(self._what_if, pods, Search(backwards=True, allowed=allowed, hints=self._hints))
+            self.told.homes |= found.destinations
+            self._takers.update(self._what_if.rows.row_of[name] for name in found.destinations.values())
+            pods = [pod for pod in pods if pod.metadata.uid not in found.destinations]
+            self.told.unplaced |= {uid: _ruled_out(why_not) for uid, why_not in found.unplaced.items()}
+        return list(pods)
+
+    def _try(self, order: Sequence[Seen]) -> None:
+        allowed = self._stays & ~self._tried & ~self._empty
+        pointer, left, tried = "", self._steps, 0
+        for at, seen in enumerate(order):
+            row = self._what_if.rows.row_of[seen.name]
+            if found := self._blocker(seen, row):
+                self.told.refused[seen.name] = found
+                allowed[row] = self._stays[row]
+                continue
+            budget = left if tried >= LEAST_TRIED else None
+            done = empty(self._what_if, [row], Search(pointer, True, allowed, self._hints, budget))
+            if done.not_evaluated:
+                self.told.left_out = tuple(each.name for each in order[at:])
+                return
+            tried, left, pointer = tried + 1, max(0, left - done.steps), done.pointer
+            if row in done.stuck:
+                allowed[row] = self._stays[row]
+                self.told.refused[seen.name] = self._no_place(seen, row, done.stuck[row], allowed)
+            else:
+                self._goes(seen, row, done.together[row])
+
+    @property
+    def _steps(self) -> int:
+        bounds = [each.spec.simulation_time_bound.milliseconds for each in self._site.policies]
+        return min(self._site.inputs.budget, max(bounds, default=0) * STEPS_A_MS)
+
+    def _blocker(self, seen: Seen, row: int) -> Reason | None:
+        if row in self._takers:
+            return why(seen, reasons.DESTINATION)
+        pods = (pod for pod in self._what_if.pods_of_row(row) if moves(pod))
+        return next((found for pod in pods if (found := blocker(self._site, self._remaining, seen, pod))), None)
+
+    def _goes(self, seen: Seen, row: int, moved: tuple[Move, ...]) -> None:
+        pods = [pod for pod in self._what_if.pods_of_row(row) if moves(pod)]
+        for pod in pods:
+            self._remaining.take(pod)
+        self._takers.update(each.to for each in moved)
+        homes = dict(self._homes(pods, moved))
+        self.told.homes |= homes
+        self.told.together[seen.name] = tuple(sorted({self._what_if.rows.node(each.to).name for each in moved}))
+
+    def _homes(self, pods: Sequence[Pod], moved: tuple[Move, ...]) -> Iterator[tuple[str, str]]:
+        """Pods of one class are as good as each other."""
+        rooms: defaultdict[PodClass, list[str]] = defaultdict(list)
+        for each in moved:
+            rooms[each.pod_class] += [self._what_if.rows.node(each.to).name] * each.count
+        for pod in pods:
+            found = rooms[self._what_if.classes.of(pod).anew]
+            if found:
+                yield pod.metadata.uid, found.pop(0)
+
+    def _no_place(self, seen: Seen, row: int, stuck: PodClass, allowed: Mask) -> Reason:
+        """Which predicates rule out how many nodes; found once for pods that are alike."""
+        if stuck not in self._ruled_out:
+            among = allowed.copy()
+            among[row] = False
+            counted = self._what_if.part(Judging).counted(stuck, among)
+            self._ruled_out[stuck] = _ruled_out(counted)
+        of = self._what_if.classes.of
+        pod = next(pod for pod in self._what_if.pods_of_row(row) if of(pod).anew is stuck)
+        return why(seen, reasons.NO_PLACE, pod=f"Pod/{pod.title}", ruled_out=self._ruled_out[stuck])
+
+
+def _ruled_out(counted: Mapping[str, int]) -> str:
+    """Which predicate rules out how many nodes."""
+    return ", ".join(f"{name} on {count}" for name, count in sorted(counted.items())) or "none stays"
+
+
+def rehome(site: Site, order: Sequence[Seen]) -> Rehomed:
+    """What is changed in the fleet for it is taken back."""
+    with site.fleet.what_if.fork():
+        return Rehoming(site).run(order)

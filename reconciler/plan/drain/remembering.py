@@ -1,0 +1,63 @@
+"""What is remembered of drains once a plan is judged: only what is really done, and no longer than it is of use."""
+
+from collections.abc import Iterable, Iterator, Mapping
+
+import msgspec
+
+from reconciler.fleet.fleet import Fleet
+from reconciler.model.cluster.pod import Pod, PodStatus
+from reconciler.model.planned.action import Evict, Hold
+from reconciler.model.planned.decision import Decision
+from reconciler.model.planned.drained import Batch, Drained, Evicted, Setback
+from reconciler.model.planned.inputs import Inputs
+from reconciler.plan.drain import reasons
+from reconciler.plan.drain.setbacks import another
+
+_GIVEN_BACK = frozenset({reasons.GIVEN_BACK.code})
+_RENEWED_MS = 10_000  # else the memory would be written with every plan that asks
+
+
+def remembered(inputs: Inputs, fleet: Fleet, decisions: Iterable[Decision], drained: Drained) -> Drained:
+    """`drained`: as the planner left it."""
+    own = [each for each in decisions if each.planner == reasons.PLANNER and not each.would]
+    own = [each for each in own if not isinstance(each.act, Hold)]
+    begun = tuple(
+        sorted((each.subject.name, each.subject.uid) for each in own if each.reason.code == reasons.DRAINED.code)
+    )
+    given_back = [
+        another(drained.setbacks, Setback(each.subject.name, each.subject.uid, inputs.now, each.reason.code))
+        for each in own
+        if each.reason.code in _GIVEN_BACK
+    ]
+    renewed = {(each.node, each.uid) for each in given_back}
+    setbacks = [each for each in drained.setbacks if (each.node, each.uid) not in renewed]
+    before = {each.uid: each for each in drained.evicted}
+    evicted = before | {each.uid: each for each in _evicted(inputs, fleet, own, before)}
+    return msgspec.structs.replace(
+        drained,
+        batch=Batch(inputs.now, begun) if begun else drained.batch,
+        evicted=tuple(sorted(evicted.values())),
+        setbacks=tuple(sorted([*setbacks, *given_back])),
+    )
+
+
+def _evicted(
+    inputs: Inputs, fleet: Fleet, decisions: Iterable[Decision], before: Mapping[str, Evicted]
+) -> Iterator[Evicted]:
+    """Pods that need another place; one that is asked again counts from then, to the nearest few seconds."""
+    asked = {each.subject.uid for each in decisions if isinstance(each.act, Evict)}
+    if not asked:
+        return
+    for pod in inputs.observed.pods:
+        uid = pod.metadata.uid
+        node = fleet.node(pod.node) if uid in asked else None
+        known = before.get(uid)
+        if node is not None and pod.counts and (known is None or inputs.now - known.at >= _RENEWED_MS):
+            first = inputs.now if known is None else known.first
+            yield Evicted(inputs.now, pod.title, uid, node.name, node.pool, first, written(pod))
+
+
+def written(pod: Pod) -> str:
+    """What the next one like it would ask for."""
+    status = PodStatus(resource_claim_statuses=pod.status.resource_claim_statuses)
+    return msgspec.json.encode(msgspec.structs.replace(pod, status=status), order="sorted").decode()

@@ -1,0 +1,89 @@
+"""Who was evicted lately and has no successor yet: for these, room is kept, though nobody waits in their name.
+
+A controller makes another pod for one that was evicted, and it takes a while until that is seen. Of each owner at most
+so many are missing as it has pods fewer than it wants; of one that is not known, as many as were evicted.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+
+import msgspec
+
+from reconciler.model.cluster.pod import Pod
+from reconciler.model.cluster.workload import Workload
+from reconciler.model.planned.drained import Evicted
+from reconciler.plan.drain.site import Site
+
+_USUAL_SECONDS = 120  # where no policy says
+
+
+def lacking(site: Site) -> tuple[list[tuple[str, Pod]], list[Pod]]:
+    """Pods that need a place since they were evicted, with the node they were on; and all others that wait."""
+    waiting = site.fleet.what_if.waiting
+    lately = recent(site)
+    if not lately:
+        return [], waiting
+    by_owner: defaultdict[str, list[tuple[str, Pod]]] = defaultdict(list)
+    for each in lately:
+        pod = msgspec.json.decode(each.pod, type=Pod)
+        by_owner[_owner(pod)].append((each.node, pod))
+    found = by_owner.pop("", [])
+    missing = _missing(site, by_owner.keys() | set())
+    for owner, evicted in sorted(by_owner.items()):
+        count = min(len(evicted), missing.get(owner, len(evicted)))
+        found += evicted[:count]
+    coming = [pod for pod in waiting if _owner(pod) in by_owner and not pod.spec.scheduling_gates]
+    found += [(by_owner[_owner(pod)][0][0], pod) for pod in coming]
+    known = {pod.metadata.uid for pod in coming}
+    return found, [pod for pod in waiting if pod.metadata.uid not in known]
+
+
+def recent(site: Site) -> list[Evicted]:
+    """Those that count still: one that is there, and was not made to leave, was never evicted."""
+    lately = [each for each in site.memory.evicted if site.now - each.at <= 1_000 * recent_seconds(site, each.pool)]
+    if not lately:
+        return []
+    uids = {each.uid for each in lately}
+    staying = {
+        pod.metadata.uid
+        for pod in site.inputs.observed.pods
+        if pod.metadata.uid in uids and not pod.metadata.leaving and not pod.is_finished
+    }
+    return [each for each in lately if each.uid not in staying]
+
+
+def recent_seconds(site: Site, pool: str) -> int:
+    """For how long an eviction counts."""
+    policy = site.policy_of.get(pool)
+    return policy.spec.recent_eviction_seconds if policy is not None else _USUAL_SECONDS
+
+
+def _owner(pod: Pod) -> str:
+    owner = pod.metadata.controller
+    return owner.uid if owner is not None else ""
+
+
+def _missing(site: Site, owners: set[str]) -> dict[str, int]:
+    """How many pods each lacks; those that are not known are left out."""
+    wanted = dict(_wanted(site, owners))
+    have = Counter(
+        owner
+        for pod in site.inputs.observed.pods
+        if (owner := _owner(pod)) in wanted and not pod.metadata.leaving and not pod.is_finished
+    )
+    return {uid: max(0, count - have[uid]) for uid, count in wanted.items()}
+
+
+def _wanted(site: Site, owners: set[str]) -> Iterator[tuple[str, int]]:
+    for each in site.inputs.observed.workloads:
+        if each.metadata.uid in owners:
+            yield each.metadata.uid, _target(each)
+
+
+def _target(workload: Workload) -> int:
+    """Absent means one; of a Job, as many as run at once, and no more than are left to do."""
+    spec = workload.spec
+    if workload.kind != "Job":
+        return 1 if spec.replicas is None else spec.replicas
+    at_once = 1 if spec.parallelism is None else spec.parallelism
+    return at_once if spec.completions is None else min(at_once, max(0, spec.completions - workload.status.succeeded))

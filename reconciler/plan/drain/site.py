@@ -1,0 +1,167 @@
+"""Owner of what all drains of one plan look at; what several of them ask is looked up once."""
+
+from collections.abc import Iterator, Mapping
+from functools import cached_property
+
+import msgspec
+
+from reconciler.fleet.fleet import Fleet
+from reconciler.fleet.pod_class import PodClass
+from reconciler.fleet.predicates.staying import why_it_stays
+from reconciler.model import names
+from reconciler.model.cluster.node import Node
+from reconciler.model.cluster.pod import Pod
+from reconciler.model.desired import Declared
+from reconciler.model.instant import Instant
+from reconciler.model.kinds.drain_policy import DrainPolicy
+from reconciler.model.kinds.gpu_pool import GpuPool
+from reconciler.model.planned.action import Action, Hold, Ref
+from reconciler.model.planned.decision import Decision
+from reconciler.model.planned.drained import Drained
+from reconciler.model.planned.inputs import Inputs
+from reconciler.model.planned.reason import Reason
+from reconciler.plan.draft import Draft
+from reconciler.plan.drain.marks import Mark, candidate_mark, draining_mark
+from reconciler.plan.drain.reasons import PLANNER
+from reconciler.plan.eviction import PodBudgets
+from reconciler.plan.guards.door import observes
+from reconciler.plan.guards.frozen import Freezes
+from reconciler.plan.guards.imagined import as_imagined, by_node
+from reconciler.plan.reasons import Because
+from reconciler.plan.requests.gangs import Gangs
+
+
+class Seen(msgspec.Struct, frozen=True, gc=False):
+    """A node of a pool that a DrainPolicy names; where that pool only observes, with the taints that it would bear."""
+
+    node: Node
+    policy: Declared[DrainPolicy]
+    candidate: Mark | None = None
+    draining: Mark | None = None
+
+    @property
+    def name(self) -> str:
+        return self.node.name
+
+
+class Site:
+    """For one plan."""
+
+    def __init__(self, inputs: Inputs, draft: Draft) -> None:
+        self.inputs, self.draft = inputs, draft
+        self.policy_of: dict[str, Declared[DrainPolicy]] = {}
+        self._staying: dict[PodClass, str] = {}
+        for policy in inputs.desired.drains:
+            if not policy.spec.suspend:
+                for pool in inputs.desired.pools:
+                    if {"*", pool.name} & set(policy.spec.pool_names):
+                        self.policy_of.setdefault(pool.name, policy)
+
+    @property
+    def fleet(self) -> Fleet:
+        return self.draft.fleet
+
+    @property
+    def now(self) -> Instant:
+        return self.inputs.now
+
+    @property
+    def memory(self) -> Drained:
+        return self.inputs.memory.drained
+
+    @cached_property
+    def freezes(self) -> Freezes:
+        return Freezes(self.inputs, self.fleet)
+
+    @cached_property
+    def gangs(self) -> Gangs:
+        return Gangs(self.inputs.observed)
+
+    @cached_property
+    def budgets(self) -> PodBudgets:
+        return PodBudgets(self.inputs.observed.budgets)
+
+    @cached_property
+    def policies(self) -> list[Declared[DrainPolicy]]:
+        """Those that name a pool, by name."""
+        return sorted({each.name: each for each in self.policy_of.values()}.values(), key=lambda each: each.name)
+
+    def pools_of(self, policy: Declared[DrainPolicy]) -> list[str]:
+        return sorted(pool for pool, each in self.policy_of.items() if each is policy)
+
+    @cached_property
+    def pools(self) -> Mapping[str, Declared[GpuPool]]:
+        return {each.name: each for each in self.inputs.desired.pools}
+
+    @cached_property
+    def seen(self) -> list[Seen]:
+        """The nodes of pools that are named, those that are being deleted left out; by name."""
+        return sorted(self._seen(), key=lambda each: each.name)
+
+    def _seen(self) -> Iterator[Seen]:
+        imagined = by_node(self.inputs)
+        for pool, policy in self.policy_of.items():
+            imagines = bool(imagined) and observes(self.inputs, pool)
+            for facts in self.fleet.pool(pool).nodes:
+                node = facts.node
+                if imagines and (taints := imagined.get((node.name, node.metadata.uid))):
+                    node = as_imagined(node, taints)
+                elif not facts.is_drained:
+                    yield Seen(node, policy)
+                    continue
+                yield Seen(node, policy, candidate_mark(node), draining_mark(node))
+
+    @cached_property
+    def draining(self) -> list[Seen]:
+        """Those that really bear our hard taint, as one may act on them."""
+        return [each for each in self.seen if each.draining is not None and not observes(self.inputs, each.node.pool)]
+
+    def why_it_stays(self, pod: Pod) -> str:
+        """Why it can't be told where such a pod would fit; asked once for pods that are alike."""
+        what_if = self.fleet.what_if
+        pod_class = what_if.classes.of(pod)
+        found = self._staying.get(pod_class)
+        if found is None:
+            found = self._staying[pod_class] = why_it_stays(pod_class, what_if)
+        return found
+
+    def is_claimed(self, subject: Ref) -> bool:
+        """Whether another planner acts on it in this plan."""
+        return bool(self.draft.claimed_by(subject))
+
+    def act(self, seen: Seen, act: Action | Hold, why: Reason) -> Decision:
+        return Decision(PLANNER, ref_of(seen.node), act, why, seen.node.pool)
+
+    def act_on(self, pod: Pod, seen: Seen, act: Action | Hold, why: Reason) -> Decision:
+        return Decision(PLANNER, ref_of_pod(pod), act, why, seen.node.pool)
+
+    def hold(self, policy: Declared[DrainPolicy], why: Reason, until: Instant | None = None) -> Decision:
+        """Of the policy itself."""
+        return Decision(PLANNER, Ref("DrainPolicy", "", policy.name), Hold(until), why)
+
+
+def why(seen: Seen, because: Because, field: str = "", /, **facts: str | int) -> Reason:
+    """A reason that leads back to the policy; the node, its pool and the policy are named where the sentence does."""
+    known = {"node": seen.name, "pool": seen.node.pool, "policy": title_of(seen.policy)}
+    named = {key: value for key, value in known.items() if f"{{{key}}}" in because.sentence}
+    origin = seen.policy.origin(f"spec.{field}" if field else "")
+    return because.reason(origin, **(named | facts))
+
+
+def title_of(policy: Declared[DrainPolicy]) -> str:
+    return f"DrainPolicy/{policy.name}"
+
+
+def ref_of(node: Node) -> Ref:
+    return Ref("Node", "", node.name, node.metadata.uid)
+
+
+def ref_of_pod(pod: Pod) -> Ref:
+    return Ref("Pod", pod.metadata.namespace, pod.name, pod.metadata.uid)
+
+
+def is_going_anyway(node: Node) -> bool:
+    """Whether somebody takes it away."""
+    return node.metadata.leaving or any(
+        each.key in {names.DELETION_TIME, names.DRAINING, names.DISRUPTED} for each in node.spec.taints
+    )

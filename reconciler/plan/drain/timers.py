@@ -1,0 +1,81 @@
+"""The timers of candidates: a soft taint goes onto a node that became one, and comes off one that is none any more.
+
+What was not looked at keeps its taint: where there was no time for it, or where no candidates are looked for at all,
+timers stand still. A soft taint keeps no pod away that has nowhere else to go.
+"""
+
+from collections.abc import Iterator, Mapping
+
+from reconciler.model.instant import Instant
+from reconciler.model.planned.action import Hold
+from reconciler.model.planned.decision import Decision
+from reconciler.model.planned.reason import Reason
+from reconciler.plan.drain import marks, reasons
+from reconciler.plan.drain.site import Seen, Site, ref_of, why
+from reconciler.plan.explain import sentence
+from reconciler.plan.removal import untouchable
+
+MOST = 200  # taints that are put on in one plan: the others have their turn in the next
+
+
+def since(site: Site, seen: Seen) -> Instant:
+    """Since when it has been a candidate; now where it has just become one. No time is ahead of now."""
+    found = seen.candidate.since if seen.candidate is not None else None
+    return site.now if found is None else min(found, site.now)
+
+
+def due_at(site: Site, seen: Seen) -> Instant:
+    """When it has been one for long enough."""
+    return Instant(since(site, seen) + delay_ms(seen))
+
+
+def delay_ms(seen: Seen) -> int:
+    """How long it must be one."""
+    spec = seen.policy.spec
+    wanted = spec.scale_down_unneeded_time if seen.node.is_ready else spec.scale_down_unready_time
+    return wanted.milliseconds
+
+
+def candidacy(seen: Seen, destinations: tuple[str, ...]) -> Reason:
+    """Why it is one."""
+    because = reasons.CANDIDATE if seen.node.is_ready else reasons.UNREADY_CANDIDATE
+    field = "scaleDownUnneededTime" if seen.node.is_ready else "scaleDownUnreadyTime"
+    first = ", ".join(destinations[:3]) + (f" and {len(destinations) - 3} more" if len(destinations) > 3 else "")
+    return why(seen, because, field, destinations=first or "other nodes", minutes=_minutes(delay_ms(seen)))
+
+
+def put_on(site: Site, together: Mapping[str, tuple[str, ...]]) -> Iterator[Decision]:
+    """For those that became candidates."""
+    left = MOST
+    by_name = {each.name: each for each in site.seen}
+    for name, destinations in together.items():
+        seen = by_name[name]
+        if not left:
+            return
+        if site.is_claimed(ref_of(seen.node)) or (seen.candidate is not None and seen.candidate.since is not None):
+            continue
+        left -= 1
+        yield site.act(seen, marks.soft(site.now), candidacy(seen, destinations))
+
+
+def take_off(site: Site, refused: Mapping[str, Reason]) -> Iterator[Decision]:
+    """For those that are none any more; one that is drained keeps what it has until it is given back."""
+    for seen in site.seen:
+        mark, reason = seen.candidate, refused.get(seen.name)
+        if mark is None or reason is None or seen.draining is not None or site.is_claimed(ref_of(seen.node)):
+            continue
+        if untouchable(seen.node) is not None:
+            continue
+        if reason.code not in reasons.KEEPS_TIMER:
+            yield site.act(seen, mark.off, why(seen, reasons.NO_CANDIDATE, why=sentence(reason)))
+
+
+def wait(site: Site, seen: Seen, destinations: tuple[str, ...]) -> Decision:
+    """One whose time has not come."""
+    return site.act(seen, Hold(due_at(site, seen)), candidacy(seen, destinations))
+
+
+def _minutes(length_ms: int) -> str:
+    """Whole ones, or with a tenth."""
+    tenths = length_ms // 6_000
+    return f"{tenths // 10}.{tenths % 10}" if tenths % 10 else str(tenths // 10)

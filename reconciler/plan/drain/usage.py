@@ -1,0 +1,50 @@
+"""How much of a node is asked for: of its GPUs where it has some, else the dearer of cpu and memory.
+
+Pods of DaemonSets and static pods come with every node and don't count. All in integers, since a threshold decides.
+"""
+
+import msgspec
+
+from reconciler.fleet.amounts import CPU, MEMORY
+from reconciler.fleet.what_if import WhatIf
+from reconciler.model import names
+
+
+class Usage(msgspec.Struct, frozen=True, gc=False):
+    """Of the resource that decides."""
+
+    resource: str
+    used: int
+    total: int
+
+    def is_below(self, percent: int) -> bool:
+        return 100 * self.used < percent * self.total
+
+    @property
+    def percent(self) -> int:
+        """Rounded down; a node without anything of it is full."""
+        return 100 * self.used // self.total if self.total else 100
+
+
+def usage_of(what_if: WhatIf, row: int) -> Usage:
+    """As it is booked now."""
+    gpus = _of(what_if, row, names.NVIDIA_GPU)
+    if gpus.total:
+        return gpus
+    cpu, memory = _of(what_if, row, CPU), _of(what_if, row, MEMORY)
+    # Compared crosswise, so that nothing is rounded.
+    return memory if memory.used * cpu.total > cpu.used * memory.total else cpu
+
+
+def _of(what_if: WhatIf, row: int, resource: str) -> Usage:
+    column = what_if.classes.columns.get(resource)
+    if column is None:
+        return Usage(resource, 0, 0)
+    used = sum(
+        count * amount
+        for each, count in what_if.booked_on(row).items()
+        if not each.goes_with_its_node
+        for held, amount in each.held
+        if held == column
+    )
+    return Usage(resource, used, int(what_if.stock.allocatable[row, column]))

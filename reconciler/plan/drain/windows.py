@@ -1,0 +1,39 @@
+"""Whether a window of a DrainPolicy is open: it opens whenever its schedule strikes, for its duration, in its zone."""
+
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+import msgspec
+from cronsim import CronSim, CronSimError
+
+from reconciler.model.instant import Instant
+from reconciler.model.kinds.drain_policy import Window
+
+
+class Closed(msgspec.Struct, frozen=True, gc=False):
+    """No window is open."""
+
+    until: Instant | None  # None: none ever opens
+
+
+def closed(windows: Sequence[Window], now: Instant) -> Closed | None:
+    """None where one is open, or none was asked for."""
+    if not windows:
+        return None
+    strikes = [_strike(each, now) for each in windows]
+    if any(at is not None and at <= now for at in strikes):
+        return None
+    return Closed(min((at for at in strikes if at is not None), default=None))
+
+
+def _strike(window: Window, now: Instant) -> Instant | None:
+    """When it opened, if it is open; else when it opens next; None where it never does, or can't be read."""
+    try:
+        zone = ZoneInfo(window.time_zone)
+        # In UTC, since a day on which clocks are set has 23 or 25 hours.
+        begins = datetime.fromtimestamp(now / 1_000, UTC) - timedelta(milliseconds=window.duration.milliseconds)
+        struck = next(CronSim(window.schedule, begins.astimezone(zone)))
+    except (CronSimError, StopIteration, ZoneInfoNotFoundError, ValueError):
+        return None
+    return Instant(round(struck.timestamp() * 1_000))

@@ -1,0 +1,79 @@
+"""What is measured of nodes that go, empty ones and those that were drained apart; owner of the figures, moved like
+those in metrics.py.
+
+A node counts once, when the deletion that its planner decided on took effect. How long it took counts from when it
+began to be kept from pods, by the time of the taint on it; what was evicted counts by what came of it.
+"""
+
+from collections.abc import Iterator
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+
+from reconciler.model import names
+from reconciler.model.cluster.node import Node
+from reconciler.model.instant import Instant
+from reconciler.model.planned.action import Delete, Evict
+from reconciler.model.planned.cycled import Cycled
+from reconciler.model.planned.decision import Decision
+
+_EMPTY, _DRAINED = "empty", "underutilized"
+_REASONS = {"EmptyNodeDeleted": _EMPTY, "DrainedNodeDeleted": _DRAINED}
+# The same write within this time is one write: what it did was not seen yet when it was decided on again.
+_AGAIN_MS = 60_000
+_BUCKETS_SECONDS = (60, 90, 120, 180, 300, 600, 900, 1_800, 3_600, 7_200)
+
+
+class ScaleDownMetrics:
+    """Told of each cycle."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        labels = ["reason"]
+        self._nodes = Counter(
+            "reconciler_scaled_down_nodes", "Nodes that were deleted, by why they could go.", labels, registry=registry
+        )
+        self._gpu_nodes = Counter(
+            "reconciler_scaled_down_gpu_nodes", "The same of nodes with GPUs, by their pool.", [*labels, "pool"],
+            registry=registry,
+        )  # fmt: skip
+        self._duration = Histogram(
+            "reconciler_drain_duration_seconds", "From the taint of a node until its deletion.",
+            registry=registry, buckets=_BUCKETS_SECONDS,
+        )  # fmt: skip
+        self._evicted = Counter(
+            "reconciler_evictions", "Pods that were asked to leave, by what came of it.", ["result"], registry=registry
+        )
+        self._candidates = Gauge(
+            "reconciler_unneeded_nodes", "Nodes whose pods would all fit elsewhere.", registry=registry
+        )
+        self._counted: dict[str, Instant] = {}  # uids of nodes, and when they were counted
+
+    def publish(self, cycled: Cycled) -> None:
+        if cycled.plan is None:
+            return
+        self._candidates.set(sum(each.is_candidate for each in cycled.plan.weighed))
+        self._counted = {uid: at for uid, at in self._counted.items() if 0 <= cycled.at - at < _AGAIN_MS}
+        results = {each.subject: each.result for each in cycled.outcomes}
+        for decision in cycled.plan.decisions if results else ():
+            result = results.get(decision.subject)
+            if result is not None and isinstance(decision.act, Evict):
+                self._evicted.labels(result).inc()
+            if result == "done" and isinstance(decision.act, Delete):
+                self._count(decision, cycled)
+
+    def _count(self, decision: Decision, cycled: Cycled) -> None:
+        reason, uid = _REASONS.get(decision.reason.code), decision.subject.uid
+        if reason is None or decision.would or uid in self._counted:
+            return
+        self._counted[uid] = cycled.at
+        self._nodes.labels(reason).inc()
+        for node in _nodes(cycled, uid):
+            if node.gpus:
+                self._gpu_nodes.labels(reason, node.pool).inc()
+            taint = node.taint(names.DRAINING)
+            if taint is not None and taint.value.isdigit():
+                self._duration.observe(max(0, cycled.at / 1_000 - int(taint.value)))
+
+
+def _nodes(cycled: Cycled, uid: str) -> Iterator[Node]:
+    observed = cycled.inputs.observed.nodes if cycled.inputs is not None else ()
+    return (each for each in observed if each.metadata.uid == uid)

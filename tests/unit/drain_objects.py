@@ -1,0 +1,116 @@
+"""Nodes and pods as tests/cases/drain/ describes them."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from reconciler.model import names
+from reconciler.model.cluster.metadata import Annotations, Condition, Metadata, OwnerReference
+from reconciler.model.cluster.node import Node, NodeSpec, NodeStatus, NodeTaint
+from reconciler.model.cluster.pod import Container, PodSpec, Present, Resources, Toleration, Volume
+from reconciler.model.cluster.whole import Whole, WholeMetadata
+from reconciler.model.instant import timestamp
+from reconciler.model.planned.imagined import Imagined
+from tests.unit.scaling_stage import NOW, after
+
+Json = dict[str, Any]
+
+
+def or_nothing(said: Json | None) -> Json:
+    return said or {}
+
+
+def uids(nodes: list[str]) -> tuple[tuple[str, str], ...]:
+    return tuple((node, f"uid-{node}") for node in nodes)
+
+
+def node_of(name: str, said: Json) -> Node:
+    came = timestamp(after(-said.get("came", 3_600)))
+    amounts = {"cpu": str(said.get("cpu", 96)), "memory": said.get("memory", "1000Gi"), "pods": "110"}
+    if gpus := said.get("gpus", 8):
+        amounts[names.NVIDIA_GPU] = str(gpus)
+    labels = {
+        names.KARPENTER_POOL: said.get("pool", "a100"),
+        names.INSTANCE_TYPE: "p4d.24xlarge",
+        names.CAPACITY_TYPE: said.get("bought", "on-demand"),
+        names.HOSTNAME: name,
+        **({names.PROVISIONER: "a100"} if said.get("labelled") else {}),
+        **({names.UPGRADE_STATE: said["upgrade"]} if "upgrade" in said else {}),
+        **said.get("labels", {}),
+    }
+    metadata = Metadata(
+        name,
+        uid=f"uid-{name}",
+        resource_version="7",
+        creation_timestamp=came,
+        deletion_timestamp=timestamp(NOW) if said.get("leaving") else "",
+        labels=labels,
+        annotations=Annotations(
+            frozen_until=timestamp(after(said["frozen"])) if "frozen" in said else "",
+            scale_down_disabled="true" if said.get("opted_out") else "",
+            do_not_disrupt=said.get("do_not_disrupt", ""),
+        ),
+    )
+    ready = Condition("Ready", "False" if said.get("unready") else "True", last_transition_time=came)
+    status = NodeStatus(amounts, amounts, (ready,))
+    return Node(metadata, NodeSpec(bool(said.get("cordoned")), tuple(_taints(said))), status)
+
+
+def _taints(said: Json) -> Iterator[NodeTaint]:
+    """candidate: 600 is one for 600 s; what is no number is the value itself."""
+    for trait, key, effect in (
+        ("candidate", names.DRAIN_CANDIDATE, "PreferNoSchedule"),
+        ("draining", names.DRAINING, "NoSchedule"),
+    ):
+        if trait in said:
+            value = said[trait]
+            yield NodeTaint(key, effect, str(after(-value) // 1_000) if isinstance(value, int) else value)
+    if "marked" in said:
+        yield NodeTaint(names.DELETION_TIME, "NoSchedule" if said.get("hard") else "PreferNoSchedule", "1")
+    if said.get("disrupted"):
+        yield NodeTaint(names.DISRUPTED, "NoSchedule")
+    for key in said.get("taints", ()):
+        yield NodeTaint(key, "NoSchedule")
+
+
+def imagined(case: Json) -> Iterator[Imagined]:
+    for node, said in case["nodes"].items():
+        if "imagined" in or_nothing(said):
+            value = str(after(-said["imagined"]) // 1_000)
+            yield Imagined(node, f"uid-{node}", names.DRAIN_CANDIDATE, value, "PreferNoSchedule")
+
+
+def gangs(case: Json) -> Iterator[Whole]:
+    for claim, gang in case.get("gangs", {}).items():
+        yield Whole(
+            "gpu.scheduling/v1", "GpuClaim", WholeMetadata(claim, namespace="team"), {"spec": {"gangRef": gang}}
+        )
+
+
+def annotations(kind: Json) -> Annotations:
+    return Annotations(
+        do_not_disrupt=kind.get("do_not_disrupt", ""),
+        safe_to_evict=kind.get("safe", ""),
+        claim=kind.get("claim", ""),
+        mirror_pod="yes" if kind.get("static") else "",
+    )
+
+
+def owner(app: str, kind: Json) -> tuple[OwnerReference, ...]:
+    owner = kind.get("owner", "ReplicaSet")
+    return () if owner == "none" else (OwnerReference(owner, app, f"owner-{app}", controller=True),)
+
+
+def pod_spec(kind: Json, gpus: str, node: str) -> PodSpec:
+    requests = {"cpu": str(kind.get("cpu", 1)), "memory": kind.get("memory", "1Gi")}
+    requests |= {names.NVIDIA_GPU: gpus} if gpus != "0" else {}
+    volumes = {"emptyDir": Volume("scratch", empty_dir=Present()), "hostPath": Volume("disk", host_path=Present())}
+    return PodSpec(
+        node_name=node,
+        node_selector=kind.get("selects", {}),
+        tolerations=tuple(Toleration(key, "Exists") for key in kind.get("bears", [])),
+        containers=(Container(resources=Resources(requests=requests)),),
+        volumes=tuple(volumes[each] for each in kind.get("volumes", [])),
+        termination_grace_period_seconds=kind.get("grace"),
+        host_network=bool(kind.get("odd")),
+        host_users=False if kind.get("odd") else None,
+    )

@@ -1,0 +1,213 @@
+"""A small fleet, as tests/cases/drain/ describes it (see the top of candidates.yaml), and what is decided for it."""
+
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from reconciler.fleet.fleet import Fleet
+from reconciler.model import names
+from reconciler.model.cluster.lease import Lease, LeaseSpec
+from reconciler.model.cluster.metadata import Condition, LabelSelector, Metadata, OwnerReference
+from reconciler.model.cluster.namespace import Namespace
+from reconciler.model.cluster.observed import Observed, Unread
+from reconciler.model.cluster.pod import (
+    Pod,
+    PodStatus,
+)
+from reconciler.model.cluster.workload import (
+    BudgetSpec,
+    BudgetStatus,
+    PodDisruptionBudget,
+    Workload,
+    WorkloadSpec,
+    WorkloadStatus,
+)
+from reconciler.model.desired import Declared, Desired
+from reconciler.model.instant import timestamp
+from reconciler.model.kinds.change_guard import ChangeGuard
+from reconciler.model.kinds.drain_policy import DrainPolicy
+from reconciler.model.kinds.gpu_pool import GpuPool
+from reconciler.model.kinds.node_provisioner import NodeProvisioner
+from reconciler.model.planned.drained import Batch, Drained, Emptied, Evicted, Setback
+from reconciler.model.planned.inputs import Inputs
+from reconciler.model.planned.memory import Hints, Memory
+from reconciler.model.planned.plan import Plan
+from reconciler.plan.check import check
+from reconciler.plan.drain.planner import drain
+from reconciler.plan.drain.remembering import written
+from reconciler.plan.planner import plan
+from reconciler.plan.scaling.planner import scaling
+from tests.unit.drain_objects import annotations, gangs, imagined, node_of, or_nothing, owner, pod_spec, uids
+from tests.unit.scaling_stage import NOW, POLICY, after, convert
+
+FOLDER = Path(__file__).parents[1] / "cases" / "drain"
+SELECTED = "app"
+
+Json = dict[str, Any]
+
+
+def tables() -> dict[str, Json]:
+    """All cases; no two files have one of the same name."""
+    found: dict[str, Json] = {}
+    for file in sorted(FOLDER.glob("*.yaml")):
+        own: dict[str, Json] = yaml.safe_load(file.read_text())
+        assert found.keys().isdisjoint(own), file
+        found |= own
+    return found
+
+
+class World:
+    """What a case describes."""
+
+    def __init__(self, case: Json) -> None:
+        self._case = case
+        self._apps: dict[str, Json] = case.get("apps", {})
+        self._count: Counter[str] = Counter()
+        self.pods = list(self._pods())
+        observed = Observed(
+            unread=tuple(Unread(kind, "timed out") for kind in case.get("unread", [])),
+            nodes=tuple(node_of(name, said or {}) for name, said in case["nodes"].items()),
+            pods=tuple(self.pods),
+            budgets=tuple(self._budgets()),
+            workloads=tuple(self._workloads()),
+            leases=tuple(self._leases()),
+            policies=tuple(gangs(case)),
+            namespaces=(Namespace(Metadata(names.OWN_NAMESPACE)),),
+        )
+        memory = Memory(imagined=tuple(sorted(imagined(case))), drained=self._drained())
+        hints = Hints({f"uid-{name}": node for name, node in case.get("hints", {}).items()})
+        self.inputs = Inputs(self._desired(), observed, NOW, memory, hints, budget=case.get("budget", 1_000_000))
+
+    def planned(self) -> Plan:
+        """What comes of it; no invariant is broken by it."""
+        fleet = Fleet(self.inputs.observed)
+        before = fleet.what_if.fingerprint()
+        made = plan(self.inputs, fleet, (scaling, drain) if self._case.get("scales") else (drain,))
+        check(self.inputs, fleet, made)
+        assert fleet.what_if.fingerprint() == before
+        return made
+
+    def _desired(self) -> Desired:
+        case = self._case
+        pools = sorted({"a100", *(said.get("pool", "a100") for said in map(or_nothing, case["nodes"].values()))})
+        said = case.get("policy", {})
+        usual = {"poolNames": ["a100"], "utilizationThresholdPercent": 50}
+        drains = [] if said == "none" else [_declared("DrainPolicy", "drains", usual | said, DrainPolicy)]
+        drains += [_declared("DrainPolicy", name, said, DrainPolicy) for name, said in case.get("others", {}).items()]
+        keeps = {"poolName": "a100", "minSize": 0, "maxSize": 100, "minGPUUtilizationPercent": 80}
+        scaled = [_declared("NodeProvisioner", "a100", keeps | case["keep"], NodeProvisioner)] if "keep" in case else []
+        guards = [_declared("ChangeGuard", "fleet", case["guard"], ChangeGuard)] if "guard" in case else []
+        return Desired(
+            "4c1f9e2",
+            "prod",
+            tuple(_declared("GpuPool", name, _pool(case), GpuPool) for name in pools),
+            provisioners=tuple(scaled),
+            drains=tuple(drains),
+            guards=tuple(guards),
+        )
+
+    def _pods(self) -> Iterator[Pod]:
+        for node, said in self._case["nodes"].items():
+            for each in or_nothing(said).get("pods", []):
+                yield self._pod(each, node)
+        for each in self._case.get("waiting", []):
+            yield self._pod(each, "")
+
+    def _pod(self, said: str, node: str, phase: str = "Running") -> Pod:
+        """web 2: the next pod of web, with 2 GPUs; a third word says how it is: leaving, done, unready."""
+        app, *words = said.split()
+        gpus = next((word for word in words if word.isdigit()), "0")
+        traits = set(words)
+        kind = self._apps.get(app, {})
+        number, self._count[app] = self._count[app], self._count[app] + 1
+        spec = pod_spec(kind, gpus, node)
+        is_ready = Condition("Ready", "False" if "unready" in traits else "True")
+        waits = (Condition("PodScheduled", "False", "Unschedulable"),) if not node else ()
+        phase = "Succeeded" if "done" in traits else phase if node else "Pending"
+        metadata = Metadata(
+            f"{app}-{number}",
+            kind.get("namespace", "team"),
+            f"uid-{app}-{number}",
+            deletion_timestamp=timestamp(NOW) if "leaving" in traits else "",
+            labels={SELECTED: app} | ({names.COMPONENT: names.SMART_SCHEDULER} if kind.get("smart") else {}),
+            annotations=annotations(kind),
+            owner_references=owner(app, kind),
+        )
+        return Pod(
+            metadata, spec, PodStatus(phase, start_time=timestamp(after(-3_600)), conditions=waits or (is_ready,))
+        )
+
+    def _budgets(self) -> Iterator[PodDisruptionBudget]:
+        for app, kind in self._apps.items():
+            for number, said in enumerate(kind.get("budgets", [kind["budget"]] if "budget" in kind else [])):
+                spec = BudgetSpec(
+                    selector=LabelSelector({SELECTED: app}), unhealthy_pod_eviction_policy=kind.get("unhealthy", "")
+                )
+                healthy = kind.get("healthy", 0)
+                status = (
+                    BudgetStatus() if said is None else BudgetStatus(said, healthy, healthy or 1, observed_generation=1)
+                )
+                name = app if not number else f"{app}-{number}"
+                metadata = Metadata(name, kind.get("namespace", "team"), generation=kind.get("edited", 1))
+                yield PodDisruptionBudget(metadata, spec, status)
+
+    def _workloads(self) -> Iterator[Workload]:
+        for app, kind in self._apps.items():
+            if "replicas" in kind:
+                spec = WorkloadSpec(replicas=kind["replicas"])
+                yield Workload(Metadata(app, "team", f"owner-{app}"), "ReplicaSet", spec)
+            if "job" in kind:
+                at_once, wanted, done = kind["job"]
+                spec = WorkloadSpec(parallelism=at_once, completions=wanted)
+                yield Workload(Metadata(app, "team", f"owner-{app}"), "Job", spec, WorkloadStatus(succeeded=done))
+
+    def _leases(self) -> Iterator[Lease]:
+        for node, said in self._case["nodes"].items():
+            for number in range(or_nothing(said).get("lent", 0)):
+                owner = (OwnerReference("Node", node),)
+                metadata = Metadata(f"{node}-{number}", names.OWN_NAMESPACE, owner_references=owner)
+                yield Lease(metadata, LeaseSpec(holder_identity="uid-of-a-pod"))
+
+    def _drained(self) -> Drained:
+        said = self._case.get("remembers", {})
+        batch = said.get("batch")
+        evicted = []
+        for pod, (node, ago, *first) in said.get("evicted", {}).items():
+            made = self._evicted(pod, node)
+            began = after(-(first[0] if first else ago))
+            evicted.append(Evicted(after(-ago), made.title, made.metadata.uid, node, "a100", began, written(made)))
+        return Drained(
+            batch=Batch(after(-batch["ago"]), uids(batch["nodes"]), batch.get("torn", False)) if batch else None,
+            evicted=tuple(evicted),
+            emptied=tuple(Emptied(node, f"uid-{node}", after(-ago)) for node, ago in said.get("emptied", {}).items()),
+            setbacks=tuple(
+                Setback(node, f"uid-{node}", after(-ago), "GivenBack", times)
+                for node, (ago, times) in said.get("setbacks", {}).items()
+            ),
+            begin_at=said.get("begin_at", ""),
+        )
+
+    def _evicted(self, said: str, node: str) -> Pod:
+        """As it was: web-3 2 is a pod of that name with 2 GPUs; it may be there still."""
+        name, gpus = said.split()
+        app = name.rpartition("-")[0]
+        kind = self._apps.get(app, {})
+        metadata = Metadata(name, "team", f"uid-{name}", labels={SELECTED: app}, owner_references=owner(app, kind))
+        return Pod(metadata, pod_spec(kind, gpus, node))
+
+
+def _declared(kind: str, name: str, body: Json, of: Any) -> Declared[Any]:
+    return Declared(kind, name, convert(body, of), (("", POLICY),))
+
+
+def _pool(case: Json) -> Json:
+    return {
+        "mode": "Enforce",
+        "devices": {"model": "a100", "count": 8, "memory": "40Gi"},
+        "instanceTypes": [{"name": "p4d.24xlarge", "pricePerHour": {"on-demand": "21.96", "spot": "9.00"}}],
+        "nodeClassRef": {"group": "karpenter.kwok.sh", "kind": "KWOKNodeClass", "name": "lab"},
+        **case.get("pool", {}),
+    }

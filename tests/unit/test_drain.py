@@ -1,0 +1,83 @@
+"""Which nodes are drained, when, and what becomes of their pods: the tables of cases, and what always holds."""
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from reconciler.model.planned.memory import Memory
+from reconciler.model.planned.plan import Plan
+from reconciler.model.planned.reason import Reason
+from reconciler.plan.drain import timers
+from reconciler.plan.drain.reasons import PLANNER, REASONS
+from reconciler.plan.explain import sentence
+from tests.unit.drain_stage import World, tables
+from tests.unit.drain_told import told
+
+CASES = tables()
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_case(name: str) -> None:
+    case: dict[str, Any] = CASES[name]
+    made = World(case).planned()
+    own = tuple(each for each in made.decisions if each.planner == PLANNER)
+    weighed = {each.node: each.reason.code for each in made.weighed}
+    sentences = [sentence(each) for each in reasons_of(made)]
+    assert told(own) == case.get("does", []), sentences
+    assert {node: weighed.get(node) for node in case.get("weighs", {})} == case.get("weighs", {}), sentences
+    for words in case.get("says", []):
+        assert any(words in each for each in sentences), sentences
+    for uid, node in case.get("homes", {}).items():
+        assert made.hints.destinations.get(f"uid-{uid}") == node, made.hints
+    if "keeps_in_mind" in case:
+        assert in_mind(made.memory.drained) == case["keeps_in_mind"]
+    if "wakes" in case:
+        assert made.wake_at is not None
+        assert (made.wake_at - World(case).inputs.now) // 1_000 == case["wakes"]
+
+
+def reasons_of(made: Plan) -> list[Reason]:
+    """Of what is decided, and of what was looked at."""
+    decided = [each.reason for each in made.decisions if each.planner == PLANNER]
+    return decided + [each.reason for each in made.weighed]
+
+
+def in_mind(drained: Any) -> dict[str, Any]:
+    """What is remembered, as names."""
+    found: dict[str, Any] = {
+        "batch": [name for name, _ in drained.batch.nodes] if drained.batch else [],
+        "evicted": [each.title.partition("/")[2] for each in drained.evicted],
+        "emptied": [each.node for each in drained.emptied],
+        "setbacks": {each.node: each.times for each in drained.setbacks},
+        "begin_at": drained.begin_at,
+    }
+    return {key: value for key, value in found.items() if value}
+
+
+def test_each_reason_is_shown_by_a_case() -> None:
+    shown = set()
+    for case in CASES.values():
+        made = World(case).planned()
+        shown |= {each.code for each in reasons_of(made)}
+    assert {each.code for each in REASONS} <= shown
+
+
+@pytest.mark.parametrize("name", sorted(CASES)[::7])
+def test_what_is_written_down_and_read_again_gives_the_same_plan(name: str) -> None:
+    world = World(CASES[name])
+    read = msgspec.json.decode(msgspec.json.encode(world.inputs.memory), type=Memory)
+    assert read == world.inputs.memory
+    again = World(CASES[name])
+    again.inputs = msgspec.structs.replace(again.inputs, memory=read)
+    assert again.planned() == world.planned()
+
+
+def test_no_more_candidates_than_are_told_get_their_timer_in_one_plan() -> None:
+    """A thousand writes at once would keep everything else waiting."""
+    nodes = {f"n{number:03}": {"pods": ["web 1"]} for number in range(240)} | {
+        f"z{number:03}": {"pods": ["web 1", "big 4"]} for number in range(90)
+    }
+    made = World({"nodes": nodes}).planned()
+    assert sum(each.is_candidate for each in made.weighed) == 240
+    assert len(made.decisions) == timers.MOST

@@ -1,0 +1,73 @@
+"""Why a node is a candidate for a drain or not; and what is said to make it one, done, makes it one."""
+
+from typing import Any
+
+import pytest
+
+from reconciler.fleet.fleet import Fleet
+from reconciler.plan.explanation.about import About, Asked
+from reconciler.plan.explanation.flipping import LINES, changes_of, weighed_again
+from reconciler.plan.explanation.subject import about
+from reconciler.plan.kept.scene import Scene
+from tests.unit.drain_stage import World, tables
+
+CASES = tables()
+
+
+def asked(case: dict[str, Any], node: str) -> dict[str, list[str]]:
+    world = World(case)
+    answer: About = about(Scene(world.inputs, Fleet(world.inputs.observed), world.planned()), Asked("node", node))
+    found: dict[str, list[str]] = {}
+    for label, text in answer.rows:
+        found.setdefault(label, []).append(text)
+    return found
+
+
+def test_a_candidate_says_since_when_it_is_one() -> None:
+    (told,) = asked({"nodes": {"a": {"pods": ["web 2"], "candidate": 60}, "b": {"pods": ["web 5"]}}}, "a")["drained"]
+    assert told.startswith(
+        "a candidate: a is not needed: its pods would fit on b. It goes after 10 min. It is one since"
+    )
+
+
+def test_one_that_is_none_says_why_and_what_would_make_it_one() -> None:
+    rows = asked({"nodes": {"a": {"pods": ["web 4"]}, "b": {"pods": ["web 4"]}}}, "a")
+    assert rows["drained"][0].startswith("no: 4 of 8 nvidia.com/gpu of a are asked for, 50 %; below 50 % it goes.")
+    assert rows["drained if"] == ["utilizationThresholdPercent of DrainPolicy/drains is 51 or more"]
+
+
+def test_all_that_stands_in_the_way_is_told_together() -> None:
+    apps = {"web": {"owner": "none", "budget": 0, "volumes": ["emptyDir"]}}
+    case = {"nodes": {"a": {"pods": ["web 4"]}, "b": {"pods": ["job 4"]}}, "apps": apps}
+    (told,) = asked(case, "a")["drained if"]
+    assert told.split(" and ") == [
+        "utilizationThresholdPercent of DrainPolicy/drains is 51 or more",
+        "Pod/team/web-0 carries cluster-autoscaler.kubernetes.io/safe-to-evict: true",
+        "PodDisruptionBudget/team/web allows a disruption",
+    ]
+
+
+def test_what_no_edit_lifts_is_not_said_to_be_lifted() -> None:
+    rows = asked({"nodes": {"a": {"pods": ["web 3"]}, "b": {"pods": ["web 6"]}}}, "a")
+    assert rows["drained"][0].startswith("no: no node that stays would take Pod/team/web-0")
+    assert "drained if" not in rows
+
+
+def test_of_a_pool_that_is_not_named_nothing_is_said() -> None:
+    assert "drained" not in asked({"nodes": {"a": {"pods": ["web 2"]}}, "policy": "none"}, "a")
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_what_is_said_to_make_it_a_candidate_does(name: str) -> None:
+    """Of each case that has a reason which an edit can lift."""
+    world = World(CASES[name])
+    for weighed in world.planned().weighed:
+        line = LINES.get(weighed.reason.code)
+        edit = line(world.inputs, weighed) if line is not None and not weighed.is_candidate else None
+        if edit is None:
+            continue
+        after = weighed_again(edit.inputs, weighed.node)
+        assert after is not None
+        assert after.reason != weighed.reason
+        if after.is_candidate:
+            assert list(changes_of(world.inputs, weighed)) == [edit.told]

@@ -1,0 +1,80 @@
+"""Drains on an imagined cluster: half-empty pools are packed, and nothing is broken on the way."""
+
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.stages.scaling.drawn import Json, Outcome, drawn, played, pool, provisioner
+
+SEEDS = (3, 17, 19, 20, 21, 22, 23)  # of those whose policies agree, some in which nodes are little used
+
+
+def drains(**spec: Any) -> Json:
+    head = {"apiVersion": "gpu.scheduling/v1", "kind": "DrainPolicy", "metadata": {"name": "drains"}}
+    return {**head, "spec": {"poolNames": ["a100"], "utilizationThresholdPercent": 60, **spec}}
+
+
+def half_empty(folder: Path, *policies: Json, faults: tuple[Json, ...] = (), **web: Any) -> Outcome:
+    """A pod of each of two services on each of 16 nodes; one of them is given up after ten minutes."""
+    scenario = {
+        "duration": "4h",
+        "warmUp": "5m",
+        "cluster": {"nodes": [{"pool": "a100", "count": 16}]},
+        "workloads": [
+            {"name": "old", "gpus": 5, "constant": {"pods": 16}, "ends": "10m"},
+            {"name": "web", "gpus": 3, "constant": {"pods": 16}, "maxUnavailable": 4, **web},
+        ],
+        "faults": list(faults),
+    }
+    return played(folder, [pool("a100"), *policies], scenario)
+
+
+def sized(**spec: Any) -> Json:
+    return provisioner("a100", minGPUUtilizationPercent=80, **spec)
+
+
+def test_a_half_empty_pool_is_packed_and_no_rule_is_broken(tmp_path: Path) -> None:
+    outcome = half_empty(tmp_path, sized(), drains())
+    assert outcome.simulated.broken == ()
+    (at_the_end,) = outcome.pools
+    assert at_the_end.nodes <= 10
+    assert outcome.simulated.sums.pending_pods == 0
+    assert outcome.simulated.sums.nodes_bought == 0
+    codes = Counter(each.reason for each in outcome.told)
+    assert codes["Drained"] == codes["DrainedNodeDeleted"] > 0
+    assert not codes["GivenBack"]
+
+
+def test_without_a_drain_policy_nothing_that_runs_is_moved(tmp_path: Path) -> None:
+    outcome = half_empty(tmp_path, sized())
+    assert outcome.simulated.broken == ()
+    assert not {each.reason for each in outcome.told} & {"Drained", "DrainedNodeDeleted", "DrainCandidate"}
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        {"fault": "ControllerCrash", "at": "20m", "every": "7m"},
+        {"fault": "LateWatch", "at": "10m", "lasts": "2h", "delay": "20s"},
+        {"fault": "SlowApi", "at": "10m", "lasts": "2h", "delay": "10s"},
+        {"fault": "NodeDeath", "at": "25m", "count": 2},
+        {"fault": "ControllerAbsent", "at": "24m", "lasts": "30m"},
+    ],
+    ids=lambda fault: fault["fault"],
+)
+def test_whatever_goes_wrong_meanwhile_no_rule_is_broken(fault: Json, tmp_path: Path) -> None:
+    outcome = half_empty(tmp_path, sized(), drains(), faults=(fault,), maxUnavailable=1)
+    assert outcome.simulated.broken == ()
+    assert outcome.simulated.sums.pending_pods == 0
+    (at_the_end,) = outcome.pools
+    assert at_the_end.nodes < 16
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_whatever_the_fleet_and_what_goes_wrong_no_rule_is_broken(seed: int, tmp_path: Path) -> None:
+    eager = drains(poolNames=["*"], scaleDownUnneededTime="2m", utilizationThresholdPercent=50)
+    outcome = drawn(tmp_path, seed, eager)
+    assert outcome.simulated.broken == ()
+    assert "DrainedNodeDeleted" in {each.reason for each in outcome.told}
