@@ -57,7 +57,7 @@ class Hand:
     def remembers(self) -> bool:
         """In several parts, of which none is left behind when there are fewer."""
         self._forget()
-        store = ConfigMapMemory(self.client, HOME, part_bytes=512)
+        store = ConfigMapMemory(self.client, HOME, part_bytes=200)
         large = Memory(tuple(Mark(Instant(number), "Node", f"n{number}", f"u{number * 7919}") for number in range(50)))
         try:
             stored = store.save(large, store.load())

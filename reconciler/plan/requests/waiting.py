@@ -17,6 +17,12 @@ def is_gated(pod: Pod) -> bool:
     return bool(gates) and not pod.metadata.leaving and all(each.name == names.CAPACITY_GATE for each in gates)
 
 
+def is_coming(pod: Pod) -> bool:
+    """Whether a scheduler is about to place it: nothing keeps it back, and nobody has said that there is no room."""
+    is_kept = bool(pod.spec.scheduling_gates) or pod.metadata.leaving or is_smart(pod)
+    return not is_kept and not is_unschedulable(pod)
+
+
 def is_unschedulable(pod: Pod) -> bool:
     """Whether the scheduler found no place for it, and Karpenter would buy for it as well."""
     if not pod.status.conditions or pod.metadata.leaving or pod.spec.scheduling_gates:

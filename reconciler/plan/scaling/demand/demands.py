@@ -27,7 +27,7 @@ from reconciler.fleet.what_if import WhatIf
 from reconciler.model import names
 from reconciler.model.cluster.node import Node
 from reconciler.model.cluster.pod import Pod
-from reconciler.plan.requests.waiting import is_gated, waits
+from reconciler.plan.requests.waiting import is_coming, is_gated, waits
 from reconciler.plan.scaling.demand.arrived import Arrived, real_name
 from reconciler.plan.scaling.demand.serving import Demand, Serving
 from reconciler.plan.scaling.demand.shapes import shapes_of
@@ -59,6 +59,9 @@ def demands(site: Site, grounds: Sequence[Ground]) -> Demands:
         arrived = Arrived(site, what_if)
         for each in grounds:
             arrived.open(each)
+        if any(is_gated(pod) for pod in pods):
+            # Those that were let go keep the place they were let go to, though no scheduler has looked at them yet.
+            place(what_if, [pod for pod in waiting if is_coming(pod)], Search(budget=site.inputs.budget))
         by_uid = {pod.metadata.uid: pod for pod in pods}
         unfit = frozenset(name for each in grounds for name in arrived.unfit(each, by_uid))
         shapes = {each.wish.name: shapes_of(each) for each in grounds}
