@@ -45,7 +45,7 @@ def _if(applies: Callable[[Asked], bool]) -> Callable[[Asked], Facts | None]:
 
 
 def _gang(asked: Asked) -> Facts | None:
-    found = asked.site.gangs.of(asked.pod)
+    found = asked.site.draft.gangs.of(asked.pod)
     return {"gang": found[1]} if found else None
 
 

@@ -12,7 +12,7 @@ from reconciler.model.instant import Instant
 from reconciler.model.planned.decision import Decision
 from reconciler.model.planned.drained import Drained, Evicted, Setback
 from reconciler.model.planned.inputs import Inputs
-from reconciler.model.planned.memory import Hints
+from reconciler.model.planned.memory import Hints, Memory
 from reconciler.model.planned.reason import Reason
 from reconciler.model.planned.weighed import Weighed
 from reconciler.plan.draft import Draft, Verdict
@@ -51,8 +51,7 @@ def drain(inputs: Inputs, draft: Draft) -> Verdict:
     site = Site(inputs, draft)
     if not site.policies:
         gone = list(left_behind(site)) if site.fleet.nodes_drained else []
-        forgotten = Drained() if inputs.memory.drained != Drained() else None
-        return Verdict(tuple(gone), drained=forgotten)
+        return Verdict(tuple(gone), memory=_memory(inputs, Drained()))
     if why_unread := inputs.observed.why_unread(*NEEDED):
         return Verdict(tuple(_unread(site, why_unread)))
     ground = Ground(site)
@@ -79,7 +78,12 @@ def drain(inputs: Inputs, draft: Draft) -> Verdict:
     wakes = [*_wakes(site, rehomed, drained), *ground.wakes, *emptying.wakes]
     wakes += [settling.wake_at] if settling.wake_at is not None else []
     wake_at = min((each for each in wakes if each > site.now), default=None)
-    return Verdict(tuple(decisions), weighed=weighed, drained=drained, hints=hints, wake_at=wake_at)
+    memory = _memory(inputs, drained)
+    return Verdict(tuple(decisions), memory=memory, weighed=weighed, hints=hints, wake_at=wake_at)
+
+
+def _memory(inputs: Inputs, drained: Drained) -> Memory:
+    return msgspec.structs.replace(inputs.memory, drained=drained)
 
 
 def _wakes(site: Site, rehomed: Rehomed, drained: Drained) -> Iterator[Instant]:

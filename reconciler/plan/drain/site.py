@@ -28,7 +28,6 @@ from reconciler.plan.guards.door import observes
 from reconciler.plan.guards.frozen import Freezes
 from reconciler.plan.guards.imagined import as_imagined, by_node
 from reconciler.plan.reasons import Because
-from reconciler.plan.requests.gangs import Gangs
 
 
 class Seen(msgspec.Struct, frozen=True, gc=False):
@@ -72,10 +71,6 @@ class Site:
     @cached_property
     def freezes(self) -> Freezes:
         return Freezes(self.inputs, self.fleet)
-
-    @cached_property
-    def gangs(self) -> Gangs:
-        return Gangs(self.inputs.observed)
 
     @cached_property
     def budgets(self) -> PodBudgets:

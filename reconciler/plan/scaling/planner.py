@@ -30,7 +30,7 @@ _UNBOUNDED = 100_000
 
 def scaling(inputs: Inputs, draft: Draft) -> Verdict:
     """Each NodeProvisioner in order; `Verdict.sizes` tells what each comes to."""
-    site = Site(inputs, draft.fleet, by_node(inputs))
+    site = Site(inputs, draft, by_node(inputs))
     grounds = grounds_of(site)
     decisions = list(left_behind(site, frozenset(each.pool.name for each in grounds)))
     unscaled = unscaled_of(site) if draft.fleet.occupancy.waiting else []
