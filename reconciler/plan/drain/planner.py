@@ -17,6 +17,7 @@ from reconciler.model.planned.reason import Reason
 from reconciler.model.planned.weighed import Weighed
 from reconciler.plan.draft import Draft, Verdict
 from reconciler.plan.drain import reasons, timers
+from reconciler.plan.drain.asking.calling_off import called_off
 from reconciler.plan.drain.batch import Settling, begin, settle
 from reconciler.plan.drain.candidates import Ground, eligible
 from reconciler.plan.drain.emptying import PATIENCE_MS, Emptying
@@ -50,8 +51,7 @@ def drain(inputs: Inputs, draft: Draft) -> Verdict:
     """All DrainPolicies together: what one moves takes the room of another."""
     site = Site(inputs, draft)
     if not site.policies:
-        gone = list(left_behind(site)) if site.fleet.nodes_drained else []
-        return Verdict(tuple(gone), memory=_memory(inputs, Drained()))
+        return Verdict(tuple(_stopped(site)), memory=_memory(inputs, Drained()))
     if why_unread := inputs.observed.why_unread(*NEEDED):
         return Verdict(tuple(_unread(site, why_unread)))
     ground = Ground(site)
@@ -59,7 +59,7 @@ def drain(inputs: Inputs, draft: Draft) -> Verdict:
     found = eligible(ground)
     rehomed = rehome(site, found.order)
     emptying = Emptying(site, rehomed)
-    decisions = [*left_behind(site), *settling.decisions, *emptying.decide(settling.nodes)]
+    decisions = [*_stopped(site), *settling.decisions, *emptying.decide(settling.nodes)]
     refused = found.refused | rehomed.refused
     if rehomed.homeless[0]:
         decisions += _homeless(site, rehomed)
@@ -80,6 +80,13 @@ def drain(inputs: Inputs, draft: Draft) -> Verdict:
     wake_at = min((each for each in wakes if each > site.now), default=None)
     memory = _memory(inputs, drained)
     return Verdict(tuple(decisions), memory=memory, weighed=weighed, hints=hints, wake_at=wake_at)
+
+
+def _stopped(site: Site) -> Iterator[Decision]:
+    """What is left of drains that nobody goes on with."""
+    if site.fleet.nodes_drained:
+        yield from left_behind(site)
+    yield from called_off(site)
 
 
 def _memory(inputs: Inputs, drained: Drained) -> Memory:
