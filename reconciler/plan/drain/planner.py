@@ -27,6 +27,7 @@ from reconciler.plan.drain.replacing import recent_seconds
 from reconciler.plan.drain.setbacks import another, rests_until
 from reconciler.plan.drain.setbacks import remembered as kept_in_mind
 from reconciler.plan.drain.site import Seen, Site, title_of, why
+from reconciler.plan.requests.promised import HOLDS_MS
 
 # To judge what may move, and where, all of these must have been read.
 NEEDED = (
@@ -165,9 +166,9 @@ def _counts_still(site: Site, evicted: Evicted) -> bool:
 
 
 def _kept(site: Site, evicted: Evicted) -> Evicted:
-    """What it asks of a node is forgotten once nobody keeps room for it."""
-    is_recent = site.now - evicted.at <= 1_000 * recent_seconds(site, evicted.pool)
-    return evicted if is_recent else msgspec.structs.replace(evicted, pod="")
+    """What it asks of a node, and where it was to go, is forgotten once nobody keeps room for it."""
+    is_recent = site.now - evicted.at <= max(HOLDS_MS, 1_000 * recent_seconds(site, evicted.pool))
+    return evicted if is_recent else msgspec.structs.replace(evicted, pod="", home="")
 
 
 def _setbacks(site: Site, settling: Settling) -> Iterator[Setback]:
