@@ -30,7 +30,7 @@ class Claims:
         self._pools = tuple(pools)
 
     def why_unknown(self, pod: Pod) -> str:
-        """Why it can't be told where else the pod would have its GPUs; nothing where it can, or where it has no claim."""
+        """Why it can't be told where else the pod would have its GPUs; nothing where it can, or it has no claim."""
         claim = pod.metadata.annotations.claim
         if not claim:
             return ""
