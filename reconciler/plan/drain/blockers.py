@@ -50,8 +50,8 @@ def _gang(asked: Asked) -> Facts | None:
 
 
 def _claim(asked: Asked) -> Facts | None:
-    claim = asked.pod.metadata.annotations.claim
-    return {"claim": claim} if claim else None
+    told = asked.site.claims.why_unknown(asked.pod)
+    return {"claim": asked.pod.metadata.annotations.claim, "why": told} if told else None
 
 
 def _local_storage(asked: Asked) -> Facts | None:

@@ -48,7 +48,9 @@ SMART_POD = Because("SmartPodStays", "{pod} is a smart pod, which is not moved, 
 GANG = Because(
     "GangStays", "{pod} is of gang {gang}, which moves together or not at all, and nobody moves it, " + KEPT_BY
 )
-CLAIM = Because("PodOfClaim", "{pod} has GPUs of GpuClaim {claim}, which nobody moves, " + KEPT_BY)
+CLAIM = Because(
+    "PodOfClaim", "where else {pod} would have the GPUs of GpuClaim {claim} can't be told ({why}), " + KEPT_BY
+)
 NO_CONTROLLER = Because("PodWithoutController", "{pod} has no controller that would make it anew, " + KEPT_BY)
 LOCAL_STORAGE = Because("PodWithLocalStorage", "{pod} has local storage (volume {volume}), " + KEPT_BY)
 SYSTEM_POD = Because("SystemPod", "{pod} is of the system and has no PodDisruptionBudget, " + KEPT_BY)
