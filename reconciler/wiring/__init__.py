@@ -1,5 +1,6 @@
 """The one place where real parts meet ports: what the commands call."""
 
+from reconciler.wiring.autoscaler import autoscaler_flags
 from reconciler.wiring.by_hand import Freezing, approve, freeze
 from reconciler.wiring.cluster import ClusterPlace, Sight, current_instant, observed_cluster
 from reconciler.wiring.dry_run import DryRun, NoRepository, Question, dry_run, inputs_of
@@ -15,6 +16,7 @@ __all__ = [
     "Question",
     "Sight",
     "approve",
+    "autoscaler_flags",
     "check",
     "check_bundle",
     "current_instant",

@@ -244,3 +244,33 @@ def test_three_foreign_node_pools_are_imported_and_adopted_and_no_claim_ever_dri
         drifted = drift(admin, "plain")
         assert len(drifted) == NODES_A_POOL
         assert watch.drifted() == drifted
+
+
+def test_the_flags_of_a_cluster_autoscaler_that_runs_become_a_drain_policy(
+    cluster: Lab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    container = {
+        "name": "main",
+        "image": "autoscaling/cluster-autoscaler:v1.32.0",
+        "args": ["--max-empty-bulk-delete=25"],
+    }
+    labels = {"app": "autoscaler"}
+    cluster.admin.create(
+        {
+            "apiVersion": "apps/v1",
+            "kind": "Deployment",
+            "metadata": {"name": "autoscaler", "namespace": "kube-system"},
+            "spec": {
+                "replicas": 0,
+                "selector": {"matchLabels": labels},
+                "template": {"metadata": {"labels": labels}, "spec": {"containers": [container]}},
+            },
+        }
+    )
+    reader = identities.reconciler(cluster.admin)
+    monkeypatch.setenv("KUBECONFIG", str(cluster.site.kubeconfig("reader", reader)))
+    assert main(["import", "--to", str(tmp_path), "--cluster-autoscaler", "kube-system/other"]) == 1
+    assert "no Deployment kube-system/other" in capsys.readouterr().err
+    assert main(["import", "--to", str(tmp_path), "--cluster-autoscaler", "kube-system/autoscaler"]) == 0
+    written = (tmp_path / "policies" / "base" / "from-cluster-autoscaler.yaml").read_text()
+    assert "maxScaleDownParallelism: 25 " in written

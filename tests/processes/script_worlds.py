@@ -17,6 +17,15 @@ Manifest = dict[str, Any]
 
 CLUSTER_UID = "9b3c6f0e-52d1-4c0a-9f5e-0d6f6a1c7e21"  # that of the guard in policies/overlays/prod
 CREATED = "2026-11-01T08:00:00Z"
+AUTOSCALED = (
+    "--max-empty-bulk-delete=25",
+    "--scale-down-unneeded-time=5m0s",
+    "--scale-down-utilization-threshold=0.65",
+    "--scale-down-delay-after-add=15m",
+    "--skip-nodes-with-local-storage=false",
+    "--cores-total=96:4000",
+    "--gpu-total=nvidia-tesla-a100:16:256",
+)
 TAINT = {"key": "nvidia.com/gpu", "value": "true", "effect": "NoSchedule"}
 
 
@@ -43,6 +52,17 @@ def foreign(folder: Path) -> None:
     (folder / "cluster.json").write_text(json.dumps(_listed([_namespace(), *found, _kwok_class()]), indent=1))
 
 
+def autoscaled(folder: Path) -> None:
+    """The same, of which a Cluster Autoscaler took nodes away until now."""
+    foreign(folder)
+    container = {"name": "autoscaler", "image": "registry.k8s.io/autoscaling/cluster-autoscaler:v1.32.0"}
+    command = ["./cluster-autoscaler", "--v=4", "--expander=least-waste", *AUTOSCALED]
+    spec = {"template": {"spec": {"containers": [{**container, "command": command}]}}}
+    metadata = {"name": "cluster-autoscaler", "namespace": "kube-system"}
+    found = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": metadata, "spec": spec}
+    (folder / "autoscaler.json").write_text(json.dumps(found, indent=1))
+
+
 def examples(folder: Path) -> None:
     """The stories for the simulator."""
     shutil.copytree(REPOSITORY / "examples", folder / "examples")
@@ -55,6 +75,7 @@ def nowhere(_: Path) -> None:
 WORLDS: Mapping[str, Callable[[Path], None]] = {
     "pull-request": pull_request,
     "foreign": foreign,
+    "autoscaled": autoscaled,
     "examples": examples,
     "nowhere": nowhere,
 }

@@ -1,10 +1,13 @@
 """`reconciler import`: policies and templates from the NodePools that a cluster has."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import wraps
 from pathlib import Path
+from typing import Any
 
 import click
+import msgspec
 
 from reconciler import wiring
 from reconciler.cli.asking import answered
@@ -12,10 +15,28 @@ from reconciler.cli.exit_codes import ExitCode
 from reconciler.cli.new_files import AlreadyThere, write_all
 from reconciler.cli.sight import cluster_options
 from reconciler.model.cluster.observed import Observed
+from reconciler.policy.importing.autoscaler.flags import Flags, NoFlags
 from reconciler.policy.importing.differences import differences
 from reconciler.policy.importing.imported import NODE_POOLS, Imported, imported
 from reconciler.policy.importing.notes import Note
 from reconciler.report.visible import visible
+
+
+class Target(msgspec.Struct, frozen=True):
+    """Where files go, and whether those that are there may be overwritten."""
+
+    folder: Path
+    force: bool
+
+
+def _target(command: Callable[..., Any]) -> Callable[..., Any]:
+    """The command gets two of its options as `target`."""
+
+    @wraps(command)
+    def with_target(folder: Path, force: bool, **others: Any) -> Any:
+        return command(target=Target(folder, force), **others)
+
+    return with_target
 
 
 @click.command()
@@ -29,8 +50,15 @@ from reconciler.report.visible import visible
     help="Folder that gets policies/base/ and templates/.",
 )
 @click.option("--force", is_flag=True, help="Overwrite files that are there already.")
+@click.option(
+    "--cluster-autoscaler",
+    "autoscaler",
+    metavar="FILE|NAMESPACE/NAME",
+    help="A Cluster Autoscaler's manifest, or its Deployment in the cluster: its flags become a DrainPolicy.",
+)
 @click.argument("names", nargs=-1, metavar="[POOL]...")
-def command(place: wiring.ClusterPlace, folder: Path, force: bool, names: tuple[str, ...]) -> int:
+@_target
+def command(place: wiring.ClusterPlace, target: Target, autoscaler: str | None, names: tuple[str, ...]) -> int:
     """Write policies that say what NodePools in the cluster are: those named POOL, or all that have GPUs.
 
     Each is adopted as it is, in mode Observe, such that none of its nodes drifts.
@@ -38,26 +66,36 @@ def command(place: wiring.ClusterPlace, folder: Path, force: bool, names: tuple[
     sight = answered(lambda: wiring.observed_cluster(place))
     for told in sight.notes:
         _say(f"note: {told}")
-    _must_be_seen(sight.observed)
+    if not autoscaler:
+        _must_be_seen(sight.observed)
     found = imported(sight.observed, names)
     for skipped in found.skipped:
         _say(f"note: NodePool/{skipped.name} is left out: {skipped.why}")
     if names and found.skipped:
         raise click.ClickException("nothing was written, because not all that was named can be imported")
+    if autoscaler:
+        found = found.with_drain_policy(_flags(place, autoscaler))
     if not found.files:
         pools = "no NodePool with GPUs is without a policy" if sight.observed.node_pools else "there are no NodePools"
         _say(f"nothing to import: {pools}")
         return ExitCode.FINE
-    checkup = wiring.check_bundle(found.bundle)
+    checkup, policies = wiring.check_bundle(found.bundle), (target.folder / "policies").as_posix()
     notes = (*found.notes, *_differences(checkup, sight.observed))
-    _write(folder, found, force)
+    _write(target, found)
     for note in notes:
-        _say(f"note: {folder / note.file}: {note.sentence}; {note.remedy}")
+        _say(f"note: {target.folder / note.file}: {note.sentence}; {note.remedy}")
     if checkup.resolved.problems:
-        _say(f"next: write what is not known yet, until `reconciler validate {_policies(folder)}` finds no problem")
+        _say(f"next: write what is not known yet, until `reconciler validate {policies}` finds no problem")
         return ExitCode.INVALID_POLICY
-    _say(f"next: `reconciler plan --policies {_policies(folder)}` shows what adopting them does")
+    _say(f"next: `reconciler plan --policies {policies}` shows what adopting them does")
     return ExitCode.FINE
+
+
+def _flags(place: wiring.ClusterPlace, autoscaler: str) -> Flags:
+    try:
+        return answered(lambda: wiring.autoscaler_flags(place, autoscaler))
+    except NoFlags as none:
+        raise click.ClickException(f"nothing was written: {none}") from None
 
 
 def _must_be_seen(observed: Observed) -> None:
@@ -77,9 +115,9 @@ def _differences(checkup: wiring.Checkup, observed: Observed) -> Iterator[Note]:
                 yield Note(manifest.origin.file, told, "`reconciler plan` shows what that would do to its nodes")
 
 
-def _write(folder: Path, found: Imported, force: bool) -> None:
+def _write(target: Target, found: Imported) -> None:
     try:
-        written = write_all(folder, found.files, force)
+        written = write_all(target.folder, found.files, target.force)
     except AlreadyThere as there:
         remedy = "nothing was written; name another folder with --to, or overwrite them with --force"
         raise click.ClickException(f"already there: {there}; {remedy}") from None
@@ -87,10 +125,6 @@ def _write(folder: Path, found: Imported, force: bool) -> None:
         raise click.ClickException(f"nothing was written: {wrong}") from None
     for path in written:
         click.echo(path.as_posix())
-
-
-def _policies(folder: Path) -> str:
-    return (folder / "policies").as_posix()
 
 
 def _say(text: str) -> None:

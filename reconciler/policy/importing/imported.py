@@ -7,6 +7,8 @@ import msgspec
 from reconciler.model.bundle import Bundle, Text
 from reconciler.model.cluster.observed import Observed
 from reconciler.model.cluster.whole import Whole
+from reconciler.policy.importing.autoscaler.flags import Flags
+from reconciler.policy.importing.autoscaler.policy import drain_policy
 from reconciler.policy.importing.found_pool import FoundPool, found_pool, is_ours
 from reconciler.policy.importing.machines import machines
 from reconciler.policy.importing.notes import Note, notes
@@ -41,6 +43,12 @@ class Imported(msgspec.Struct, frozen=True):
     files: tuple[Text, ...] = ()
     notes: tuple[Note, ...] = ()
     skipped: tuple[Skipped, ...] = ()
+
+    def with_drain_policy(self, flags: Flags) -> "Imported":
+        """And what a Cluster Autoscaler was told."""
+        text, notes = drain_policy(flags)
+        files = tuple(sorted((*self.files, text), key=lambda each: each.path))
+        return msgspec.structs.replace(self, files=files, notes=(*self.notes, *notes))
 
     @property
     def bundle(self) -> Bundle:

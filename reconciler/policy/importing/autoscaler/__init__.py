@@ -1,0 +1,1 @@
+"""A DrainPolicy from the flags of a Cluster Autoscaler."""

@@ -1,0 +1,32 @@
+"""Where the flags of a Cluster Autoscaler are read: its manifest in a file, or its Deployment in the cluster."""
+
+import re
+from pathlib import Path
+
+from reconciler.policy.importing.autoscaler.flags import Flags, NoFlags, documents, flags_in
+from reconciler.wiring.cluster import ClusterPlace
+
+_NAMED = re.compile(r"[a-z0-9]([-a-z0-9.]*[a-z0-9])?/[a-z0-9]([-a-z0-9.]*[a-z0-9])?")
+
+
+def autoscaler_flags(place: ClusterPlace, where: str) -> Flags:
+    """`where`: a file, or NAMESPACE/NAME of a Deployment of the cluster. Raises NoFlags, Unreachable, OSError."""
+    if Path(where).is_file():
+        return flags_in(documents(Path(where).read_bytes()))
+    if not _NAMED.fullmatch(where):
+        raise NoFlags(f"{where} is neither a file nor NAMESPACE/NAME of a Deployment")
+    content = place.file.read_bytes() if place.file else _deployment(place.context, where)
+    return flags_in(documents(content), where)
+
+
+def _deployment(context: str | None, where: str) -> bytes:
+    from reconciler.kube.client import connect  # noqa: PLC0415  it alone takes a quarter of a second
+    from reconciler.kube.seeing.outcome import said  # noqa: PLC0415
+
+    namespace, _, name = where.partition("/")
+    # A list of one: who may look at a cluster may list, and need not have the right to single objects.
+    query = {"fieldSelector": f"metadata.name={name}"}
+    answer = connect(context).get(f"/apis/apps/v1/namespaces/{namespace}/deployments", query)
+    if answer.status != 200:
+        raise NoFlags(f"may not read Deployment {where} ({said(answer)})")
+    return answer.body
