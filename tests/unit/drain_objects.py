@@ -10,6 +10,8 @@ from reconciler.model.cluster.pod import Container, PodSpec, Present, Resources,
 from reconciler.model.cluster.whole import Whole, WholeMetadata
 from reconciler.model.instant import timestamp
 from reconciler.model.planned.imagined import Imagined
+from reconciler.model.planned.memory import Tried
+from reconciler.model.planned.reason import Reason
 from tests.unit.scaling_stage import NOW, after
 
 Json = dict[str, Any]
@@ -77,6 +79,14 @@ def imagined(case: Json) -> Iterator[Imagined]:
         if "imagined" in or_nothing(said):
             value = str(after(-said["imagined"]) // 1_000)
             yield Imagined(node, f"uid-{node}", names.DRAIN_CANDIDATE, value, "PreferNoSchedule")
+
+
+def tried(case: Json) -> Iterator[tuple[str, Tried]]:
+    """What was found of nodes before: s ago the last time, and the first."""
+    facts = (("pod", "Pod/team/web-0"), ("node", "a"), ("ruled_out", "resources on 1"))
+    for name, (last, first, *uid) in case.get("tried", {}).items():
+        reason = Reason("PodWithoutPlace", facts)
+        yield name, Tried(uid[0] if uid else f"uid-{name}", after(-first), after(-last), reason)
 
 
 def claims(case: Json) -> Iterator[Whole]:

@@ -41,7 +41,7 @@ from reconciler.plan.drain.remembering import written
 from reconciler.plan.drain.replacing import owner_of
 from reconciler.plan.planner import plan
 from reconciler.plan.scaling.planner import scaling
-from tests.unit.drain_objects import annotations, claims, imagined, node_of, or_nothing, owner, pod_spec, uids
+from tests.unit.drain_objects import annotations, claims, imagined, node_of, or_nothing, owner, pod_spec, tried, uids
 from tests.unit.scaling_stage import NOW, POLICY, after, convert
 
 FOLDER = Path(__file__).parents[1] / "cases" / "drain"
@@ -80,7 +80,7 @@ class World:
             namespaces=(Namespace(Metadata(names.OWN_NAMESPACE)),),
         )
         memory = Memory(imagined=tuple(sorted(imagined(case))), drained=self._drained())
-        hints = Hints({f"uid-{name}": node for name, node in case.get("hints", {}).items()})
+        hints = Hints({f"uid-{name}": node for name, node in case.get("hints", {}).items()}, dict(tried(case)))
         self.inputs = Inputs(self._desired(), observed, NOW, memory, hints, budget=case.get("budget", 1_000_000))
 
     def planned(self) -> Plan:

@@ -22,7 +22,7 @@ CASES = tables()
 @pytest.mark.parametrize("name", CASES)
 def test_case(name: str) -> None:
     case: dict[str, Any] = CASES[name]
-    made = World(case).planned()
+    made, now = World(case).planned(), World(case).inputs.now
     own = tuple(each for each in made.decisions if each.planner == PLANNER)
     weighed = {each.node: each.reason.code for each in made.weighed}
     sentences = [sentence(each) for each in reasons_of(made)]
@@ -34,9 +34,12 @@ def test_case(name: str) -> None:
         assert made.hints.destinations.get(f"uid-{uid}") == node, made.hints
     if "keeps_in_mind" in case:
         assert in_mind(made.memory.drained) == case["keeps_in_mind"]
+    if "fails" in case:
+        tried = made.hints.tried.items()
+        assert {name: [(now - each.at) // 1_000, (now - each.since) // 1_000] for name, each in tried} == case["fails"]
     if "wakes" in case:
         assert made.wake_at is not None
-        assert (made.wake_at - World(case).inputs.now) // 1_000 == case["wakes"]
+        assert (made.wake_at - now) // 1_000 == case["wakes"]
 
 
 def reasons_of(made: Plan) -> list[Reason]:

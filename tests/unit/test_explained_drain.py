@@ -53,6 +53,27 @@ def test_what_no_edit_lifts_is_not_said_to_be_lifted() -> None:
     assert "drained if" not in rows
 
 
+def test_one_that_was_tried_in_vain_says_when_and_since_when() -> None:
+    nodes: dict[str, Any] = {"a": {"pods": ["web 3"]}, "b": {"pods": ["web 6"]}}
+    assert asked({"nodes": nodes}, "a")["last tried"] == ["at 2026-11-02T08:00:00Z, in vain"]
+    again = asked({"nodes": nodes, "tried": {"a": [60, 600]}}, "a")["last tried"]
+    assert again == ["at 2026-11-02T08:00:00Z, in vain since 2026-11-02T07:50:00Z"]
+    assert "last tried" not in asked({"nodes": nodes}, "b")
+
+
+def test_where_nobody_looked_it_says_what_was_found_before() -> None:
+    nodes: dict[str, Any] = {
+        "a": {"pods": ["web 2"], "candidate": 60},
+        "b": {"pods": ["job 8"], "draining": 30},
+        "c": {"pods": ["web 5"]},
+    }
+    (told,) = asked({"nodes": nodes, "tried": {"a": [60, 600]}}, "a")["last tried"]
+    assert told == (
+        "at 2026-11-02T07:59:00Z, in vain since 2026-11-02T07:50:00Z: "
+        "no node that stays would take Pod/team/web-0 (resources on 1), and so it keeps a."
+    )
+
+
 def test_of_a_pool_that_is_not_named_nothing_is_said() -> None:
     assert "drained" not in asked({"nodes": {"a": {"pods": ["web 2"]}}, "policy": "none"}, "a")
 

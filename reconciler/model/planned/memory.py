@@ -2,10 +2,12 @@
 
 import msgspec
 
+from reconciler.model.instant import Instant
 from reconciler.model.planned.drained import Drained
 from reconciler.model.planned.imagined import Imagined
 from reconciler.model.planned.lacking import Lacking
 from reconciler.model.planned.mark import Mark
+from reconciler.model.planned.reason import Reason
 from reconciler.model.planned.shortage import Shortage
 
 
@@ -19,7 +21,17 @@ class Memory(msgspec.Struct, frozen=True):
     drained: Drained = Drained()
 
 
+class Tried(msgspec.Struct, frozen=True, gc=False):
+    """A node for whose pods no places were found."""
+
+    uid: str
+    since: Instant  # when that was found first, of times in a row
+    at: Instant  # and last
+    reason: Reason  # of the last time
+
+
 class Hints(msgspec.Struct, frozen=True):
-    """May change destinations, never safety, timers or batches in flight."""
+    """May change destinations and what is told, never safety, timers or batches in flight."""
 
     destinations: dict[str, str] = {}  # uid of a pod -> name of the node on which it would find a place
+    tried: dict[str, Tried] = {}  # name of a node -> what came of it

@@ -3,6 +3,7 @@
 import msgspec
 
 from reconciler.model.instant import Instant
+from reconciler.model.planned.memory import Tried
 from reconciler.model.planned.reason import Reason
 
 
@@ -15,3 +16,4 @@ class Weighed(msgspec.Struct, frozen=True, gc=False):
     reason: Reason
     is_candidate: bool = False
     since: Instant | None = None  # of a candidate: since when it is known to be one
+    tried: Tried | None = None  # of one that is none: when it was last found that its pods have no places

@@ -15,8 +15,8 @@ from reconciler.model.instant import Instant, timestamp
 from reconciler.model.kinds.gpu_pool import GpuPool
 from reconciler.model.planned.reason import Reason
 from reconciler.plan.drain import reasons
+from reconciler.plan.drain.failing.setbacks import rests_until
 from reconciler.plan.drain.limits import Budget, Least, budgets_of
-from reconciler.plan.drain.setbacks import rests_until
 from reconciler.plan.drain.site import Seen, Site, ref_of, why
 from reconciler.plan.drain.usage import Usage, usage_of
 from reconciler.plan.eviction import stays_until_of

@@ -21,11 +21,12 @@ from reconciler.plan.drain.asking.calling_off import called_off
 from reconciler.plan.drain.batch import Settling, begin, settle
 from reconciler.plan.drain.candidates import Ground, eligible
 from reconciler.plan.drain.emptying import PATIENCE_MS, Emptying
+from reconciler.plan.drain.failing.setbacks import another, rests_until
+from reconciler.plan.drain.failing.setbacks import remembered as kept_in_mind
+from reconciler.plan.drain.failing.tried import tried
 from reconciler.plan.drain.left_behind import left_behind
 from reconciler.plan.drain.rehome import Rehomed, rehome
 from reconciler.plan.drain.replacing import recent_seconds
-from reconciler.plan.drain.setbacks import another, rests_until
-from reconciler.plan.drain.setbacks import remembered as kept_in_mind
 from reconciler.plan.drain.site import Seen, Site, title_of, why
 from reconciler.plan.requests.promised import HOLDS_MS
 
@@ -74,8 +75,8 @@ def drain(inputs: Inputs, draft: Draft) -> Verdict:
         setbacks=tuple(_setbacks(site, settling)),
         begin_at=rehomed.left_out[0] if rehomed.left_out else "",
     )
-    weighed = tuple(_weighed(site, refused, rehomed))
-    hints = Hints(dict(sorted(rehomed.homes.items())))
+    hints = Hints(dict(sorted(rehomed.homes.items())), tried(site, refused, rehomed))
+    weighed = tuple(_weighed(site, refused, rehomed, hints))
     wakes = [*_wakes(site, rehomed, drained), *ground.wakes, *emptying.wakes]
     wakes += [settling.wake_at] if settling.wake_at is not None else []
     wake_at = min((each for each in wakes if each > site.now), default=None)
@@ -147,14 +148,15 @@ def _left_out(site: Site, rehomed: Rehomed) -> Iterator[Decision]:
             yield site.hold(policy, reasons.PARTLY_EVALUATED.reason(policy.origin("spec.simulationTimeBound"), **facts))
 
 
-def _weighed(site: Site, refused: dict[str, Reason], rehomed: Rehomed) -> Iterator[Weighed]:
+def _weighed(site: Site, refused: dict[str, Reason], rehomed: Rehomed, hints: Hints) -> Iterator[Weighed]:
     for seen in site.seen:
         name, pool, policy = seen.name, seen.node.pool, seen.policy.name
         if name in rehomed.together:
             reason = timers.candidacy(seen, rehomed.together[name])
             yield Weighed(name, pool, policy, reason, is_candidate=True, since=timers.since(site, seen))
         else:
-            yield Weighed(name, pool, policy, refused.get(name) or why(seen, reasons.NOT_EVALUATED))
+            reason = refused.get(name) or why(seen, reasons.NOT_EVALUATED)
+            yield Weighed(name, pool, policy, reason, tried=hints.tried.get(name))
 
 
 def _counts_still(site: Site, evicted: Evicted) -> bool:

@@ -11,8 +11,8 @@ from reconciler.model.planned.decision import Decision
 from reconciler.model.planned.drained import Batch, Drained, Evicted, Setback
 from reconciler.model.planned.inputs import Inputs
 from reconciler.plan.drain import reasons
+from reconciler.plan.drain.failing.setbacks import another
 from reconciler.plan.drain.replacing import owner_of
-from reconciler.plan.drain.setbacks import another
 
 _GIVEN_BACK = frozenset({reasons.GIVEN_BACK.code})
 _RENEWED_MS = 10_000  # else the memory would be written with every plan that asks

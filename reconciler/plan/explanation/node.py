@@ -7,6 +7,7 @@ from reconciler.model.cluster.node import Node
 from reconciler.model.instant import timestamp
 from reconciler.model.planned.consequence import Consequence
 from reconciler.model.planned.decision import Decision
+from reconciler.model.planned.weighed import Weighed
 from reconciler.model.spoken_time import moment
 from reconciler.plan.explain import sentence
 from reconciler.plan.explanation.about import (
@@ -128,7 +129,19 @@ def _drained(scene: Scene, node: Node) -> Iterator[tuple[str, str]]:
             "drained",
             f"{'a candidate' if each.is_candidate else 'no'}: {sentence(each.reason)}{since} {place}".rstrip(),
         )
+        if each.tried is not None:
+            yield "last tried", _last_tried(each)
         yield from (("drained if", change) for change in changes_of(scene.inputs, each))
+
+
+def _last_tried(weighed: Weighed) -> str:
+    """When its pods found no places; why, where this plan tells something else."""
+    tried = weighed.tried
+    if tried is None:
+        return "never"
+    since = f", in vain since {timestamp(tried.since)}" if tried.since != tried.at else ", in vain"
+    told = "" if tried.reason == weighed.reason else f": {sentence(tried.reason)}"
+    return f"at {timestamp(tried.at)}{since}{told}"
 
 
 def _in_play(scene: Scene, node: Node) -> Iterator[tuple[str, str]]:
