@@ -114,6 +114,22 @@ def test_a_fleet_that_moved_on_plans_as_one_that_is_new() -> None:
     assert plan(after.inputs, moved) == plan(after.inputs, Fleet(after.inputs.observed))
 
 
+def test_so_does_one_in_which_pods_were_told_to_save_their_work_and_are_no_more() -> None:
+    def story(node: dict[str, Any], **train: Any) -> World:
+        nodes = {"a": {"pods": ["train 2"], **node}, "b": {"pods": ["web 5"]}}
+        return World({"nodes": nodes, "apps": {"train": {"checkpoint": "120s", **train}}})
+
+    steps = [story({}), story({"draining": 60}), story({"draining": 90}, told=90), story({}, told=60), story({})]
+    moved = Fleet(steps[0].inputs.observed)
+    found = []
+    for step in steps:
+        moved.advance(step.inputs.observed)
+        made = plan(step.inputs, moved)
+        assert made == plan(step.inputs, Fleet(step.inputs.observed))
+        found.append([each.reason.code for each in made.decisions if each.subject.kind == "Pod"])
+    assert found == [[], ["PodToldToSave"], ["PodSavesItsWork"], ["EvictionCalledOff"], []]
+
+
 def test_nothing_is_remembered_of_a_drain_where_no_policy_names_a_pool() -> None:
     case: dict[str, Any] = {"nodes": {"a": {"pods": ["web 1"]}, "b": {"pods": ["web 4"]}}, "policy": "none"}
     made = World(case | {"remembers": {"setbacks": {"a": [10, 1]}}}).planned()
