@@ -22,7 +22,7 @@ from reconciler.model.planned.action import Delete, Evict, Hold, Presumes
 from reconciler.model.planned.decision import Decision
 from reconciler.model.planned.drained import Emptied
 from reconciler.plan.drain import marks, reasons
-from reconciler.plan.drain.asking.checkpoints import saving, told_of, why_evicted
+from reconciler.plan.drain.asking.checkpoints import as_told, saving, told_of, why_evicted
 from reconciler.plan.drain.asking.successors import Successors
 from reconciler.plan.drain.blockers import blocker, moves
 from reconciler.plan.drain.rehome import Rehomed
@@ -110,7 +110,8 @@ class Emptying:
     def _evict(self, seen: Seen, pod: Pod) -> Evict:
         wished = pod.spec.termination_grace_period_seconds
         grace = _USUAL_GRACE_SECONDS if wished is None else wished
-        return Evict(grace_seconds=min(grace, seen.policy.spec.max_graceful_termination_seconds))
+        grace = min(grace, seen.policy.spec.max_graceful_termination_seconds)
+        return Evict(grace_seconds=grace, presumes=as_told(pod))
 
     def _ends(self, seen: Seen, pods: list[Pod]) -> Instant:
         """When it is given up, by the last sign that it goes on. To tell pods again and again is none."""

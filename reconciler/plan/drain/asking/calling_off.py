@@ -10,12 +10,11 @@ from reconciler.model import names
 from reconciler.model.cluster.node import Node
 from reconciler.model.planned.action import Annotate
 from reconciler.model.planned.decision import Decision
+from reconciler.plan.drain.asking.checkpoints import as_told
 from reconciler.plan.drain.marks import draining_mark
 from reconciler.plan.drain.reasons import CALLED_OFF, PLANNER
 from reconciler.plan.drain.site import Site, ref_of_pod
 from reconciler.plan.removal import untouchable
-
-_OFF = Annotate(annotations=((names.EVICT_AT, None),))
 
 
 def called_off(site: Site) -> Iterator[Decision]:
@@ -27,7 +26,8 @@ def called_off(site: Site) -> Iterator[Decision]:
             continue
         if not pod.metadata.leaving and not site.is_claimed(ref_of_pod(pod)):
             because = CALLED_OFF.reason(pool.origin(), pod=f"Pod/{pod.title}", node=node.name)
-            yield Decision(PLANNER, ref_of_pod(pod), _OFF, because, pool.name)
+            act = Annotate(annotations=((names.EVICT_AT, None),), presumes=as_told(pod))
+            yield Decision(PLANNER, ref_of_pod(pod), act, because, pool.name)
 
 
 def _is_emptied(site: Site, node: Node) -> bool:

@@ -14,7 +14,7 @@ import msgspec
 from reconciler.model import names
 from reconciler.model.cluster.pod import Pod
 from reconciler.model.instant import Instant, instant, timestamp
-from reconciler.model.planned.action import Annotate, Hold
+from reconciler.model.planned.action import Annotate, Hold, Presumes
 from reconciler.model.planned.decision import Decision
 from reconciler.model.planned.reason import Reason
 from reconciler.plan.drain import reasons
@@ -52,13 +52,23 @@ def saving(site: Site, seen: Seen, pod: Pod) -> Decision | None:
         facts: dict[str, str | int] = {"pod": title, "time": timestamp(at), "seconds": wish.length_ms // 1_000}
         facts |= {} if wish.because is reasons.TOLD else {"written": written}
         field = "" if wish.because is reasons.TOLD else "maxGracefulTerminationSeconds"
-        act = Annotate(annotations=((names.EVICT_AT, timestamp(at)),))
+        act = Annotate(annotations=((names.EVICT_AT, timestamp(at)),), presumes=as_told(pod))
         return site.act_on(pod, seen, act, why(seen, wish.because, field, **facts))
     if told.evict_at <= site.now or _has_saved(pod, told):
         return None
     return site.act_on(
         pod, seen, Hold(told.evict_at), why(seen, reasons.SAVES, pod=title, time=timestamp(told.evict_at))
     )
+
+
+def as_told(pod: Pod) -> Presumes:
+    """What it was told must stand as it was seen: on a view that is late it would be told again and again, and then
+    evicted by a time that does not hold any more."""
+    annotations = pod.metadata.annotations
+    if not (annotations.checkpoint or annotations.evict_at):
+        return Presumes()
+    has_not_begun = (("status.phase", "Pending"),) if pod.status.phase == "Pending" else ()
+    return Presumes(fields=((f"metadata.annotations[{names.EVICT_AT}]", annotations.evict_at), *has_not_begun))
 
 
 def why_evicted(site: Site, seen: Seen, pod: Pod, home: str) -> Reason:
