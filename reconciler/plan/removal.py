@@ -10,6 +10,7 @@ import msgspec
 from reconciler.fleet.fleet import Fleet
 from reconciler.model import names
 from reconciler.model.cluster.node import Node
+from reconciler.model.planned.action import Presumes
 from reconciler.model.planned.decision import Decision
 from reconciler.model.planned.reason import Reason
 from reconciler.plan.reasons import Because
@@ -23,6 +24,10 @@ DRIVER_UPGRADE = Because(
 CORDONED = Because("CordonedByOthers", "{node} was cordoned by someone else: it is left alone until that is undone.")
 
 REASONS = (NODE_GONE, NODE_LEAVING, DISRUPTED, DRIVER_UPGRADE, CORDONED)
+
+# By each of these one is taking a node away. Who taints it with one presumes that it bears none of the others, since
+# what was decided before may be written only now.
+_TAKING = (names.DELETION_TIME, names.DRAINING, names.DISRUPTED)
 
 _UPGRADE_IS_OVER = frozenset({"", "upgrade-done"})
 
@@ -64,3 +69,8 @@ def why_untouchable(fleet: Fleet, decision: Decision) -> Reason | None:
     if node is None or (subject.uid and node.metadata.uid != subject.uid):
         return NODE_GONE.reason(node=subject.name)
     return untouchable(node)
+
+
+def nobody_elses(key: str) -> Presumes:
+    """What a taint of that key presumes, by which one begins to take a node away."""
+    return Presumes(untainted=tuple(each for each in _TAKING if each != key))

@@ -46,6 +46,9 @@ def presumed(decision: Decision, found: Object) -> Settled | None:
         return Settled("stale", f"{title} is there already")
     if presumes.resource_version not in {"", found["metadata"].get("resourceVersion", "")}:
         return Settled("stale", f"{title} has changed since it was looked at")
+    borne = {each["key"] for each in (found.get("spec") or {}).get("taints") or ()} if presumes.untainted else set()
+    if taken := sorted(borne.intersection(presumes.untainted)):
+        return Settled("stale", f"{title} bears {taken[0]} by now")
     for path, value in presumes.fields:
         stands = text_at(found, path)
         if stands != value:

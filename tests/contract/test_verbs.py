@@ -100,6 +100,22 @@ def test_a_field_that_is_not_as_presumed_is_told(ground: Ground, name: str, case
     assert case.shows(ground.get(ref))
 
 
+@pytest.mark.parametrize(
+    "case", [each for each in CASES if each.verb in {"taint", "harden", "delete-empty"}], ids=lambda case: case.verb
+)
+def test_a_taint_that_somebody_put_on_meanwhile_is_told(ground: Ground, name: str, case: Case) -> None:
+    ref = ground.put(case.subject(name))
+    written, theirs = ground.writes, objects.THEIR_TAINT["key"]
+    act = case.act(ref)
+    wary = replace(act, presumes=replace(act.presumes, untainted=("example.com/other", theirs)))
+    found, detail = result(ground, ref, wary)
+    assert (found, detail) == ("stale", f"{ref.title} bears {theirs} by now")
+    assert ground.writes == written
+    unconcerned = replace(act, presumes=replace(act.presumes, untainted=("example.com/other",)))
+    assert result(ground, ref, unconcerned) == ("done", "")
+    assert case.shows(ground.get(ref))
+
+
 @each_verb
 def test_what_is_not_there_is_not_made_up(ground: Ground, name: str, case: Case) -> None:
     manifest = case.subject(name)

@@ -25,6 +25,7 @@ class Presumes(msgspec.Struct, frozen=True, gc=False):
     absent: bool = False
     resource_version: str = ""
     fields: tuple[tuple[str, str], ...] = ()
+    untainted: tuple[str, ...] = ()  # of a Node: keys of taints, none of which is on it
     empty: bool = False  # of a Node: no pod that counts is bound to it, by a list that is as recent as can be
 
 

@@ -10,6 +10,7 @@ from reconciler.model import names
 from reconciler.model.cluster.node import Node
 from reconciler.model.instant import Instant
 from reconciler.model.planned.action import Taint
+from reconciler.plan.removal import nobody_elses
 
 SOFT, HARD = "PreferNoSchedule", "NoSchedule"
 
@@ -45,7 +46,7 @@ def soft(since: Instant) -> Taint:
 
 
 def hard(since: Instant) -> Taint:
-    return Taint(key=names.DRAINING, value=str(since // 1_000), effect=HARD)
+    return Taint(key=names.DRAINING, value=str(since // 1_000), effect=HARD, presumes=nobody_elses(names.DRAINING))
 
 
 def _mark(node: Node, key: str) -> Mark | None:

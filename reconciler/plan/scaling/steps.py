@@ -18,7 +18,7 @@ from reconciler.model.planned.reason import Reason
 from reconciler.plan.draft import Missing
 from reconciler.plan.guards.frozen import FROZEN, FROZEN_UNREADABLY, SUSPENDED
 from reconciler.plan.reasons import counted
-from reconciler.plan.removal import untouchable
+from reconciler.plan.removal import nobody_elses, untouchable
 from reconciler.plan.requests.settling import settles_at
 from reconciler.plan.scaling import capacity, marks
 from reconciler.plan.scaling.demand.least import at_least as least_wanted
@@ -124,7 +124,8 @@ def _next_of(turn: Turn, noted: Noted) -> Decision | None:
         return None
     if not noted.mark.is_hard or marks.is_stale(noted.mark, now):
         moved, before = marks.time_of_hard_mark(at, now), noted.mark.effect
-        act = Taint(key=marks.KEY, value=marks.value_of(moved), effect=marks.HARD, instead_of=before)
+        value, presumes = marks.value_of(moved), nobody_elses(marks.KEY)
+        act = Taint(key=marks.KEY, value=value, effect=marks.HARD, instead_of=before, presumes=presumes)
         if now - marks.hardens_at(at) > marks.PROMPT_MS:
             return turn.act(
                 node, act, turn.why(HARDENED_LATE, node=node.name, before=timestamp(at), time=timestamp(moved))
@@ -143,7 +144,7 @@ def mark(turn: Turn) -> list[Decision]:
         return []
     free, settles = _free(turn, lacking)
     at = marks.time_of_new_mark(turn.now, turn.ground.wish.spec.scale_down_delay.milliseconds)
-    act = Taint(key=marks.KEY, value=marks.value_of(at), effect=marks.SOFT)
+    act = Taint(key=marks.KEY, value=marks.value_of(at), effect=marks.SOFT, presumes=nobody_elses(marks.KEY))
     found = [turn.act(node, act, turn.why(SURPLUS, node=node.name, time=timestamp(at))) for node in free]
     if len(free) < lacking:
         why = turn.why(NOT_EMPTY, marked=len(free) + len(turn.ground.ours))
