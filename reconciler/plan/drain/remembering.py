@@ -45,7 +45,10 @@ def _evicted(
     inputs: Inputs, fleet: Fleet, decisions: Iterable[Decision], before: Mapping[str, Evicted]
 ) -> Iterator[Evicted]:
     """Pods that need another place; one that is asked again counts from then, to the nearest few seconds."""
-    asked = {each.subject.uid for each in decisions if isinstance(each.act, Evict)}
+    asked: set[str] = set()
+    for each in decisions:
+        if isinstance(each.act, Evict):
+            asked |= {each.subject.uid, *(other.ref.uid for other in each.act.others)}
     if not asked:
         return
     for pod in inputs.observed.pods:
