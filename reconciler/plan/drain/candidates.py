@@ -167,6 +167,11 @@ RULES: tuple[Rule, ...] = (
 )
 
 
+def why_left_alone(ground: Ground, seen: Seen) -> Reason | None:
+    """Why nothing that runs there is to be moved, whichever node that were for."""
+    return next((found for rule in (_of_others, _frozen, _opted_out) if (found := rule(ground, seen))), None)
+
+
 class Eligible(msgspec.Struct, frozen=True):
     """What is tried, in order, and why the others are not."""
 

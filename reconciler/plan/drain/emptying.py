@@ -3,7 +3,7 @@
 A pod is asked only if it has a place, nothing keeps it, and its PodDisruptionBudget allows one more; its grace is what
 it asks for, and no longer than maxGracefulTerminationSeconds. Pods of DaemonSets are asked when nothing else is left,
 unless they tolerate the taint and would come again. A node is deleted once it was empty for a minute, and a most recent
-look finds nothing on it that counts.
+look finds nothing on it that counts. Pods of gangs are seen to before all others, each gang as a whole.
 
 A node whose last eviction is longer ago than a pod's longest grace and two minutes is given back: its taint comes off,
 and it is left alone for a while. What was evicted is not called back.
@@ -17,11 +17,14 @@ from reconciler.model import names
 from reconciler.model.cluster.node import NodeTaint
 from reconciler.model.cluster.pod import Pod
 from reconciler.model.instant import Instant, instant, timestamp
-from reconciler.model.planned.action import Delete, Evict, Hold, Presumes
+from reconciler.model.planned.action import Delete, Evict, Hold, Presumes, Ref
 from reconciler.model.planned.decision import Decision
 from reconciler.model.planned.drained import Emptied
 from reconciler.plan.drain import marks, reasons
+from reconciler.plan.drain.asking.grace import grace_of
 from reconciler.plan.drain.blockers import blocker, moves
+from reconciler.plan.drain.gangs.leaving import GangsLeaving, asked_by
+from reconciler.plan.drain.gangs.members import Members
 from reconciler.plan.drain.rehome import Rehomed
 from reconciler.plan.drain.site import Seen, Site, ref_of, ref_of_pod, why
 from reconciler.plan.eviction import NOTHING, Remaining, stays_until
@@ -31,21 +34,29 @@ from reconciler.plan.removal import untouchable
 
 EMPTY_FOR_MS = 60_000
 PATIENCE_MS = 120_000  # beside the longest grace
-_USUAL_GRACE_SECONDS = 30
 
 
 class Emptying:
     """Owner of what is left of budgets while one plan asks pods to leave, and of which nodes were found empty."""
 
-    def __init__(self, site: Site, rehomed: Rehomed) -> None:
+    def __init__(self, site: Site, rehomed: Rehomed, members: Members) -> None:
         self._site, self._rehomed = site, rehomed
         self._remaining = Remaining(site.budgets)
+        self._gangs = GangsLeaving(site, members, self._remaining)
         self._before = {(each.node, each.uid): each for each in site.memory.emptied}
         self.emptied: list[Emptied] = []
         self.wakes: list[Instant] = []  # when nodes are given up
 
     def decide(self, waits: frozenset[str]) -> Iterator[Decision]:
-        """Of all nodes but those."""
+        """Of all nodes but those. What is decided of a whole gang is told once."""
+        self._gangs.decide(self._rehomed.homes, waits)
+        told: set[Ref] = set()
+        for each in (*self._of_nodes(waits), *self._gangs.elsewhere):
+            if each.subject not in told:
+                told.add(each.subject)
+                yield each
+
+    def _of_nodes(self, waits: frozenset[str]) -> Iterator[Decision]:
         for seen in self._site.draining:
             mark = seen.draining
             if seen.name in waits or mark is None or untouchable(seen.node) or self._site.is_claimed(ref_of(seen.node)):
@@ -58,12 +69,13 @@ class Emptying:
 
     def _busy(self, seen: Seen, pods: list[Pod]) -> Iterator[Decision]:
         staying = [pod for pod in pods if moves(pod)]
-        asked = [self._asked(seen, pod) for pod in staying if not self._site.is_claimed(ref_of_pod(pod))]
+        free = [pod for pod in staying if not self._site.is_claimed(ref_of_pod(pod))]
+        asked = [self._gangs.of(pod) or self._asked(seen, pod) for pod in free]
         holds = [each for each in asked if isinstance(each.act, Hold)]
         ends = self._ends(seen, pods)
         self.wakes.append(ends)
         known = {each.uid for each in self._site.memory.evicted}
-        goes_on = any(not isinstance(each.act, Hold) and each.subject.uid not in known for each in asked)
+        goes_on = any(not known.issuperset(asked_by(each)) for each in asked)
         if ends <= self._site.now and not goes_on:
             yield self._given_back(seen, holds)
             return
@@ -82,12 +94,7 @@ class Emptying:
             return site.act_on(pod, seen, Hold(), unplaced)
         self._remaining.take(pod)
         told_why = why(seen, reasons.EVICTED, pod=f"Pod/{pod.title}", home=home)
-        return site.act_on(pod, seen, self._evict(seen, pod), told_why)
-
-    def _evict(self, seen: Seen, pod: Pod) -> Evict:
-        wished = pod.spec.termination_grace_period_seconds
-        grace = _USUAL_GRACE_SECONDS if wished is None else wished
-        return Evict(grace_seconds=min(grace, seen.policy.spec.max_graceful_termination_seconds))
+        return site.act_on(pod, seen, Evict(grace_seconds=grace_of(seen, pod)), told_why)
 
     def _ends(self, seen: Seen, pods: list[Pod]) -> Instant:
         """When it is given up, by the last sign that it goes on."""
@@ -137,7 +144,7 @@ class Emptying:
             if not self._site.is_claimed(ref_of_pod(pod)):
                 self._remaining.take(pod)
                 told_why = why(seen, reasons.DAEMON_EVICTED, pod=f"Pod/{pod.title}")
-                yield self._site.act_on(pod, seen, self._evict(seen, pod), told_why)
+                yield self._site.act_on(pod, seen, Evict(grace_seconds=grace_of(seen, pod)), told_why)
 
 
 _TAINT = NodeTaint(names.DRAINING, marks.HARD)

@@ -96,9 +96,10 @@ class Least:
                 return {"resource": resource, "left": _told(resource, left), "least": str(least)}
         return None
 
-    def take(self, seen: Seen) -> None:
+    def take(self, seen: Seen, count: int = 1) -> None:
+        """Or gives it back, with -1."""
         for resource in self._left:
-            self._left[resource] -= _has(self._site, seen.node, resource)
+            self._left[resource] -= count * _has(self._site, seen.node, resource)
 
 
 def _has(site: Site, node: Node, resource: str) -> int:
@@ -141,9 +142,10 @@ class Slots:
         )
         return next((f"{told} is {most}, and {count} leave" for count, most, told in limits if count >= most), "")
 
-    def take(self, seen: Seen) -> None:
-        self.leaving[seen.policy.name] += 1
-        self.draining[seen.policy.name] += 1
+    def take(self, seen: Seen, count: int = 1) -> None:
+        """Or gives it back, with -1."""
+        self.leaving[seen.policy.name] += count
+        self.draining[seen.policy.name] += count
 
 
 def _leaving_now(site: Site) -> Iterator[Node]:

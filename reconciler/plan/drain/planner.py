@@ -17,9 +17,10 @@ from reconciler.model.planned.reason import Reason
 from reconciler.model.planned.weighed import Weighed
 from reconciler.plan.draft import Draft, Verdict
 from reconciler.plan.drain import reasons, timers
-from reconciler.plan.drain.batch import Settling, begin, settle
+from reconciler.plan.drain.beginning.batch import Settling, begin, settle
 from reconciler.plan.drain.candidates import Ground, eligible
 from reconciler.plan.drain.emptying import PATIENCE_MS, Emptying
+from reconciler.plan.drain.gangs.members import Members
 from reconciler.plan.drain.left_behind import left_behind
 from reconciler.plan.drain.rehome import Rehomed, rehome
 from reconciler.plan.drain.replacing import recent_seconds
@@ -57,8 +58,9 @@ def drain(inputs: Inputs, draft: Draft) -> Verdict:
     ground = Ground(site)
     settling = settle(site)
     found = eligible(ground)
-    rehomed = rehome(site, found.order)
-    emptying = Emptying(site, rehomed)
+    members = Members(site)
+    rehomed = rehome(site, found.order, members)
+    emptying = Emptying(site, rehomed, members)
     decisions = [*left_behind(site), *settling.decisions, *emptying.decide(settling.nodes)]
     refused = found.refused | rehomed.refused
     if rehomed.homeless[0]:

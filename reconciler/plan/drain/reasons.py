@@ -45,8 +45,22 @@ NOT_SAFE_TO_EVICT = Because(
     "PodNotSafeToEvict", "{pod} carries cluster-autoscaler.kubernetes.io/safe-to-evict: false, " + KEPT_BY
 )
 SMART_POD = Because("SmartPodStays", "{pod} is a smart pod, which is not moved, " + KEPT_BY)
-GANG = Because(
-    "GangStays", "{pod} is of gang {gang}, which moves together or not at all, and nobody moves it, " + KEPT_BY
+GANG = Because("GangStays", "{pod} is of gang {gang}, which moves together or not at all ({why}), " + KEPT_BY)
+GANG_BUDGET = Because(
+    "GangBudget",
+    "{pod} is of gang {gang}, of which {pods} pods would leave at once, and {budget} allows {allowed} now, " + KEPT_BY,
+)
+GANG_NO_PLACE = Because(
+    "GangWithoutPlace",
+    "{pod} is of gang {gang}, which moves together or not at all, and no node that stays would take {lost} beside the "
+    "others ({ruled_out}), " + KEPT_BY,
+)
+CREW_FULL = Because(
+    "TooManyForGang",
+    "{node} would go together with {other}, for the sake of a gang, and {policy} drains {most} at once: it stays now.",
+)
+CREW_STAYS = Because(
+    "GoesWithOthers", "{node} goes together with {other} or not at all, for the sake of gang {gang}: {why}"
 )
 CLAIM = Because(
     "PodOfClaim", "where else {pod} would have the GPUs of GpuClaim {claim} can't be told ({why}), " + KEPT_BY
@@ -93,6 +107,9 @@ THROTTLED = Because(
     "{policy} drains {draining} nodes, and {leaving} leave in all: both limits are reached ({drains} and "
     "{all}), and {waiting} wait.",
 )
+AWAITS_CREW = Because(
+    "AwaitsOthersOfGang", "{node} is to go together with {other}, for the sake of a gang, and waits for it: {why}"
+)
 AWAITS_BATCH = Because("AwaitsBatch", "{node} is to go, and waits until the nodes before it were all seen tainted.")
 PARTLY_EVALUATED = Because(
     "PartlyEvaluated",
@@ -111,6 +128,14 @@ BATCH_SETTLES = Because(
 BATCH_TORN = Because("BatchTorn", "not all nodes of its batch could be tainted ({missing}): {node} is given back.")
 MARK_UNREADABLE = Because("DrainMarkUnreadable", "the taint {key} of {node} has no time ({value}): it is taken off.")
 EVICTED = Because("PodEvicted", "{pod} is moved off {node}: {home} has room for it.")
+GANG_EVICTED = Because(
+    "GangEvicted",
+    "{node} is emptied, and with {pod} all {pods} pods of gang {gang} leave at once: there is room on {homes}.",
+)
+GANG_REST = Because(
+    "GangRestEvicted",
+    "others of gang {gang} have left already, without which the rest is of no use: {pod} is asked to leave {node}.",
+)
 DAEMON_EVICTED = Because("DaemonPodEvicted", "{pod} is asked to leave {node}, on which nothing else is left.")
 POD_LEAVES = Because("PodLeaves", "{pods} on {node} are on their way out.")
 WAITS_EMPTY = Because("EmptiedNodeWaits", "{node} was emptied: it is deleted at {time} if nothing comes.")
@@ -131,11 +156,13 @@ ELIGIBILITY = (
     AT_MINIMUM, CLUSTER_AT_MINIMUM, TOO_MUCH_USED, DESTINATION, NOT_EVALUATED, NOT_TRIED,
 )  # fmt: skip
 BLOCKERS = (
-    DO_NOT_DISRUPT_POD, NOT_SAFE_TO_EVICT, SMART_POD, GANG, CLAIM, NO_CONTROLLER, LOCAL_STORAGE, SYSTEM_POD,
-    PLACE_UNKNOWN, SEVERAL_BUDGETS, BUDGET_UNSEEN, BUDGET_SPENT, BUDGET_TAKEN, NO_PLACE,
+    DO_NOT_DISRUPT_POD, NOT_SAFE_TO_EVICT, SMART_POD, GANG, GANG_BUDGET, GANG_NO_PLACE, CREW_STAYS, CREW_FULL,
+    CLAIM, NO_CONTROLLER, LOCAL_STORAGE, SYSTEM_POD, PLACE_UNKNOWN, SEVERAL_BUDGETS, BUDGET_UNSEEN, BUDGET_SPENT,
+    BUDGET_TAKEN, NO_PLACE,
 )  # fmt: skip
 REASONS = (
     *ELIGIBILITY, *BLOCKERS, UNREAD, HOMELESS, CANDIDATE, UNREADY_CANDIDATE, NO_CANDIDATE, NOT_NAMED, WINDOW_CLOSED,
-    DEMAND_FIRST, NO_SLOT, THROTTLED, AWAITS_BATCH, PARTLY_EVALUATED, DRAINED, TAINTED_AGAIN, BATCH_SETTLES, BATCH_TORN,
-    MARK_UNREADABLE, EVICTED, DAEMON_EVICTED, POD_LEAVES, WAITS_EMPTY, DELETED, GIVEN_BACK,
+    DEMAND_FIRST, NO_SLOT, AWAITS_CREW, THROTTLED, AWAITS_BATCH, PARTLY_EVALUATED, DRAINED, TAINTED_AGAIN,
+    BATCH_SETTLES, BATCH_TORN, MARK_UNREADABLE, EVICTED, GANG_EVICTED, GANG_REST, DAEMON_EVICTED, POD_LEAVES,
+    WAITS_EMPTY, DELETED, GIVEN_BACK,
 )  # fmt: skip

@@ -45,10 +45,11 @@ def _evicted(
     inputs: Inputs, fleet: Fleet, decisions: Iterable[Decision], before: Mapping[str, Evicted]
 ) -> Iterator[Evicted]:
     """Pods that need another place; one that is asked again counts from then, to the nearest few seconds."""
-    asked: set[str] = set()
+    asked: dict[str, str] = {}  # uid -> gang
     for each in decisions:
         if isinstance(each.act, Evict):
-            asked |= {each.subject.uid, *(other.ref.uid for other in each.act.others)}
+            uids = [each.subject.uid, *(other.ref.uid for other in each.act.others)]
+            asked |= dict.fromkeys(uids, str(each.reason.fact("gang") or ""))
     if not asked:
         return
     for pod in inputs.observed.pods:
@@ -57,7 +58,7 @@ def _evicted(
         known = before.get(uid)
         if node is not None and pod.counts and (known is None or inputs.now - known.at >= _RENEWED_MS):
             first = inputs.now if known is None else known.first
-            yield Evicted(inputs.now, pod.title, uid, node.name, node.pool, first, written(pod))
+            yield Evicted(inputs.now, pod.title, uid, node.name, node.pool, first, written(pod), asked[uid])
 
 
 def written(pod: Pod) -> str:
