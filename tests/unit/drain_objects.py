@@ -94,7 +94,15 @@ def annotations(kind: Json) -> Annotations:
         safe_to_evict=kind.get("safe", ""),
         claim=kind.get("claim", ""),
         mirror_pod="yes" if kind.get("static") else "",
+        checkpoint=kind.get("checkpoint", ""),
+        evict_at=_moment(kind.get("told", "")),
+        checkpointed_at=_moment(kind.get("saved", "")),
     )
+
+
+def _moment(said: int | str) -> str:
+    """So many seconds from now; anything else is the text itself."""
+    return timestamp(after(said)) if isinstance(said, int) else said
 
 
 def owner(app: str, kind: Json) -> tuple[OwnerReference, ...]:

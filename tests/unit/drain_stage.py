@@ -118,7 +118,7 @@ class World:
             yield self._pod(each, "")
 
     def _pod(self, said: str, node: str, phase: str = "Running") -> Pod:
-        """web 2: the next pod of web, with 2 GPUs; a third word says how it is: leaving, done, unready."""
+        """web 2: the next pod of web, with 2 GPUs; a third word says how it is: leaving, done, unready, starting."""
         app, *words = said.split()
         gpus = next((word for word in words if word.isdigit()), "0")
         traits = set(words)
@@ -127,7 +127,7 @@ class World:
         spec = pod_spec(kind, gpus, node)
         is_ready = Condition("Ready", "False" if "unready" in traits else "True")
         waits = (Condition("PodScheduled", "False", "Unschedulable"),) if not node else ()
-        phase = "Succeeded" if "done" in traits else phase if node else "Pending"
+        phase = "Succeeded" if "done" in traits else phase if node and "starting" not in traits else "Pending"
         metadata = Metadata(
             f"{app}-{number}",
             kind.get("namespace", "team"),

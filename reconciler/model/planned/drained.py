@@ -25,6 +25,7 @@ class Evicted(msgspec.Struct, frozen=True, gc=False, order=True):
     first: Instant  # when it was asked first
     pod: str  # JSON, without its status
     gang: str = ""  # with which it was to leave
+    home: str = ""  # the node that was found to have room for it
 
 
 class Emptied(msgspec.Struct, frozen=True, gc=False, order=True):

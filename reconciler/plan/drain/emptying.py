@@ -1,12 +1,13 @@
 """What is done on nodes that are being drained, each by itself: pods are asked to leave, and then the node goes.
 
 A pod is asked only if it has a place, nothing keeps it, and its PodDisruptionBudget allows one more; its grace is what
-it asks for, and no longer than maxGracefulTerminationSeconds. Pods of DaemonSets are asked when nothing else is left,
-unless they tolerate the taint and would come again. A node is deleted once it was empty for a minute, and a most recent
-look finds nothing on it that counts. Pods of gangs are seen to before all others, each gang as a whole.
+it asks for, and no longer than maxGracefulTerminationSeconds. One that saves its work first draws on its budget from
+the moment it is told, ahead of all that were not. Pods of gangs are seen to before all others, each gang as a whole.
+Pods of DaemonSets are asked when nothing else is left, unless they tolerate the taint and would come again. A node is
+deleted once it was empty for a minute, and a most recent look finds nothing on it that counts.
 
-A node whose last eviction is longer ago than a pod's longest grace and two minutes is given back: its taint comes off,
-and it is left alone for a while. What was evicted is not called back.
+A node whose last eviction, or whose pods' time to save their work, is longer ago than a pod's longest grace and two
+minutes is given back: its taint comes off, and it is left alone for a while. What was evicted is not called back.
 """
 
 from collections.abc import Iterator
@@ -21,6 +22,7 @@ from reconciler.model.planned.action import Delete, Evict, Hold, Presumes, Ref
 from reconciler.model.planned.decision import Decision
 from reconciler.model.planned.drained import Emptied
 from reconciler.plan.drain import marks, reasons
+from reconciler.plan.drain.asking.checkpoints import saving, told_of, why_evicted
 from reconciler.plan.drain.asking.grace import grace_of
 from reconciler.plan.drain.blockers import blocker, moves
 from reconciler.plan.drain.gangs.leaving import GangsLeaving, asked_by
@@ -43,34 +45,49 @@ class Emptying:
         self._site, self._rehomed = site, rehomed
         self._remaining = Remaining(site.budgets)
         self._gangs = GangsLeaving(site, members, self._remaining)
+        self._told: dict[str, Decision] = {}  # by uid, of pods that save their work, or had time to
         self._before = {(each.node, each.uid): each for each in site.memory.emptied}
         self.emptied: list[Emptied] = []
         self.wakes: list[Instant] = []  # when nodes are given up
 
     def decide(self, waits: frozenset[str]) -> Iterator[Decision]:
         """Of all nodes but those. What is decided of a whole gang is told once."""
+        in_hand = [each for each in self._site.draining if each.name not in waits and self._is_ours(each)]
         self._gangs.decide(self._rehomed.homes, waits)
+        self._go_on(in_hand)
         told: set[Ref] = set()
-        for each in (*self._of_nodes(waits), *self._gangs.elsewhere):
+        for each in (*self._of_nodes(in_hand), *self._gangs.elsewhere):
             if each.subject not in told:
                 told.add(each.subject)
                 yield each
 
-    def _of_nodes(self, waits: frozenset[str]) -> Iterator[Decision]:
-        for seen in self._site.draining:
+    def _of_nodes(self, in_hand: list[Seen]) -> Iterator[Decision]:
+        for seen in in_hand:
             mark = seen.draining
-            if seen.name in waits or mark is None or untouchable(seen.node) or self._site.is_claimed(ref_of(seen.node)):
-                continue
-            if mark.since is None:
+            if mark is not None and mark.since is None:
                 yield self._site.act(seen, mark.off, why(seen, reasons.MARK_UNREADABLE, key=mark.key, value=mark.value))
                 continue
-            pods = [pod for pod in self._site.fleet.pods_on(seen.name) if pod.counts]
+            pods = self._counting(seen)
             yield from self._busy(seen, pods) if pods else self._empty(seen)
+
+    def _is_ours(self, seen: Seen) -> bool:
+        return untouchable(seen.node) is None and not self._site.is_claimed(ref_of(seen.node))
+
+    def _counting(self, seen: Seen) -> list[Pod]:
+        return [pod for pod in self._site.fleet.pods_on(seen.name) if pod.counts]
+
+    def _go_on(self, in_hand: list[Seen]) -> None:
+        """Those that were told before draw on their budgets first."""
+        told = {pod.node for pod in self._site.fleet.occupancy.told}
+        for seen in (each for each in in_hand if each.name in told):
+            for pod in self._counting(seen):
+                if moves(pod) and not self._gangs.of(pod) and told_of(self._site, seen, pod) is not None:
+                    self._told[pod.metadata.uid] = self._asked(seen, pod)
 
     def _busy(self, seen: Seen, pods: list[Pod]) -> Iterator[Decision]:
         staying = [pod for pod in pods if moves(pod)]
         free = [pod for pod in staying if not self._site.is_claimed(ref_of_pod(pod))]
-        asked = [self._gangs.of(pod) or self._asked(seen, pod) for pod in free]
+        asked = [self._decided(pod) or self._asked(seen, pod) for pod in free]
         holds = [each for each in asked if isinstance(each.act, Hold)]
         ends = self._ends(seen, pods)
         self.wakes.append(ends)
@@ -83,6 +100,9 @@ class Emptying:
         if not asked:
             yield self._site.act(seen, Hold(ends), why(seen, reasons.POD_LEAVES, pods=counted(len(pods), "pod")))
 
+    def _decided(self, pod: Pod) -> Decision | None:
+        return self._gangs.of(pod) or self._told.get(pod.metadata.uid)
+
     def _asked(self, seen: Seen, pod: Pod) -> Decision:
         site = self._site
         if found := blocker(site, self._remaining, seen, pod):
@@ -93,15 +113,19 @@ class Emptying:
             unplaced = why(seen, reasons.NO_PLACE, pod=f"Pod/{pod.title}", ruled_out=ruled_out)
             return site.act_on(pod, seen, Hold(), unplaced)
         self._remaining.take(pod)
-        told_why = why(seen, reasons.EVICTED, pod=f"Pod/{pod.title}", home=home)
-        return site.act_on(pod, seen, Evict(grace_seconds=grace_of(seen, pod)), told_why)
+        saves = saving(site, seen, pod)
+        evict = Evict(grace_seconds=grace_of(seen, pod))
+        return saves or site.act_on(pod, seen, evict, why_evicted(site, seen, pod, home))
 
     def _ends(self, seen: Seen, pods: list[Pod]) -> Instant:
-        """When it is given up, by the last sign that it goes on."""
+        """When it is given up, by the last sign that it goes on. To tell pods again and again is none."""
         since = seen.draining.since if seen.draining is not None else None
         signs = [since or self._site.now, *self._evicted_at.get(seen.name, ())]
         signs += [_moment(pod.metadata.deletion_timestamp) for pod in pods if pod.metadata.leaving]
-        return Instant(max(signs) + patience_ms(seen))
+        ends = max(signs) + patience_ms(seen)
+        told = [each for pod in pods if (each := told_of(self._site, seen, pod)) is not None]
+        saved = [each.evict_at + patience_ms(seen) for each in told if each.asked_at <= ends]
+        return Instant(max([ends, *saved]))
 
     @cached_property
     def _evicted_at(self) -> dict[str, list[Instant]]:

@@ -17,6 +17,7 @@ from reconciler.model.planned.reason import Reason
 from reconciler.model.planned.weighed import Weighed
 from reconciler.plan.draft import Draft, Verdict
 from reconciler.plan.drain import reasons, timers
+from reconciler.plan.drain.asking.calling_off import called_off
 from reconciler.plan.drain.beginning.batch import Settling, begin, settle
 from reconciler.plan.drain.candidates import Ground, eligible
 from reconciler.plan.drain.emptying import PATIENCE_MS, Emptying
@@ -27,6 +28,8 @@ from reconciler.plan.drain.replacing import recent_seconds
 from reconciler.plan.drain.setbacks import another, rests_until
 from reconciler.plan.drain.setbacks import remembered as kept_in_mind
 from reconciler.plan.drain.site import Seen, Site, title_of, why
+from reconciler.plan.requests.gangs import Gang
+from reconciler.plan.requests.promised import HOLDS_MS
 
 # To judge what may move, and where, all of these must have been read.
 NEEDED = (
@@ -51,8 +54,7 @@ def drain(inputs: Inputs, draft: Draft) -> Verdict:
     """All DrainPolicies together: what one moves takes the room of another."""
     site = Site(inputs, draft)
     if not site.policies:
-        gone = list(left_behind(site)) if site.fleet.nodes_drained else []
-        return Verdict(tuple(gone), memory=_memory(inputs, Drained()))
+        return Verdict(tuple(_stopped(site, frozenset())), memory=_memory(inputs, Drained()))
     if why_unread := inputs.observed.why_unread(*NEEDED):
         return Verdict(tuple(_unread(site, why_unread)))
     ground = Ground(site)
@@ -61,7 +63,8 @@ def drain(inputs: Inputs, draft: Draft) -> Verdict:
     members = Members(site)
     rehomed = rehome(site, found.order, members)
     emptying = Emptying(site, rehomed, members)
-    decisions = [*left_behind(site), *settling.decisions, *emptying.decide(settling.nodes)]
+    stopped = _stopped(site, members.on_their_way)
+    decisions = [*stopped, *settling.decisions, *emptying.decide(settling.nodes)]
     refused = found.refused | rehomed.refused
     if rehomed.homeless[0]:
         decisions += _homeless(site, rehomed)
@@ -82,6 +85,13 @@ def drain(inputs: Inputs, draft: Draft) -> Verdict:
     wake_at = min((each for each in wakes if each > site.now), default=None)
     memory = _memory(inputs, drained)
     return Verdict(tuple(decisions), memory=memory, weighed=weighed, hints=hints, wake_at=wake_at)
+
+
+def _stopped(site: Site, gangs: frozenset[Gang]) -> Iterator[Decision]:
+    """What is left of drains that nobody goes on with; `gangs`: those that are on their way."""
+    if site.fleet.nodes_drained:
+        yield from left_behind(site)
+    yield from called_off(site, gangs)
 
 
 def _memory(inputs: Inputs, drained: Drained) -> Memory:
@@ -160,9 +170,9 @@ def _counts_still(site: Site, evicted: Evicted) -> bool:
 
 
 def _kept(site: Site, evicted: Evicted) -> Evicted:
-    """What it asks of a node is forgotten once nobody keeps room for it."""
-    is_recent = site.now - evicted.at <= 1_000 * recent_seconds(site, evicted.pool)
-    return evicted if is_recent else msgspec.structs.replace(evicted, pod="")
+    """What it asks of a node, and where it was to go, is forgotten once nobody keeps room for it."""
+    is_recent = site.now - evicted.at <= max(HOLDS_MS, 1_000 * recent_seconds(site, evicted.pool))
+    return evicted if is_recent else msgspec.structs.replace(evicted, pod="", home="")
 
 
 def _setbacks(site: Site, settling: Settling) -> Iterator[Setback]:

@@ -10,7 +10,9 @@ from reconciler.model.planned.action import Evict, Hold
 from reconciler.model.planned.decision import Decision
 from reconciler.model.planned.drained import Batch, Drained, Evicted, Setback
 from reconciler.model.planned.inputs import Inputs
+from reconciler.model.planned.reason import Reason
 from reconciler.plan.drain import reasons
+from reconciler.plan.drain.gangs.leaving import home_of
 from reconciler.plan.drain.setbacks import another
 
 _GIVEN_BACK = frozenset({reasons.GIVEN_BACK.code})
@@ -45,11 +47,10 @@ def _evicted(
     inputs: Inputs, fleet: Fleet, decisions: Iterable[Decision], before: Mapping[str, Evicted]
 ) -> Iterator[Evicted]:
     """Pods that need another place; one that is asked again counts from then, to the nearest few seconds."""
-    asked: dict[str, str] = {}  # uid -> gang
+    asked: dict[str, Reason] = {}  # by uid
     for each in decisions:
         if isinstance(each.act, Evict):
-            uids = [each.subject.uid, *(other.ref.uid for other in each.act.others)]
-            asked |= dict.fromkeys(uids, str(each.reason.fact("gang") or ""))
+            asked |= dict.fromkeys([each.subject.uid, *(other.ref.uid for other in each.act.others)], each.reason)
     if not asked:
         return
     for pod in inputs.observed.pods:
@@ -58,7 +59,9 @@ def _evicted(
         known = before.get(uid)
         if node is not None and pod.counts and (known is None or inputs.now - known.at >= _RENEWED_MS):
             first = inputs.now if known is None else known.first
-            yield Evicted(inputs.now, pod.title, uid, node.name, node.pool, first, written(pod), asked[uid])
+            home, gang = (asked[uid].fact(name) or "" for name in (home_of(pod), "gang"))
+            told = pod.title, uid, node.name, node.pool, first, written(pod)
+            yield Evicted(inputs.now, *told, str(gang), str(home or asked[uid].fact("home") or ""))
 
 
 def written(pod: Pod) -> str:

@@ -5,13 +5,17 @@ together until the end. While one may not go, or has no place, nobody is asked. 
 asked one by one, whether there is a place or not: it is of no use where it is.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
 
+import msgspec
+
 from reconciler.model.cluster.pod import Pod
+from reconciler.model.instant import Instant
 from reconciler.model.planned.action import Evict, Hold, Leaver
 from reconciler.model.planned.decision import Decision
 from reconciler.plan.drain import reasons
+from reconciler.plan.drain.asking.checkpoints import saving
 from reconciler.plan.drain.asking.grace import grace_of, longest_grace
 from reconciler.plan.drain.blockers import blocker
 from reconciler.plan.drain.gangs.members import Members
@@ -28,7 +32,7 @@ class GangsLeaving:
         self._site, self._members, self._remaining = site, members, remaining
         self._emptied_nodes = {each.name: each for each in site.draining}
         self._decided: dict[str, Decision] = {}
-        self.elsewhere: list[Decision] = []  # about what is left of gangs on nodes that nobody empties
+        self.elsewhere: list[Decision] = []  # about pods on nodes that nobody empties, each by itself
 
     def of(self, pod: Pod) -> Decision | None:
         """What is decided of a pod on a node that is emptied, if it is of a gang: to evict it, of the whole gang."""
@@ -40,26 +44,40 @@ class GangsLeaving:
             rest = self._members.rest.get(gang)
             if rest:
                 self._decided |= self._held(gang, "others of it leave already")
-                self._ask_rest(gang, rest)
+                for pod in rest:
+                    self._note(pod, self._rest(gang, pod, homes))
             else:
                 self._decided |= self._whole(gang, homes, waits)
 
-    def _ask_rest(self, gang: Gang, rest: Sequence[Pod]) -> None:
-        for pod in rest:
-            decision = self._rest(gang, pod)
-            if decision is not None and pod.node in self._emptied_nodes:
-                self._decided[pod.metadata.uid] = decision
-            elif decision is not None:
-                self.elsewhere.append(decision)
+    def _saving(self, gang: Gang) -> bool:
+        """Whether some of its pods save their work; all of them are told at once, as if they ran on one node."""
+        since = min((seen for seen, _ in self._emptied(gang)), key=_began).draining
+        found = []
+        for pod in self._members.of[gang]:
+            seen = msgspec.structs.replace(self._members.seen[pod.node], draining=since)
+            if (decision := saving(self._site, seen, pod)) is not None:
+                found.append((pod, decision))
+        if found:
+            self._decided |= self._held(gang, "others of it save their work")
+        for pod, decision in found:
+            self._note(pod, decision)
+        return bool(found)
 
-    def _rest(self, gang: Gang, pod: Pod) -> Decision | None:
+    def _note(self, pod: Pod, decision: Decision | None) -> None:
+        if decision is not None and pod.node in self._emptied_nodes:
+            self._decided[pod.metadata.uid] = decision
+        elif decision is not None:
+            self.elsewhere.append(decision)
+
+    def _rest(self, gang: Gang, pod: Pod, homes: Mapping[str, str]) -> Decision | None:
         seen = self._members.seen.get(pod.node)
         if seen is None or self._site.is_claimed(ref_of_pod(pod)):
             return None
         if found := blocker(self._site, self._remaining, seen, pod):
             return self._site.act_on(pod, seen, Hold(), found)
         self._remaining.take(pod)
-        told = why(seen, reasons.GANG_REST, pod=f"Pod/{pod.title}", gang=title_of(gang))
+        facts = {"gang": title_of(gang), "home": homes.get(pod.metadata.uid, "")}
+        told = why(seen, reasons.GANG_REST, pod=f"Pod/{pod.title}", **facts)
         return self._site.act_on(pod, seen, Evict(grace_seconds=grace_of(seen, pod)), told)
 
     def _whole(self, gang: Gang, homes: Mapping[str, str], waits: AbstractSet[str]) -> dict[str, Decision]:
@@ -77,6 +95,8 @@ class GangsLeaving:
             return self._held(gang, f"there is no place for Pod/{lost.title}")
         for pod in pods:
             self._remaining.take(pod)
+        if self._saving(gang):
+            return {}
         decision = self._together(gang, emptied[0], homes)
         return {pod.metadata.uid: decision for _, pod in emptied}
 
@@ -92,6 +112,7 @@ class GangsLeaving:
             "pods": len(pods),
             "homes": to,
         }
+        facts |= {home_of(pod): homes[pod.metadata.uid] for pod in pods}
         act = Evict(grace_seconds=longest_grace(seen, pods), others=others)
         return self._site.act_on(subject, seen, act, why(seen, reasons.GANG_EVICTED, **facts))
 
@@ -106,6 +127,16 @@ class GangsLeaving:
             told = why(seen, reasons.GANG, pod=f"Pod/{pod.title}", gang=title_of(gang), why=because)
             found[pod.metadata.uid] = self._site.act_on(pod, seen, Hold(), told)
         return found
+
+
+def home_of(pod: Pod) -> str:
+    """The fact that says where one of several pods would go."""
+    return f"home of {pod.title}"
+
+
+def _began(seen: Seen) -> Instant:
+    since = seen.draining.since if seen.draining is not None else None
+    return since if since is not None else Instant(0)
 
 
 def asked_by(decision: Decision) -> frozenset[str]:
