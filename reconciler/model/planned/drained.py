@@ -24,8 +24,9 @@ class Evicted(msgspec.Struct, frozen=True, gc=False, order=True):
     pool: str  # of the node
     first: Instant  # when it was asked first
     pod: str  # JSON, without its status
-    gang: str = ""  # with which it was to leave
+    owner: str = ""  # uid of what made it
     home: str = ""  # the node that was found to have room for it
+    gang: str = ""  # with which it was to leave
 
 
 class Emptied(msgspec.Struct, frozen=True, gc=False, order=True):

@@ -13,6 +13,7 @@ from reconciler.model.planned.inputs import Inputs
 from reconciler.model.planned.reason import Reason
 from reconciler.plan.drain import reasons
 from reconciler.plan.drain.gangs.leaving import home_of
+from reconciler.plan.drain.replacing import owner_of
 from reconciler.plan.drain.setbacks import another
 
 _GIVEN_BACK = frozenset({reasons.GIVEN_BACK.code})
@@ -59,9 +60,10 @@ def _evicted(
         known = before.get(uid)
         if node is not None and pod.counts and (known is None or inputs.now - known.at >= _RENEWED_MS):
             first = inputs.now if known is None else known.first
-            home, gang = (asked[uid].fact(name) or "" for name in (home_of(pod), "gang"))
-            told = pod.title, uid, node.name, node.pool, first, written(pod)
-            yield Evicted(inputs.now, *told, str(gang), str(home or asked[uid].fact("home") or ""))
+            because = asked[uid]
+            home, gang = because.fact(home_of(pod)) or because.fact("home") or "", because.fact("gang") or ""
+            told = pod.title, uid, node.name, node.pool, first, written(pod), owner_of(pod)
+            yield Evicted(inputs.now, *told, str(home), str(gang))
 
 
 def written(pod: Pod) -> str:

@@ -17,19 +17,22 @@ from reconciler.model.planned.decision import Decision
 from reconciler.plan.drain import reasons
 from reconciler.plan.drain.asking.checkpoints import saving
 from reconciler.plan.drain.asking.grace import grace_of, longest_grace
+from reconciler.plan.drain.asking.successors import Successors
 from reconciler.plan.drain.blockers import blocker
 from reconciler.plan.drain.gangs.members import Members
 from reconciler.plan.drain.gangs.obstacles import obstacle
 from reconciler.plan.drain.site import Seen, Site, ref_of_pod, why
 from reconciler.plan.eviction import Remaining
+from reconciler.plan.explain import sentence
 from reconciler.plan.requests.gangs import Gang, title_of
 
 
 class GangsLeaving:
     """Asks what is left of budgets before anybody else does."""
 
-    def __init__(self, site: Site, members: Members, remaining: Remaining) -> None:
-        self._site, self._members, self._remaining = site, members, remaining
+    def __init__(self, site: Site, members: Members, remaining: Remaining, successors: Successors) -> None:
+        self._site, self._members = site, members
+        self._remaining, self._successors = remaining, successors
         self._emptied_nodes = {each.name: each for each in site.draining}
         self._decided: dict[str, Decision] = {}
         self.elsewhere: list[Decision] = []  # about pods on nodes that nobody empties, each by itself
@@ -93,12 +96,22 @@ class GangsLeaving:
         lost = next((pod for pod in pods if pod.metadata.uid not in homes), None)
         if lost is not None:
             return self._held(gang, f"there is no place for Pod/{lost.title}")
+        if late := self._why_one_waits(pods):
+            return self._held(gang, late)
         for pod in pods:
             self._remaining.take(pod)
+            self._successors.asked(pod)
         if self._saving(gang):
             return {}
         decision = self._together(gang, emptied[0], homes)
         return {pod.metadata.uid: decision for _, pod in emptied}
+
+    def _why_one_waits(self, pods: Sequence[Pod]) -> str:
+        """For those that come after evicted pods of its workload; what was asked before comes after nobody."""
+        asked = {each.uid for each in self._site.memory.evicted}
+        new = [pod for pod in pods if pod.metadata.uid not in asked]
+        found = (self._successors.why_not(self._members.seen[pod.node], pod) for pod in new)
+        return next((sentence(each).removesuffix(".") for each in found if each is not None), "")
 
     def _together(self, gang: Gang, first: tuple[Seen, Pod], homes: Mapping[str, str]) -> Decision:
         seen, subject = first
