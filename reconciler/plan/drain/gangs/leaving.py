@@ -5,7 +5,7 @@ together until the end. While one may not go, or has no place, nobody is asked. 
 asked one by one, whether there is a place or not: it is of no use where it is.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 
 import msgspec
