@@ -70,7 +70,8 @@ def drain(inputs: Inputs, draft: Draft) -> Verdict:
         decisions += _homeless(site, rehomed)
         refused |= {each.name: _not_tried(each, rehomed) for each in found.order}
     else:
-        decisions += _candidates(ground, rehomed, refused, settling)
+        began = begin(ground, rehomed, members, is_settling=settling.batch is not None)
+        decisions += [*_timed(site, rehomed, refused, settling), *began, *_left_out(site, rehomed)]
     drained = Drained(
         batch=settling.batch,
         evicted=tuple(sorted(_kept(site, each) for each in site.memory.evicted if _counts_still(site, each))),
@@ -107,13 +108,10 @@ def _wakes(site: Site, rehomed: Rehomed, drained: Drained) -> Iterator[Instant]:
         yield from (Instant(each.at + 1_000 * recent_seconds(site, each.pool) + 1) for each in drained.evicted)
 
 
-def _candidates(ground: Ground, rehomed: Rehomed, refused: dict[str, Reason], settling: Settling) -> list[Decision]:
-    site = ground.site
+def _timed(site: Site, rehomed: Rehomed, refused: dict[str, Reason], settling: Settling) -> list[Decision]:
     return [
         *timers.take_off(site, {name: reason for name, reason in refused.items() if name not in settling.nodes}),
         *timers.put_on(site, {name: to for name, to in rehomed.together.items() if name not in settling.nodes}),
-        *begin(ground, rehomed, is_settling=settling.batch is not None),
-        *_left_out(site, rehomed),
     ]
 
 

@@ -16,8 +16,11 @@ from reconciler.model.planned.action import Hold
 from reconciler.model.planned.decision import Decision
 from reconciler.model.planned.drained import Batch
 from reconciler.plan.drain import marks, reasons
+from reconciler.plan.drain.beginning.order import in_turn
 from reconciler.plan.drain.beginning.windows import closed
 from reconciler.plan.drain.candidates import Ground, cluster_at_minimum
+from reconciler.plan.drain.gangs.crews import Crew
+from reconciler.plan.drain.gangs.members import Members
 from reconciler.plan.drain.limits import Slots
 from reconciler.plan.drain.rehome import Rehomed
 from reconciler.plan.drain.site import Seen, Site, ref_of, title_of, why
@@ -100,18 +103,19 @@ class Beginning:
             if planner and each.node.pool in ground.budgets:
                 self._taken[each.node.pool] = self._taken.get(each.node.pool, 0) + 1
 
-    def decide(self, crew: Sequence[Seen], is_settling: bool) -> dict[str, Decision]:
+    def decide(self, crew: Crew, is_settling: bool) -> dict[str, Decision]:
         """Of candidates that go together, or of one: they go, or why not yet; by name."""
         taken: list[Seen] = []
-        for each in crew:
+        for each in crew.nodes:
             held = self._not_yet(each) or self._held(each, is_settling)
             if held is not None:
                 for other in taken:
                     self._take(other, -1)
-                return {other.name: self._awaits(other, each, held) for other in crew} | {each.name: held}
+                return {other.name: self._awaits(other, each, held) for other in crew.nodes} | {each.name: held}
             self._take(each, 1)
             taken.append(each)
-        return {each.name: self._goes(each) for each in crew}
+        self._ground.worth.take(crew.nodes)
+        return {each.name: self._goes(each) for each in crew.nodes}
 
     def _goes(self, seen: Seen) -> Decision:
         told = why(seen, reasons.DRAINED, since=timestamp(since(self._site, seen)))
@@ -170,22 +174,22 @@ class Beginning:
                 yield self._site.hold(policy, told)
 
 
-def begin(ground: Ground, rehomed: Rehomed, is_settling: bool) -> tuple[Decision, ...]:
-    """Every candidate in order."""
+def begin(ground: Ground, rehomed: Rehomed, members: Members, is_settling: bool) -> tuple[Decision, ...]:
+    """Of every candidate that has a timer; told in the order in which they were found."""
     beginning = Beginning(ground, rehomed)
     found: dict[str, Decision] = {}
-    for crew in _crews(ground.site, rehomed):
+    for crew in in_turn(ground, members, list(_crews(ground.site, rehomed))):
         found |= beginning.decide(crew, is_settling)
     return (*(found[name] for name in rehomed.together if name in found), *beginning.throttled())
 
 
-def _crews(site: Site, rehomed: Rehomed) -> Iterator[tuple[Seen, ...]]:
+def _crews(site: Site, rehomed: Rehomed) -> Iterator[Crew]:
     """Each node that goes by itself, and those that go together."""
     by_name = {each.name: each for each in site.seen}
     for name in rehomed.together:
-        crew = rehomed.crews[name].nodes if name in rehomed.crews else (by_name[name],)
+        crew = rehomed.crews.get(name) or Crew((by_name[name],), ())
         # One without a timer gets it first; and what another planner does to it is for this plan enough.
-        if crew[0].name == name and all(_is_candidate(site, each) for each in crew):
+        if crew.nodes[0].name == name and all(_is_candidate(site, each) for each in crew.nodes):
             yield crew
 
 
