@@ -135,6 +135,7 @@ def at_minimum(ground: Ground, seen: Seen) -> Reason | None:
     if budget is None or budget.left:
         return None
     facts: Facts = {"size": budget.size, "leaving": budget.leaving, "floor": budget.floor, "why": budget.reason}
+    facts |= {"used": budget.used, "total": budget.total, "gpus_per_node": budget.gpus_per_node}
     return why(seen, reasons.AT_MINIMUM, provisioner=budget.provisioner, **facts)
 
 

@@ -31,6 +31,9 @@ class Budget(msgspec.Struct, frozen=True, gc=False):
     leaving: int
     floor: int
     reason: str
+    used: int  # GPUs
+    total: int
+    gpus_per_node: int
 
     @property
     def left(self) -> int:
@@ -49,8 +52,9 @@ def budgets_of(site: Site) -> dict[str, Budget]:
 
 def _budget(site: Site, pool: str, wish: Declared[NodeProvisioner], leaving: int) -> Budget:
     seen = site.fleet.pool(pool)
-    floor, reason = floor_of(wish.spec, len(seen.nodes), (seen.gpus_used, seen.gpus_total), _fewest(seen.sorts))
-    return Budget(f"NodeProvisioner/{wish.name}", len(seen.nodes), leaving, floor, reason)
+    gpus, fewest = (seen.gpus_used, seen.gpus_total), _fewest(seen.sorts)
+    floor, reason = floor_of(wish.spec, len(seen.nodes), gpus, fewest)
+    return Budget(f"NodeProvisioner/{wish.name}", len(seen.nodes), leaving, floor, reason, *gpus, fewest)
 
 
 def floor_of(wish: NodeProvisioner, size: int, gpus: tuple[int, int], gpus_per_node: int) -> tuple[int, str]:

@@ -130,7 +130,7 @@ def _homeless(site: Site, rehomed: Rehomed) -> Iterator[Decision]:
 
 def _not_tried(seen: Seen, rehomed: Rehomed) -> Reason:
     pod, node = rehomed.homeless
-    return why(seen, reasons.NOT_TRIED, why=f"{pod}, which leaves {node}, finds no place.")
+    return why(seen, reasons.NOT_TRIED, why=f"{pod}, which leaves {node}, finds no place.", pod=pod)
 
 
 def _left_out(site: Site, rehomed: Rehomed) -> Iterator[Decision]:

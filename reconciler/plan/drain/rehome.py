@@ -188,7 +188,8 @@ class Rehoming:
         rows = self._what_if.rows
         self.told.refused |= came.kept
         for each in crew.too_many:
-            told = why(each, reasons.CREW_FULL, "maxDrainParallelism", other=crew.nodes[0].name, most=crew.most)
+            facts = {"most": crew.most, "nodes": len(crew.nodes) + len(crew.too_many)}
+            told = why(each, reasons.CREW_FULL, "maxDrainParallelism", other=crew.nodes[0].name, **facts)
             self.told.refused[each.name] = told
             allowed[rows.row_of[each.name]] = self._stays[rows.row_of[each.name]]
         if came.kept:
