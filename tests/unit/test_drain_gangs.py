@@ -66,7 +66,7 @@ def moved(fleet: Pods, leave: set[str]) -> set[str]:
 
 
 @given(fleets(some.integers(1, 5)))
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=120, deadline=None)
 def test_whole_gangs_find_places_for_all_their_pods_on_nodes_that_stay(fleet: Pods) -> None:
     made = world(fleet).planned()
     leave, pods = gone(made), uids(fleet)
@@ -80,7 +80,7 @@ def test_whole_gangs_find_places_for_all_their_pods_on_nodes_that_stay(fleet: Po
 
 
 @given(fleets(some.integers(1, 5)))
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=120, deadline=None)
 def test_nodes_on_which_one_gang_runs_go_together_or_stay_together(fleet: Pods) -> None:
     leave = gone(world(fleet).planned())
     for gang in (1, 2):
@@ -90,7 +90,7 @@ def test_nodes_on_which_one_gang_runs_go_together_or_stay_together(fleet: Pods) 
 
 
 @given(fleets(some.just(1)))
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=120, deadline=None)
 def test_a_gang_that_is_told_to_find_no_place_finds_none(fleet: Pods) -> None:
     """Pods of one size: packing others is the greedy order's own affair."""
     made = world(fleet).planned()
@@ -109,7 +109,7 @@ def test_a_gang_that_is_told_to_find_no_place_finds_none(fleet: Pods) -> None:
 
 
 @given(fleets(some.integers(1, 5)), some.sets(some.sampled_from(NODES)), some.integers(0, 4))
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=120, deadline=None)
 def test_a_gang_is_asked_as_a_whole_or_not_at_all_and_within_its_budget(
     fleet: Pods, drained: set[str], allowed: int
 ) -> None:

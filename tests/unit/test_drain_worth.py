@@ -72,7 +72,7 @@ COMMITTED = some.fixed_dictionaries({pool: some.integers(0, 3) for pool in POOLS
 
 
 @given(NODES, COMMITTED, some.integers(1, 4))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=80, deadline=None)
 def test_no_other_nodes_would_save_more_or_the_same_for_less_loss(
     nodes: list[Node], committed: dict[str, int], most: int
 ) -> None:
@@ -85,7 +85,7 @@ def test_no_other_nodes_would_save_more_or_the_same_for_less_loss(
 
 
 @given(NODES, COMMITTED, some.integers(1, 3), some.integers(1, 3), some.integers(1, 4))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=80, deadline=None)
 def test_nor_where_each_policy_has_a_limit_and_all_have_another(
     nodes: list[Node], committed: dict[str, int], one: int, other: int, least: int
 ) -> None:
@@ -113,7 +113,7 @@ def test_nor_where_each_policy_has_a_limit_and_all_have_another(
 
 
 @given(NODES, COMMITTED, some.integers(1, 6))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=60, deadline=None)
 def test_where_the_cluster_keeps_some_no_exchange_of_two_would_better_it(
     nodes: list[Node], committed: dict[str, int], most: int
 ) -> None:
@@ -128,7 +128,7 @@ def test_where_the_cluster_keeps_some_no_exchange_of_two_would_better_it(
 
 
 @given(NODES, COMMITTED)
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=30, deadline=None)
 def test_who_is_a_candidate_and_since_when_does_not_depend_on_what_it_is_worth(
     nodes: list[Node], committed: dict[str, int]
 ) -> None:
