@@ -26,7 +26,7 @@ from reconciler.plan.sums.cost import Machine, Tariff, machine_of
 
 _RESERVED = "reserved"
 
-Key = tuple[Fraction, Fraction]
+Key = tuple[Fraction | int, Fraction | int]
 
 
 class Worth:
@@ -40,7 +40,9 @@ class Worth:
 
     def key(self, nodes: Sequence[Seen], pods: Iterable[Pod] = ()) -> Key:
         """Of nodes that go together; the least is the best. `pods`: what moves with them from other nodes."""
-        lost = sum(map(self.lost, nodes)) + sum(_work(pod, self._site.now) for pod in pods)
+        lost = sum([self.lost(each) for each in nodes]) + sum([_work(pod, self._site.now) for pod in pods])
+        if len(nodes) == 1:
+            return -self.saved(nodes), lost
         return Fraction(-self.saved(nodes), len(nodes)), Fraction(lost, len(nodes))
 
     def saved(self, nodes: Sequence[Seen]) -> int:
@@ -59,7 +61,8 @@ class Worth:
         """GPU-milliseconds."""
         if not seen.node.is_ready:
             return 0
-        return sum(_work(pod, self._site.now) for pod in self._site.fleet.pods_on(seen.name) if moves(pod))
+        now = self._site.now
+        return sum([_work(pod, now) for pod in self._site.fleet.pods_on(seen.name) if moves(pod)])
 
     def take(self, nodes: Iterable[Seen]) -> None:
         """They go."""
@@ -105,6 +108,6 @@ def _work(pod: Pod, now: Instant) -> int:
     """Since it was saved last; a time that is not told, or that is ahead, was now."""
     if not pod.gpus:
         return 0
-    told = (moment_of(pod.metadata.annotations.checkpointed_at), moment_of(pod.status.start_time))
-    known = [each for each in told if each is not None]
-    return pod.gpus * max(0, now - max(known)) if known else 0
+    saved, began = pod.metadata.annotations.checkpointed_at, moment_of(pod.status.start_time)
+    last = (moment_of(saved) if saved else None) or began
+    return pod.gpus * max(0, now - max(last, began or last)) if last is not None else 0

@@ -44,7 +44,7 @@ def obstacle(site: Site, members: Members, gang: Gang, remaining: Remaining) -> 
     for pod in pods:
         seen = members.seen.get(pod.node)
         if seen is None:
-            return Obstacle(gang, pod.node, f"Pod/{pod.title} runs on {pod.node}, where no DrainPolicy moves anything")
+            return Obstacle(gang, pod.node, f"Pod/{pod.title} runs on {pod.node}, where no drain moves anything")
         if not is_told_only and observes(site.inputs, seen.node.pool):
             return Obstacle(gang, pod.node, f"Pod/{pod.title} runs in {seen.node.pool}, which is only observed")
         if left_alone := why_left_alone(ground, seen):
