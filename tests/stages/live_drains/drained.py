@@ -74,12 +74,18 @@ class Drained:
 
     def settles(self, pool: str, nodes: int, within: float = 240) -> None:
         """Until so many nodes are left, and none of them is to go."""
-        self.until(lambda: len(found := self.nodes(pool)) <= nodes and not any(map(marks, found)), within)
 
-    def until(self, is_so: Callable[[], object], within: float = 60) -> None:
+        def is_settled() -> bool:
+            return len(found := self.nodes(pool)) <= nodes and not any(map(marks, found))
+
+        self.until(is_settled, within, lambda: {each["metadata"]["name"]: marks(each) for each in self.nodes(pool)})
+
+    def until(
+        self, is_so: Callable[[], object], within: float = 60, how_it_stands: Callable[[], object] = lambda: ""
+    ) -> None:
         deadline = time.monotonic() + within
         while not is_so():
-            assert time.monotonic() < deadline, f"not within {within:g} s"
+            assert time.monotonic() < deadline, f"not within {within:g} s: {how_it_stands()}"
             time.sleep(0.2)
 
     def _running(self, namespace: str) -> int:
