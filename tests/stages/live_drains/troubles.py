@@ -83,7 +83,7 @@ class Troubles:
         """A budget is cut to nothing when the first pod of a node has left."""
         (queue,), before = RUNS["kept"], self._pods("kept")
         self.drained.drains("kept", maxGracefulTerminationSeconds=1)
-        self.drained.until(lambda: before - self._pods("kept"))
+        self.drained.until(lambda: before - self._pods("kept"), 180)
         self.admin.apply(queue.budget("kept", queue.replicas))
         assert len(self._tainted("kept")) == 1
 
@@ -91,7 +91,7 @@ class Troubles:
         """The third taint of a batch, and all that come after it, never arrive."""
         stuck = self.proxy.inject(Fault(Silence(), _TAINTS, skip=2, times=None))
         self.drained.drains("tried", maxDrainParallelism=8)
-        self.proxy.wait_for(stuck, 60)
+        self.proxy.wait_for(stuck, 180)
         self.stuck = next(each.path for each in self.proxy.exchanges if each.fault is stuck)
 
     def _torn_and_half_emptied(self) -> None:
@@ -101,7 +101,7 @@ class Troubles:
         its = Match(verb="patch", path=re.escape(self.stuck), body=_TAINTS.body)
         self.proxy.inject(Fault(Answer(500), its, None))
         fatal = self.proxy.inject(Fault(LoseAnswer(), _EVICTIONS, skip=2))
-        self.proxy.wait_for(fatal, 120)
+        self.proxy.wait_for(fatal, 180)
 
     def _faults(self) -> None:
         """Whatever can be answered, or not; and pods whose evictions fail until one was tried a few times."""
