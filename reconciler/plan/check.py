@@ -7,6 +7,7 @@ import msgspec
 from reconciler.fleet.fleet import Fleet
 from reconciler.model import names
 from reconciler.model.cluster.kinds import SEEN
+from reconciler.model.cluster.node import Node
 from reconciler.model.planned.action import Action, Delete, Evict, Hold, Ref
 from reconciler.model.planned.decision import Decision
 from reconciler.model.planned.inputs import Inputs
@@ -132,14 +133,23 @@ def _uncounted(case: Case) -> Iterator[str]:
 
 def _evicted_astray(case: Case) -> Iterator[str]:
     nodes = {each.name: each for each in case.inputs.observed.nodes}
-    drained = (each for each in case.acted if each.decision.planner == DRAIN and isinstance(each.act, Evict))
-    asked = {each.decision.subject.uid: each for each in drained}
-    for pod in case.inputs.observed.pods if asked else ():
-        found, node = asked.pop(pod.metadata.uid, None), nodes.get(pod.node)
-        mark = node.taint(names.DRAINING) if node is not None else None
-        if found is not None and (mark is None or mark.effect == "PreferNoSchedule"):
-            yield f"{found.title}, on Node/{pod.node or '?'}"
-    yield from (f"{each.title}, which is not there" for each in asked.values())
+    drained = [each for each in case.acted if each.decision.planner == DRAIN and isinstance(each.act, Evict)]
+    pods = {each.metadata.uid: each for each in case.inputs.observed.pods} if drained else {}
+    begun = {each.uid for each in case.inputs.memory.drained.evicted}
+    for each in drained:
+        others = each.act.others if isinstance(each.act, Evict) else ()
+        asked = [pods.get(ref.uid) for ref in (each.decision.subject, *(one.ref for one in others))]
+        if None in asked:
+            yield f"{each.title}, which is not there, or leaves with one that is not"
+        on = [nodes.get(pod.node) for pod in asked if pod is not None]
+        # Where one node is emptied a whole gang leaves; and what was asked once is asked again wherever it is.
+        if each.decision.subject.uid not in begun and not any(map(_is_kept_from_others, on)):
+            yield f"{each.title}, on Node/{on[0].name if on and on[0] else '?'}"
+
+
+def _is_kept_from_others(node: Node | None) -> bool:
+    mark = node.taint(names.DRAINING) if node is not None else None
+    return mark is not None and mark.effect != "PreferNoSchedule"
 
 
 def _evicted_unseen(case: Case) -> Iterator[str]:

@@ -1,7 +1,7 @@
 """Who may be moved: what stands in the way of a pod's eviction, and which PodDisruptionBudgets hold for it."""
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 
 import msgspec
 
@@ -178,9 +178,13 @@ class Remaining:
     where its budget says so, or has as many healthy pods as it wants.
     """
 
-    def __init__(self, budgets: PodBudgets) -> None:
+    def __init__(self, budgets: PodBudgets, left: Mapping[str, int] | None = None) -> None:
         self._budgets = budgets
-        self._left: dict[str, int] = {}  # by the title of a budget, where it was drawn on
+        self._left = dict(left or {})  # by the title of a budget, where it was drawn on
+
+    def copy(self) -> "Remaining":
+        """To try on."""
+        return Remaining(self._budgets, self._left)
 
     def budgets_of(self, pod: Pod) -> tuple[PodDisruptionBudget, ...]:
         return self._budgets.of(pod)

@@ -54,7 +54,7 @@ class ScaleDownMetrics:
         for decision in cycled.plan.decisions if results else ():
             result = results.get(decision.subject)
             if result is not None and isinstance(decision.act, Evict):
-                self._evicted.labels(result).inc()
+                self._evicted.labels(result).inc(1 + len(decision.act.others))
             if result == "done" and isinstance(decision.act, Delete):
                 self._count(decision, cycled)
 

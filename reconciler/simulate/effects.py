@@ -24,10 +24,11 @@ from reconciler.protocol.presumed import DONE, Object, Settled, identified, pres
 from reconciler.simulate.api_server import ownership
 from reconciler.simulate.api_server.admission import admitted, refusal
 from reconciler.simulate.api_server.eviction import evicted
+from reconciler.simulate.api_server.together import Partly, left_together
 from reconciler.simulate.objects import GRACE_SECONDS, Objects, Write, going
 from reconciler.simulate.sight import whole
 
-Effect = Settled | tuple[Write, ...]
+Effect = Settled | Partly | tuple[Write, ...]
 
 _APART = frozenset({"apiVersion", "kind", "metadata"})
 
@@ -70,7 +71,7 @@ def _effect(act: Act | Hold, found: Object, place: Place) -> Effect:
             asked = (found.get("spec") or {}).get("terminationGracePeriodSeconds", GRACE_SECONDS)
             return (going(found, place.now, asked if found["kind"] == "Pod" else 0),)
         case Evict():
-            return evicted(act, found, place.objects, place.now)
+            return _evicted(act, found, place)
         case Status():
             return _told(act, found)
         case Bind():
@@ -78,6 +79,12 @@ def _effect(act: Act | Hold, found: Object, place: Place) -> Effect:
         case Hold():
             return DONE
     return _edited(act, found)  # type: ignore[arg-type]  # all that is left
+
+
+def _evicted(act: Evict, found: Object, place: Place) -> Effect:
+    if act.others:
+        return left_together(act, found, place.objects, place.now)
+    return evicted(act, found, place.objects.of("PodDisruptionBudget"), place.now)
 
 
 def _made(manifest: Object, place: Place) -> Effect:

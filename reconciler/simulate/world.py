@@ -22,6 +22,7 @@ from reconciler.protocol.turns import Turns, verb_of
 from reconciler.simulate.api_server import ownership
 from reconciler.simulate.api_server.admission import admitted
 from reconciler.simulate.api_server.eviction import evicted
+from reconciler.simulate.api_server.together import Partly
 from reconciler.simulate.effects import Place, edited_by, effect_of
 from reconciler.simulate.objects import GRACE_SECONDS, Key, Objects, Write, Written, going, key_of
 from reconciler.simulate.sight import Sight
@@ -122,7 +123,7 @@ class World:
             return DONE
         asked = (found.get("spec") or {}).get("terminationGracePeriodSeconds", GRACE_SECONDS)
         act = Evict(grace_seconds=grace_seconds if grace_seconds is not None else asked)
-        effect = evicted(act, found, self._objects, self.now)
+        effect = evicted(act, found, self._objects.of("PodDisruptionBudget"), self.now)
         if isinstance(effect, Settled):
             return effect
         for write in effect:
@@ -158,12 +159,13 @@ class World:
         effect = effect_of(decision, Place(self._objects, self.now))
         if isinstance(effect, Settled):
             return effect
-        for write in effect:
+        writes, settled = (effect.writes, effect.settled) if isinstance(effect, Partly) else (effect, DONE)
+        for write in writes:
             if not fence.holds():
                 return NO_LONGER_OURS
             self._write(write, names.FIELD_MANAGER)
             self.on_write(Ref(*key_of(write.body)))
-        return Settled("done")
+        return settled
 
     def _look(self) -> None:
         for key in self._objects.take_changed():

@@ -12,6 +12,7 @@ from reconciler.model.planned.action import (
     Delete,
     Evict,
     Label,
+    Leaver,
     Presumes,
     Ref,
     Resize,
@@ -39,6 +40,7 @@ class Case:
     act: Callable[[Ref], Act]
     shows: Callable[[Object | None], object]
     goes: bool = False  # afterwards the subject is gone or going
+    beside: Callable[[str], Object] | None = None  # what has to be there as well
 
 
 def _applied(ref: Ref) -> Act:
@@ -80,6 +82,11 @@ def _is_bound(found: Object | None) -> bool:
     return bool(found and found["spec"].get("nodeName") and devices == "GPU-1")
 
 
+def _left_with_a_mate(ref: Ref) -> Act:
+    mate = Ref("Pod", ref.namespace, f"{ref.name}-mate")
+    return Evict(grace_seconds=30, others=(Leaver(mate, 20),))
+
+
 CASES = (
     Case("apply", objects.node_pool, _applied, _is_applied),
     Case("delete", objects.priority, lambda _: Delete(), _is_going, goes=True),
@@ -94,6 +101,7 @@ CASES = (
         lambda found: _is_tainted(found) and not _is_soft(found),
     ),
     Case("evict", objects.running, lambda _: Evict(grace_seconds=30), _is_going, goes=True),
+    Case("evict-together", objects.running, _left_with_a_mate, _is_going, goes=True, beside=objects.mate),
     Case(
         "resize",
         objects.waiting,

@@ -40,6 +40,11 @@ def running(name: str) -> Object:
     return {**pod(name).on(f"{name}-node").manifest(), "status": {"phase": "Running", "conditions": ready}}
 
 
+def mate(name: str) -> Object:
+    """Of the same gang."""
+    return running(f"{name}-mate")
+
+
 def finished(name: str, node: str) -> Object:
     """On a node, and done."""
     return {**pod(name).on(node).manifest(), "status": {"phase": "Succeeded"}}

@@ -9,7 +9,7 @@ from reconciler.kube.apply.applying import Applying
 from reconciler.kube.cluster import LiveCluster
 from reconciler.kube.seeing.watching import Pace
 from reconciler.model import names
-from reconciler.model.planned.action import Act, Delete, Label, Ref, Taint
+from reconciler.model.planned.action import Act, Delete, Evict, Label, Leaver, Ref, Taint
 from reconciler.model.planned.decision import Decision
 from reconciler.plan.removal import CORDONED
 from reconciler.ports import Cluster
@@ -62,6 +62,20 @@ def test_a_deletion_whose_answer_is_lost_is_done(proxy: Proxy, disturbed: Real) 
     assert [each.result for each in disturbed.apply([decision(ref, Delete())])] == ["done"]
     proxy.wait_for(injected)
     assert disturbed.writes == 1
+
+
+@pytest.mark.parametrize("asked_before", [0, 1, 2, 3], ids=["dry", "dry, the last", "the first", "the last"])
+def test_pods_that_leave_together_all_leave_whichever_answer_is_lost(
+    proxy: Proxy, disturbed: Real, asked_before: int
+) -> None:
+    refs = [disturbed.put(objects.running(f"pod-{number}")) for number in range(2)]
+    injected = proxy.inject(Fault(LoseAnswer(), Match(method="POST", path="/eviction"), skip=asked_before))
+    act = Evict(grace_seconds=30, others=(Leaver(refs[1], 30),))
+    assert [each.result for each in disturbed.apply([decision(refs[0], act)])] == ["done"]
+    proxy.wait_for(injected)
+    for each in refs:
+        found = disturbed.get(each)
+        assert found is None or "deletionTimestamp" in found["metadata"]
 
 
 @pytest.fixture

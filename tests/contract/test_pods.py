@@ -5,7 +5,8 @@ from typing import Any
 import msgspec
 
 from reconciler.model import names
-from reconciler.model.planned.action import Bind, Evict, Ref, Resize, Ungate
+from reconciler.model.planned.action import Bind, Evict, Leaver, Ref, Resize, Ungate
+from reconciler.model.planned.decision import Decision
 from reconciler.model.planned.outcome import Outcome
 from tests.contract import objects
 from tests.contract.ground import Ground, decision
@@ -78,6 +79,48 @@ def test_an_eviction_gives_the_grace_that_was_asked_for(ground: Ground, name: st
     found = ground.get(ref)
     assert found
     assert found["metadata"]["deletionGracePeriodSeconds"] == 17
+
+
+def together(refs: list[Ref]) -> list[Decision]:
+    """They say so to the first, with a grace of its own for each."""
+    others = tuple(Leaver(each, 11 + number) for number, each in enumerate(refs[1:]))
+    return [decision(refs[0], Evict(grace_seconds=10, others=others))]
+
+
+def test_pods_leave_together_each_with_its_grace(ground: Ground, name: str) -> None:
+    refs = [ground.put(objects.running(f"{name}-{number}")) for number in range(3)]
+    assert one(ground.apply(together(refs))).result == "done"
+    found = [ground.get(each) for each in refs]
+    assert [each["metadata"]["deletionGracePeriodSeconds"] for each in found if each] == [10, 11, 12]
+
+
+def test_none_of_them_leaves_if_one_may_not(ground: Ground, name: str) -> None:
+    (kept,) = budgeted(ground, name, [f"{name}-0"])
+    refs = [ground.put(objects.running(f"{name}-{number}")) for number in (1, 2)]
+    for order in ([kept, *refs], [*refs, kept]):
+        outcome = one(ground.apply(together(order)))
+        assert outcome.result == "retry"
+        assert outcome.detail == f"The disruption budget {name} needs 1 healthy pods and has 1 currently"
+    assert not any(is_going(ground, each) for each in (kept, *refs))
+
+
+def test_none_of_them_is_asked_if_one_has_left_or_is_another(ground: Ground, name: str) -> None:
+    refs = [ground.put(objects.running(f"{name}-{number}")) for number in range(3)]
+    assert one(ground.apply([decision(refs[1], EVICT)])).result == "done"
+    another = msgspec.structs.replace(refs[2], uid="5f0c1c1e-0000-4000-8000-000000000000")
+    for order, gone in ((refs, refs[1]), ([refs[0], another], another)):
+        outcome = one(ground.apply(together(order)))
+        assert outcome.result == "stale"
+        assert outcome.detail == f"{gone.title} leaves already, and was to leave together with others"
+    assert [is_going(ground, each) for each in refs] == [False, True, False]
+
+
+def test_what_dry_runs_can_not_tell_takes_the_others_along_all_the_same(ground: Ground, name: str) -> None:
+    """A budget spares each of two, and not both: whoever plans has to count, and what is left goes as it can."""
+    pair = budgeted(ground, name, [f"{name}-0", f"{name}-1"])
+    free = ground.put(objects.running(f"{name}-2"))
+    assert one(ground.apply(together([free, *pair]))).result == "retry"
+    assert [is_going(ground, each) for each in (*pair, free)] == [True, False, True]
 
 
 def bind(name: str, *leases: str) -> Bind:

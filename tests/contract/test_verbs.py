@@ -20,6 +20,13 @@ def node(ground: Ground) -> None:
         ground.put(objects.node(NODE))
 
 
+def put(ground: Ground, name: str, case: Case) -> Ref:
+    """The subject, and what has to be there as well."""
+    if case.beside is not None:
+        ground.put(case.beside(name))
+    return ground.put(case.subject(name))
+
+
 def presuming(act: Act, **presumes: object) -> Act:
     return replace(act, presumes=Presumes(**presumes))  # type: ignore[arg-type]
 
@@ -32,7 +39,7 @@ def result(ground: Ground, ref: Ref, act: Act) -> tuple[Result, str]:
 
 @each_verb
 def test_it_takes_effect_and_what_is_theirs_survives(ground: Ground, name: str, case: Case) -> None:
-    ref = ground.put(case.subject(name))
+    ref = put(ground, name, case)
     assert result(ground, ref, case.act(ref)) == ("done", "")
     found = ground.get(ref)
     assert case.shows(found)
@@ -46,7 +53,7 @@ def test_it_takes_effect_and_what_is_theirs_survives(ground: Ground, name: str, 
 
 @each_verb
 def test_what_is_so_already_is_done_and_nothing_is_written(ground: Ground, name: str, case: Case) -> None:
-    ref = ground.put(case.subject(name))
+    ref = put(ground, name, case)
     act = case.act(ref)
     before = ground.get(ref)
     assert before
@@ -62,7 +69,7 @@ def test_what_is_so_already_is_done_and_nothing_is_written(ground: Ground, name:
 
 @each_verb
 def test_another_of_that_name_is_left_alone(ground: Ground, name: str, case: Case) -> None:
-    ref = ground.put(case.subject(name))
+    ref = put(ground, name, case)
     written = ground.writes
     other = replace(ref, uid="5f0c1c1e-0000-4000-8000-000000000000")
     found, detail = result(ground, other, case.act(ref))
@@ -75,7 +82,7 @@ def test_another_of_that_name_is_left_alone(ground: Ground, name: str, case: Cas
 
 @each_verb
 def test_what_changed_since_it_was_seen_is_left_alone(ground: Ground, name: str, case: Case) -> None:
-    ref = ground.put(case.subject(name))
+    ref = put(ground, name, case)
     before = ground.get(ref)
     assert before
     ground.edit(ref, {"metadata": {"labels": {"example.com/later": "yes"}}})
@@ -89,7 +96,7 @@ def test_what_changed_since_it_was_seen_is_left_alone(ground: Ground, name: str,
 
 @each_verb
 def test_a_field_that_is_not_as_presumed_is_told(ground: Ground, name: str, case: Case) -> None:
-    ref = ground.put(case.subject(name))
+    ref = put(ground, name, case)
     written = ground.writes
     path = "metadata.labels[example.com/team]"
     found, detail = result(ground, ref, presuming(case.act(ref), fields=((path, "ads"),)))
@@ -114,7 +121,7 @@ def test_what_is_not_there_is_not_made_up(ground: Ground, name: str, case: Case)
 
 @each_verb
 def test_behind_a_fence_that_fell_nothing_is_written(ground: Ground, name: str, case: Case) -> None:
-    ref = ground.put(case.subject(name))
+    ref = put(ground, name, case)
     written = ground.writes
     (outcome,) = ground.apply([decision(ref, case.act(ref))], Fallen())
     assert (outcome.result, "right to write" in outcome.detail) == ("stale", True)
@@ -124,7 +131,7 @@ def test_behind_a_fence_that_fell_nothing_is_written(ground: Ground, name: str, 
 
 @each_verb
 def test_what_would_be_done_is_not(ground: Ground, name: str, case: Case) -> None:
-    ref = ground.put(case.subject(name))
+    ref = put(ground, name, case)
     written = ground.writes
     assert ground.apply([decision(ref, case.act(ref), would=True)]) == []
     assert ground.writes == written

@@ -182,7 +182,8 @@ class World:
         for pod, (node, ago, *first) in said.get("evicted", {}).items():
             made = self._evicted(pod, node)
             title, uid, began = made.title, made.metadata.uid, after(-(first[0] if first else ago))
-            evicted.append(Evicted(after(-ago), title, uid, node, "a100", began, written(made), owner_of(made)))
+            of = {"owner": owner_of(made), "gang": self._gang_of(made)}
+            evicted.append(Evicted(after(-ago), title, uid, node, "a100", began, written(made), **of))
         return Drained(
             batch=Batch(after(-batch["ago"]), uids(batch["nodes"]), batch.get("torn", False)) if batch else None,
             evicted=tuple(evicted),
@@ -193,6 +194,10 @@ class World:
             ),
             begin_at=said.get("begin_at", ""),
         )
+
+    def _gang_of(self, pod: Pod) -> str:
+        claim = self._case.get("claims", {}).get(self._apps.get(pod.name.rpartition("-")[0], {}).get("claim"), {})
+        return f"team/{claim['gangRef']}" if "gangRef" in claim else ""
 
     def _evicted(self, said: str, node: str) -> Pod:
         """As it was: web-3 2 is a pod of that name with 2 GPUs; it may be there still."""

@@ -23,7 +23,8 @@ def _verb(decision: Decision) -> str:
             ago = NOW // 1_000 - int(value)
             return f"{would}{_WORDS[key]} {name}" + (f" since {ago}" if ago else "")
         case Evict(grace_seconds=grace):
-            return f"{would}evict {name} {grace}s"
+            others = "".join(f", {each.ref.name} {each.grace_seconds}s" for each in decision.act.others)
+            return f"{would}evict {name} {grace}s{others}"
         case Annotate(annotations=((names.EVICT_AT, None),)):
             return f"{would}call off {name}"
         case Annotate(annotations=((names.EVICT_AT, str(at)),)):

@@ -5,10 +5,12 @@ from typing import Any
 import pytest
 
 from reconciler.fleet.fleet import Fleet
+from reconciler.plan.drain.reasons import BLOCKERS, BUDGET_TAKEN, ELIGIBILITY, GANG_NO_PLACE, NO_PLACE, OTHERS_TURN
 from reconciler.plan.explanation.about import About, Asked
-from reconciler.plan.explanation.flipping import LINES, changes_of, weighed_again
+from reconciler.plan.explanation.flips.changes import LINES, changes_of, flipped, weighed_again
 from reconciler.plan.explanation.subject import about
 from reconciler.plan.kept.scene import Scene
+from reconciler.plan.removal import CORDONED, DISRUPTED, DRIVER_UPGRADE
 from tests.unit.drain_stage import World, tables
 
 CASES = tables()
@@ -47,8 +49,10 @@ def test_all_that_stands_in_the_way_is_told_together() -> None:
     ]
 
 
-def test_what_no_edit_lifts_is_not_said_to_be_lifted() -> None:
-    rows = asked({"nodes": {"a": {"pods": ["web 3"]}, "b": {"pods": ["web 6"]}}}, "a")
+def test_where_nothing_near_would_do_nothing_is_said() -> None:
+    """No node like this one has its label."""
+    apps = {"web": {"selects": {"zone": "x"}}}
+    rows = asked({"nodes": {"a": {"pods": ["web 3"]}, "b": {"pods": ["job 6"]}}, "apps": apps}, "a")
     assert rows["drained"][0].startswith("no: no node that stays would take Pod/team/web-0")
     assert "drained if" not in rows
 
@@ -57,17 +61,45 @@ def test_of_a_pool_that_is_not_named_nothing_is_said() -> None:
     assert "drained" not in asked({"nodes": {"a": {"pods": ["web 2"]}}, "policy": "none"}, "a")
 
 
+KEPT = {each.code for each in (*ELIGIBILITY, *BLOCKERS)} | {DISRUPTED.code, DRIVER_UPGRADE.code, CORDONED.code}
+
+
+def test_each_reason_for_which_a_node_is_none_has_its_change() -> None:
+    assert set(LINES) == KEPT
+
+
+@pytest.mark.parametrize("code", sorted(KEPT))
+def test_what_is_said_to_make_it_a_candidate_does(code: str) -> None:
+    """In some case each change alone is enough, or it and those behind it are."""
+    for case in CASES.values():
+        world = World(case)
+        for weighed in world.planned().weighed if not case.get("scales") or code == OTHERS_TURN.code else ():
+            if weighed.reason.code == code and not weighed.is_candidate:
+                after, told = flipped(world.inputs, weighed)
+                if after is not None:
+                    again = weighed_again(after, weighed.node)
+                    assert again is not None
+                    assert again.is_candidate
+                    assert changes_of(world.inputs, weighed) == " and ".join(told)
+                    return
+    pytest.fail(f"no case shows a change that lifts {code}", pytrace=False)
+
+
 @pytest.mark.parametrize("name", CASES)
-def test_what_is_said_to_make_it_a_candidate_does(name: str) -> None:
-    """Of each case that has a reason which an edit can lift."""
+def test_a_change_lifts_what_it_is_told_for(name: str) -> None:
+    """Or another stands in the way then; never is a change told after which the node is none."""
     world = World(CASES[name])
     for weighed in world.planned().weighed:
-        line = LINES.get(weighed.reason.code)
-        edit = line(world.inputs, weighed) if line is not None and not weighed.is_candidate else None
+        line = LINES.get(weighed.reason.code) if not weighed.is_candidate else None
+        edit = line(world.inputs, weighed) if line is not None else None
         if edit is None:
             continue
-        after = weighed_again(edit.inputs, weighed.node)
-        assert after is not None
-        assert after.reason != weighed.reason
-        if after.is_candidate:
-            assert list(changes_of(world.inputs, weighed)) == [edit.told]
+        first = weighed_again(edit.inputs, weighed.node)
+        if first is not None and first.is_candidate:
+            assert changes_of(world.inputs, weighed) == edit.told
+        elif weighed.reason.code not in MAY_NOT_DO:
+            assert first is None or first.reason != weighed.reason
+
+
+# A node with room is no place for what selects others; what goes first may take the budget again.
+MAY_NOT_DO = {NO_PLACE.code, GANG_NO_PLACE.code, BUDGET_TAKEN.code}

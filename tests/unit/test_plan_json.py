@@ -12,7 +12,19 @@ import pytest
 from reconciler.model.change import PolicyChange
 from reconciler.model.instant import Instant
 from reconciler.model.origin import Origin
-from reconciler.model.planned.action import Action, Annotate, Bind, Evict, Label, Ref, Resize, Status, Taint, Ungate
+from reconciler.model.planned.action import (
+    Action,
+    Annotate,
+    Bind,
+    Evict,
+    Label,
+    Leaver,
+    Ref,
+    Resize,
+    Status,
+    Taint,
+    Ungate,
+)
 from reconciler.model.planned.decision import Decision
 from reconciler.model.planned.reason import Reason
 from reconciler.report import write
@@ -44,6 +56,7 @@ VALIDATOR = jsonschema.Draft7Validator(SCHEMA)
 ACTS: tuple[Action, ...] = (
     Taint(key="gpu.scheduling/draining", value=None, effect="NoSchedule"),
     Evict(grace_seconds=30),
+    Evict(grace_seconds=30, others=(Leaver(Ref("Pod", "team-a", "train-1", "u1"), 20),)),
     Resize(resources=(("cpu", 500),)),
     Bind(node="n1", leases=("l",), annotations=(("a", "b"),)),
     Annotate(annotations=(("a", None),)),

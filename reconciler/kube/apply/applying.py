@@ -10,7 +10,7 @@ from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from reconciler.kube.api_server import Writer
 from reconciler.kube.apply.bucket import Bucket
 from reconciler.kube.apply.carrying import Errand
-from reconciler.kube.apply.events import Events, is_told
+from reconciler.kube.apply.events import Events, is_told, told_of
 from reconciler.kube.apply.pen import Limits, Pen
 from reconciler.model import names
 from reconciler.model.planned.decision import Decision
@@ -58,6 +58,7 @@ class Applying:
             told = f"it broke off, by a fault of reconciler or of what answers: {type(fault).__name__}: {fault}"
             return Outcome(decision.subject, verb_of(decision), "unknown", told)
         if carried.wrote and is_told(decision) and pen.may_write:
-            self._events.tell(decision)
+            for each in told_of(decision):
+                self._events.tell(each)
         settled = carried.settled
         return Outcome(decision.subject, verb_of(decision), settled.result, settled.detail)

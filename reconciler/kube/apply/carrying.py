@@ -10,13 +10,14 @@ import msgspec
 
 from reconciler.kube.api_server import Answer, Request, Unreachable
 from reconciler.kube.apply.answers import Meaning, meaning_of, told
+from reconciler.kube.apply.company import Company
 from reconciler.kube.apply.lending import Lending
 from reconciler.kube.apply.pen import FenceFell, NotSeen, Pen
 from reconciler.kube.apply.places import UnknownKind
 from reconciler.kube.apply.verbs import next_write
 from reconciler.kube.backoff import Backoff, Waits
 from reconciler.kube.decode import Undecodable
-from reconciler.model.planned.action import Bind, Hold
+from reconciler.model.planned.action import Bind, Evict, Hold
 from reconciler.model.planned.decision import Decision
 from reconciler.protocol.emptiness import occupied
 from reconciler.protocol.presumed import DONE, NO_LONGER_OURS, Object, Settled
@@ -46,6 +47,7 @@ class Errand:
         self._decision, self._pen = decision, pen
         act = decision.act
         self._lending = Lending(act, namespace, pen) if isinstance(act, Bind) else None
+        self._company = Company(act, pen) if isinstance(act, Evict) and act.others else None
         self._is_to_be_empty = not isinstance(act, Hold) and act.presumes.empty
         self._wrote = False
         self._in_doubt = False  # something was sent, and what became of it was not told
@@ -94,6 +96,8 @@ class Errand:
             return coming
         if occupied := self._occupied():
             return occupied
+        if self._company is not None:
+            return self._sent_together(self._company, coming)
         if found is None or self._lending is None:
             return self._sent(coming)
         return self._lend(self._lending, found, coming)
@@ -124,6 +128,23 @@ class Errand:
         except Unreachable as fault:
             return Again(Settled("retry", str(fault)))
         return step
+
+    def _sent_together(self, company: Company, last: Request) -> Settled | Again:
+        """Nothing in earnest unless all may go; then all of them, whatever comes of one."""
+        try:
+            others = company.requests()
+            if isinstance(others, Settled):
+                return others
+            for answer in company.answers((*others, last)):
+                meaning = meaning_of(answer)
+                if meaning is not Meaning.DONE:
+                    return _followed(meaning, answer)
+        except NotSeen as unseen:
+            return _unseen(unseen.answer)
+        except Unreachable as fault:
+            return Again(Settled("retry", str(fault)))
+        ended = [self._sent(each) for each in (*others, last)]
+        return next((each for each in ended if each is not DONE), DONE)
 
     def _sent(self, request: Request) -> Settled | Again:
         try:

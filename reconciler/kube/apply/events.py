@@ -2,6 +2,7 @@
 
 import socket
 import time
+from collections.abc import Iterator
 from contextlib import suppress
 from datetime import UTC, datetime
 
@@ -10,7 +11,7 @@ import msgspec
 from reconciler.kube.api_server import Request, Unreachable, Writer
 from reconciler.kube.apply.bucket import Bucket
 from reconciler.kube.apply.places import api_version, kind_of
-from reconciler.model.planned.action import Ref, Status
+from reconciler.model.planned.action import Evict, Ref, Status
 from reconciler.model.planned.decision import Decision
 from reconciler.plan.explain import sentence
 from reconciler.protocol.turns import verb_of
@@ -26,6 +27,13 @@ _OUR_BOOKKEEPING = frozenset({"ConfigMap", "Lease"})
 def is_told(decision: Decision) -> bool:
     """Statuses and what we keep for ourselves speak for themselves."""
     return not isinstance(decision.act, Status) and decision.subject.kind not in _OUR_BOOKKEEPING
+
+
+def told_of(decision: Decision) -> Iterator[Decision]:
+    """Of its subject, and of those that leave with it as of subjects of their own."""
+    yield decision
+    for each in decision.act.others if isinstance(decision.act, Evict) else ():
+        yield msgspec.structs.replace(decision, subject=each.ref)
 
 
 class Events:

@@ -91,14 +91,19 @@ def _deleted(act: Delete, target: Target) -> Next:
 
 
 def _evicted(act: Evict, target: Target) -> Next:
+    """The pod alone; others that leave with it are seen to before."""
+    return eviction(target.ref, act.grace_seconds, _preconditions(act, target))
+
+
+def eviction(pod: Ref, grace_seconds: int, preconditions: dict[str, str]) -> Request:
     """Asks a pod to leave; PodDisruptionBudgets are minded by the API server."""
     body = {
         "apiVersion": "policy/v1",
         "kind": "Eviction",
-        "metadata": {"name": target.ref.name, "namespace": target.ref.namespace},
-        "deleteOptions": {"gracePeriodSeconds": act.grace_seconds, "preconditions": _preconditions(act, target)},
+        "metadata": {"name": pod.name, "namespace": pod.namespace},
+        "deleteOptions": {"gracePeriodSeconds": grace_seconds, "preconditions": preconditions},
     }
-    return Request("POST", path_of(target.ref, "eviction"), _json(body))
+    return Request("POST", path_of(pod, "eviction"), _json(body))
 
 
 def _edited(act: Editing, target: Target) -> Next:

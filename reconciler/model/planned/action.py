@@ -55,10 +55,18 @@ class Taint(Act, frozen=True, gc=False):
     labels: tuple[tuple[str, str], ...] = ()  # that the node gets in the same write
 
 
+class Leaver(msgspec.Struct, frozen=True, gc=False, order=True):
+    """A pod that leaves with another."""
+
+    ref: Ref
+    grace_seconds: int
+
+
 class Evict(Act, frozen=True, gc=False):
-    """Ask a pod to leave, by the eviction API."""
+    """Ask a pod to leave, by the eviction API; together with others, or none of them."""
 
     grace_seconds: int
+    others: tuple[Leaver, ...] = ()  # asked in the same go, if dry runs say that all may leave
 
 
 class Resize(Act, frozen=True, gc=False):

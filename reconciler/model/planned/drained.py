@@ -26,6 +26,7 @@ class Evicted(msgspec.Struct, frozen=True, gc=False, order=True):
     pod: str  # JSON, without its status
     owner: str = ""  # uid of what made it
     home: str = ""  # the node that was found to have room for it
+    gang: str = ""  # with which it was to leave
 
 
 class Emptied(msgspec.Struct, frozen=True, gc=False, order=True):

@@ -44,11 +44,6 @@ def _if(applies: Callable[[Asked], bool]) -> Callable[[Asked], Facts | None]:
     return lambda asked: {} if applies(asked) else None
 
 
-def _gang(asked: Asked) -> Facts | None:
-    found = asked.site.draft.gangs.of(asked.pod)
-    return {"gang": found[1]} if found else None
-
-
 def _claim(asked: Asked) -> Facts | None:
     told = asked.site.claims.why_unknown(asked.pod)
     return {"claim": asked.pod.metadata.annotations.claim, "why": told} if told else None
@@ -79,7 +74,6 @@ _LINES = (
     ),
     _Line(reasons.NOT_SAFE_TO_EVICT, _if(lambda asked: asked.pod.metadata.annotations.safe_to_evict == "false")),
     _Line(reasons.SMART_POD, _if(lambda asked: is_smart(asked.pod))),
-    _Line(reasons.GANG, _gang),
     _Line(reasons.CLAIM, _claim),
     _Line(
         reasons.NO_CONTROLLER,

@@ -1,8 +1,9 @@
 """Which nodes may become candidates at all: an ordered table, the first rule that applies says why not.
 
 What is left is tried: first those that are candidates already, the oldest first, so that a timer is not reset because
-another node came to be tried before; then those that are not ready, those that are used least, the dearest, and by
-name. Where there was no time for all of them, the next plan begins with the first that was left out.
+another node came to be tried before; then those that are not ready, those that are used least, those that save most for
+the least loss (beginning/worth.py), and by name. Where there was no time for all of them, the next plan begins with the
+first that was left out.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -12,9 +13,9 @@ import msgspec
 
 from reconciler.model import names
 from reconciler.model.instant import Instant, timestamp
-from reconciler.model.kinds.gpu_pool import GpuPool
 from reconciler.model.planned.reason import Reason
 from reconciler.plan.drain import reasons
+from reconciler.plan.drain.beginning.worth import Key, Worth
 from reconciler.plan.drain.limits import Budget, Least, budgets_of
 from reconciler.plan.drain.setbacks import rests_until
 from reconciler.plan.drain.site import Seen, Site, ref_of, why
@@ -37,6 +38,10 @@ class Ground:
     @cached_property
     def budgets(self) -> dict[str, Budget]:
         return budgets_of(self.site)
+
+    @cached_property
+    def worth(self) -> Worth:
+        return Worth(self.site)
 
     @cached_property
     def least(self) -> Least:
@@ -130,6 +135,7 @@ def at_minimum(ground: Ground, seen: Seen) -> Reason | None:
     if budget is None or budget.left:
         return None
     facts: Facts = {"size": budget.size, "leaving": budget.leaving, "floor": budget.floor, "why": budget.reason}
+    facts |= {"used": budget.used, "total": budget.total, "gpus_per_node": budget.gpus_per_node}
     return why(seen, reasons.AT_MINIMUM, provisioner=budget.provisioner, **facts)
 
 
@@ -165,6 +171,11 @@ RULES: tuple[Rule, ...] = (
     cluster_at_minimum,
     _too_much_used,
 )
+
+
+def why_left_alone(ground: Ground, seen: Seen) -> Reason | None:
+    """Why nothing that runs there is to be moved, whichever node that were for."""
+    return next((found for rule in (_of_others, _frozen, _opted_out) if (found := rule(ground, seen))), None)
 
 
 class Eligible(msgspec.Struct, frozen=True):
@@ -205,20 +216,5 @@ def _from(order: Sequence[Seen], name: str) -> list[Seen]:
     return [*order[at:], *order[:at]]
 
 
-def _key(ground: Ground, seen: Seen) -> tuple[bool, int, int, str]:
-    usage = ground.usage(seen)
-    return seen.node.is_ready, usage.percent, -_price(ground.site.pools[seen.node.pool].spec, seen), seen.name
-
-
-def _price(pool: GpuPool, seen: Seen) -> int:
-    """Millionths of a dollar an hour; 0 where the policy does not say, or the machine is paid for all the same."""
-    if seen.node.capacity_type == "reserved":
-        return 0
-    found = (
-        money.micro_dollars
-        for each in pool.instance_types
-        if each.name == seen.node.instance_type
-        for capacity_type, money in each.price_per_hour.items()
-        if capacity_type == seen.node.capacity_type
-    )
-    return next(found, 0)
+def _key(ground: Ground, seen: Seen) -> tuple[bool, int, Key, str]:
+    return seen.node.is_ready, ground.usage(seen).percent, ground.worth.key((seen,)), seen.name

@@ -2,9 +2,9 @@
 
 A pod is asked only if it has a place, nothing keeps it, and its PodDisruptionBudget allows one more; its grace is what
 it asks for, and no longer than maxGracefulTerminationSeconds. One that saves its work first draws on its budget from
-the moment it is told, ahead of all that were not. Pods of DaemonSets are asked when nothing else is left, unless they
-tolerate the taint and would come again. A node is deleted once it was empty for a minute, and a most recent look finds
-nothing on it that counts.
+the moment it is told, ahead of all that were not. Pods of gangs are seen to before all others, each gang as a whole.
+Pods of DaemonSets are asked when nothing else is left, unless they tolerate the taint and would come again. A node is
+deleted once it was empty for a minute, and a most recent look finds nothing on it that counts.
 
 A node whose last eviction, or whose pods' time to save their work, is longer ago than a pod's longest grace and two
 minutes is given back: its taint comes off, and it is left alone for a while. What was evicted is not called back.
@@ -18,13 +18,16 @@ from reconciler.model import names
 from reconciler.model.cluster.node import NodeTaint
 from reconciler.model.cluster.pod import Pod
 from reconciler.model.instant import Instant, instant, timestamp
-from reconciler.model.planned.action import Delete, Evict, Hold, Presumes
+from reconciler.model.planned.action import Delete, Evict, Hold, Presumes, Ref
 from reconciler.model.planned.decision import Decision
 from reconciler.model.planned.drained import Emptied
 from reconciler.plan.drain import marks, reasons
 from reconciler.plan.drain.asking.checkpoints import saving, told_of, why_evicted
+from reconciler.plan.drain.asking.grace import grace_of
 from reconciler.plan.drain.asking.successors import Successors
 from reconciler.plan.drain.blockers import blocker, moves
+from reconciler.plan.drain.gangs.leaving import GangsLeaving, asked_by
+from reconciler.plan.drain.gangs.members import Members
 from reconciler.plan.drain.rehome import Rehomed
 from reconciler.plan.drain.site import Seen, Site, ref_of, ref_of_pod, why
 from reconciler.plan.eviction import NOTHING, Remaining, stays_until
@@ -34,25 +37,33 @@ from reconciler.plan.removal import untouchable
 
 EMPTY_FOR_MS = 60_000
 PATIENCE_MS = 120_000  # beside the longest grace
-_USUAL_GRACE_SECONDS = 30
 
 
 class Emptying:
     """Owner of what is left of budgets while one plan asks pods to leave, and of which nodes were found empty."""
 
-    def __init__(self, site: Site, rehomed: Rehomed) -> None:
+    def __init__(self, site: Site, rehomed: Rehomed, members: Members) -> None:
         self._site, self._rehomed = site, rehomed
         self._remaining = Remaining(site.budgets)
         self._successors = Successors(site)
+        self._gangs = GangsLeaving(site, members, self._remaining, self._successors)
         self._told: dict[str, Decision] = {}  # by uid, of pods that save their work, or had time to
         self._before = {(each.node, each.uid): each for each in site.memory.emptied}
         self.emptied: list[Emptied] = []
         self.wakes: list[Instant] = []  # when nodes are given up
 
     def decide(self, waits: frozenset[str]) -> Iterator[Decision]:
-        """Of all nodes but those."""
+        """Of all nodes but those. What is decided of a whole gang is told once."""
         in_hand = [each for each in self._site.draining if each.name not in waits and self._is_ours(each)]
+        self._gangs.decide(self._rehomed.homes, waits)
         self._go_on(in_hand)
+        told: set[Ref] = set()
+        for each in (*self._of_nodes(in_hand), *self._gangs.elsewhere):
+            if each.subject not in told:
+                told.add(each.subject)
+                yield each
+
+    def _of_nodes(self, in_hand: list[Seen]) -> Iterator[Decision]:
         for seen in in_hand:
             mark = seen.draining
             if mark is not None and mark.since is None:
@@ -72,24 +83,27 @@ class Emptying:
         told = {pod.node for pod in self._site.fleet.occupancy.told}
         for seen in (each for each in in_hand if each.name in told):
             for pod in self._counting(seen):
-                if moves(pod) and told_of(self._site, seen, pod) is not None:
+                if moves(pod) and not self._gangs.of(pod) and told_of(self._site, seen, pod) is not None:
                     self._told[pod.metadata.uid] = self._asked(seen, pod)
 
     def _busy(self, seen: Seen, pods: list[Pod]) -> Iterator[Decision]:
         staying = [pod for pod in pods if moves(pod)]
         free = [pod for pod in staying if not self._site.is_claimed(ref_of_pod(pod))]
-        asked = [self._told.get(pod.metadata.uid) or self._asked(seen, pod) for pod in free]
+        asked = [self._decided(pod) or self._asked(seen, pod) for pod in free]
         holds = [each for each in asked if isinstance(each.act, Hold)]
         ends = self._ends(seen, pods)
         self.wakes.append(ends)
         known = {each.uid for each in self._site.memory.evicted}
-        goes_on = any(isinstance(each.act, Evict) and each.subject.uid not in known for each in asked)
+        goes_on = any(not known.issuperset(asked_by(each)) for each in asked)
         if ends <= self._site.now and not goes_on:
             yield self._given_back(seen, holds)
             return
         yield from asked
         if not asked:
             yield self._site.act(seen, Hold(ends), why(seen, reasons.POD_LEAVES, pods=counted(len(pods), "pod")))
+
+    def _decided(self, pod: Pod) -> Decision | None:
+        return self._gangs.of(pod) or self._told.get(pod.metadata.uid)
 
     def _asked(self, seen: Seen, pod: Pod) -> Decision:
         site = self._site
@@ -105,12 +119,8 @@ class Emptying:
         self._remaining.take(pod)
         self._successors.asked(pod)
         saves = saving(site, seen, pod)
-        return saves or site.act_on(pod, seen, self._evict(seen, pod), why_evicted(site, seen, pod, home))
-
-    def _evict(self, seen: Seen, pod: Pod) -> Evict:
-        wished = pod.spec.termination_grace_period_seconds
-        grace = _USUAL_GRACE_SECONDS if wished is None else wished
-        return Evict(grace_seconds=min(grace, seen.policy.spec.max_graceful_termination_seconds))
+        evict = Evict(grace_seconds=grace_of(seen, pod))
+        return saves or site.act_on(pod, seen, evict, why_evicted(site, seen, pod, home))
 
     def _ends(self, seen: Seen, pods: list[Pod]) -> Instant:
         """When it is given up, by the last sign that it goes on. To tell pods again and again is none."""
@@ -163,7 +173,7 @@ class Emptying:
             if not self._site.is_claimed(ref_of_pod(pod)):
                 self._remaining.take(pod)
                 told_why = why(seen, reasons.DAEMON_EVICTED, pod=f"Pod/{pod.title}")
-                yield self._site.act_on(pod, seen, self._evict(seen, pod), told_why)
+                yield self._site.act_on(pod, seen, Evict(grace_seconds=grace_of(seen, pod)), told_why)
 
 
 _TAINT = NodeTaint(names.DRAINING, marks.HARD)

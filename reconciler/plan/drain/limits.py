@@ -31,6 +31,9 @@ class Budget(msgspec.Struct, frozen=True, gc=False):
     leaving: int
     floor: int
     reason: str
+    used: int  # GPUs
+    total: int
+    gpus_per_node: int
 
     @property
     def left(self) -> int:
@@ -49,8 +52,9 @@ def budgets_of(site: Site) -> dict[str, Budget]:
 
 def _budget(site: Site, pool: str, wish: Declared[NodeProvisioner], leaving: int) -> Budget:
     seen = site.fleet.pool(pool)
-    floor, reason = floor_of(wish.spec, len(seen.nodes), (seen.gpus_used, seen.gpus_total), _fewest(seen.sorts))
-    return Budget(f"NodeProvisioner/{wish.name}", len(seen.nodes), leaving, floor, reason)
+    gpus, fewest = (seen.gpus_used, seen.gpus_total), _fewest(seen.sorts)
+    floor, reason = floor_of(wish.spec, len(seen.nodes), gpus, fewest)
+    return Budget(f"NodeProvisioner/{wish.name}", len(seen.nodes), leaving, floor, reason, *gpus, fewest)
 
 
 def floor_of(wish: NodeProvisioner, size: int, gpus: tuple[int, int], gpus_per_node: int) -> tuple[int, str]:
@@ -96,9 +100,10 @@ class Least:
                 return {"resource": resource, "left": _told(resource, left), "least": str(least)}
         return None
 
-    def take(self, seen: Seen) -> None:
+    def take(self, seen: Seen, count: int = 1) -> None:
+        """Or gives it back, with -1."""
         for resource in self._left:
-            self._left[resource] -= _has(self._site, seen.node, resource)
+            self._left[resource] -= count * _has(self._site, seen.node, resource)
 
 
 def _has(site: Site, node: Node, resource: str) -> int:
@@ -141,9 +146,10 @@ class Slots:
         )
         return next((f"{told} is {most}, and {count} leave" for count, most, told in limits if count >= most), "")
 
-    def take(self, seen: Seen) -> None:
-        self.leaving[seen.policy.name] += 1
-        self.draining[seen.policy.name] += 1
+    def take(self, seen: Seen, count: int = 1) -> None:
+        """Or gives it back, with -1."""
+        self.leaving[seen.policy.name] += count
+        self.draining[seen.policy.name] += count
 
 
 def _leaving_now(site: Site) -> Iterator[Node]:

@@ -18,15 +18,17 @@ from reconciler.model.planned.weighed import Weighed
 from reconciler.plan.draft import Draft, Verdict
 from reconciler.plan.drain import reasons, timers
 from reconciler.plan.drain.asking.calling_off import called_off
-from reconciler.plan.drain.batch import Settling, begin, settle
+from reconciler.plan.drain.beginning.batch import Settling, begin, settle
 from reconciler.plan.drain.candidates import Ground, eligible
 from reconciler.plan.drain.emptying import PATIENCE_MS, Emptying
+from reconciler.plan.drain.gangs.members import Members
 from reconciler.plan.drain.left_behind import left_behind
 from reconciler.plan.drain.rehome import Rehomed, rehome
 from reconciler.plan.drain.replacing import recent_seconds
 from reconciler.plan.drain.setbacks import another, rests_until
 from reconciler.plan.drain.setbacks import remembered as kept_in_mind
 from reconciler.plan.drain.site import Seen, Site, title_of, why
+from reconciler.plan.requests.gangs import Gang
 from reconciler.plan.requests.promised import HOLDS_MS
 
 # To judge what may move, and where, all of these must have been read.
@@ -52,21 +54,24 @@ def drain(inputs: Inputs, draft: Draft) -> Verdict:
     """All DrainPolicies together: what one moves takes the room of another."""
     site = Site(inputs, draft)
     if not site.policies:
-        return Verdict(tuple(_stopped(site)), memory=_memory(inputs, Drained()))
+        return Verdict(tuple(_stopped(site, frozenset())), memory=_memory(inputs, Drained()))
     if why_unread := inputs.observed.why_unread(*NEEDED):
         return Verdict(tuple(_unread(site, why_unread)))
     ground = Ground(site)
     settling = settle(site)
     found = eligible(ground)
-    rehomed = rehome(site, found.order)
-    emptying = Emptying(site, rehomed)
-    decisions = [*_stopped(site), *settling.decisions, *emptying.decide(settling.nodes)]
+    members = Members(site)
+    rehomed = rehome(site, found.order, members)
+    emptying = Emptying(site, rehomed, members)
+    stopped = _stopped(site, members.on_their_way)
+    decisions = [*stopped, *settling.decisions, *emptying.decide(settling.nodes)]
     refused = found.refused | rehomed.refused
     if rehomed.homeless[0]:
         decisions += _homeless(site, rehomed)
         refused |= {each.name: _not_tried(each, rehomed) for each in found.order}
     else:
-        decisions += _candidates(ground, rehomed, refused, settling)
+        began = begin(ground, rehomed, members, is_settling=settling.batch is not None)
+        decisions += [*_timed(site, rehomed, refused, settling), *began, *_left_out(site, rehomed)]
     drained = Drained(
         batch=settling.batch,
         evicted=tuple(sorted(_kept(site, each) for each in site.memory.evicted if _counts_still(site, each))),
@@ -83,11 +88,11 @@ def drain(inputs: Inputs, draft: Draft) -> Verdict:
     return Verdict(tuple(decisions), memory=memory, weighed=weighed, hints=hints, wake_at=wake_at)
 
 
-def _stopped(site: Site) -> Iterator[Decision]:
-    """What is left of drains that nobody goes on with."""
+def _stopped(site: Site, gangs: frozenset[Gang]) -> Iterator[Decision]:
+    """What is left of drains that nobody goes on with; `gangs`: those that are on their way."""
     if site.fleet.nodes_drained:
         yield from left_behind(site)
-    yield from called_off(site)
+    yield from called_off(site, gangs)
 
 
 def _memory(inputs: Inputs, drained: Drained) -> Memory:
@@ -103,13 +108,10 @@ def _wakes(site: Site, rehomed: Rehomed, drained: Drained) -> Iterator[Instant]:
         yield from (Instant(each.at + 1_000 * recent_seconds(site, each.pool) + 1) for each in drained.evicted)
 
 
-def _candidates(ground: Ground, rehomed: Rehomed, refused: dict[str, Reason], settling: Settling) -> list[Decision]:
-    site = ground.site
+def _timed(site: Site, rehomed: Rehomed, refused: dict[str, Reason], settling: Settling) -> list[Decision]:
     return [
         *timers.take_off(site, {name: reason for name, reason in refused.items() if name not in settling.nodes}),
         *timers.put_on(site, {name: to for name, to in rehomed.together.items() if name not in settling.nodes}),
-        *begin(ground, rehomed, is_settling=settling.batch is not None),
-        *_left_out(site, rehomed),
     ]
 
 
@@ -128,7 +130,7 @@ def _homeless(site: Site, rehomed: Rehomed) -> Iterator[Decision]:
 
 def _not_tried(seen: Seen, rehomed: Rehomed) -> Reason:
     pod, node = rehomed.homeless
-    return why(seen, reasons.NOT_TRIED, why=f"{pod}, which leaves {node}, finds no place.")
+    return why(seen, reasons.NOT_TRIED, why=f"{pod}, which leaves {node}, finds no place.", pod=pod)
 
 
 def _left_out(site: Site, rehomed: Rehomed) -> Iterator[Decision]:

@@ -45,8 +45,22 @@ NOT_SAFE_TO_EVICT = Because(
     "PodNotSafeToEvict", "{pod} carries cluster-autoscaler.kubernetes.io/safe-to-evict: false, " + KEPT_BY
 )
 SMART_POD = Because("SmartPodStays", "{pod} is a smart pod, which is not moved, " + KEPT_BY)
-GANG = Because(
-    "GangStays", "{pod} is of gang {gang}, which moves together or not at all, and nobody moves it, " + KEPT_BY
+GANG = Because("GangStays", "{pod} is of gang {gang}, which moves together or not at all ({why}), " + KEPT_BY)
+GANG_BUDGET = Because(
+    "GangBudget",
+    "{pod} is of gang {gang}, of which {pods} pods would leave at once, and {budget} allows {allowed} now, " + KEPT_BY,
+)
+GANG_NO_PLACE = Because(
+    "GangWithoutPlace",
+    "{pod} is of gang {gang}, which moves together or not at all, and no node that stays would take {lost} beside the "
+    "others ({ruled_out}), " + KEPT_BY,
+)
+CREW_FULL = Because(
+    "TooManyForGang",
+    "{node} would go together with {other}, for the sake of a gang, and {policy} drains {most} at once: it stays now.",
+)
+CREW_STAYS = Because(
+    "GoesWithOthers", "{node} goes together with {other} or not at all, for the sake of gang {gang}: {why}"
 )
 CLAIM = Because(
     "PodOfClaim", "where else {pod} would have the GPUs of GpuClaim {claim} can't be told ({why}), " + KEPT_BY
@@ -93,6 +107,9 @@ THROTTLED = Because(
     "{policy} drains {draining} nodes, and {leaving} leave in all: both limits are reached ({drains} and "
     "{all}), and {waiting} wait.",
 )
+AWAITS_CREW = Because(
+    "AwaitsOthersOfGang", "{node} is to go together with {other}, for the sake of a gang, and waits for it: {why}"
+)
 AWAITS_BATCH = Because("AwaitsBatch", "{node} is to go, and waits until the nodes before it were all seen tainted.")
 PARTLY_EVALUATED = Because(
     "PartlyEvaluated",
@@ -119,6 +136,14 @@ SUCCESSOR_UNSEEN = Because(
     "and so it keeps {node}.",
 )
 EVICTED = Because("PodEvicted", "{pod} is moved off {node}: {home} has room for it.")
+GANG_EVICTED = Because(
+    "GangEvicted",
+    "{node} is emptied, and with {pod} all {pods} pods of gang {gang} leave at once: there is room on {homes}.",
+)
+GANG_REST = Because(
+    "GangRestEvicted",
+    "others of gang {gang} have left already, without which the rest is of no use: {pod} is asked to leave {node}.",
+)
 TOLD = Because(
     "PodToldToSave",
     "{pod} is moved off {node}, and is told to save its work first: it is evicted at {time}, or as soon as it "
@@ -166,13 +191,14 @@ ELIGIBILITY = (
     AT_MINIMUM, CLUSTER_AT_MINIMUM, TOO_MUCH_USED, DESTINATION, NOT_EVALUATED, NOT_TRIED,
 )  # fmt: skip
 BLOCKERS = (
-    DO_NOT_DISRUPT_POD, NOT_SAFE_TO_EVICT, SMART_POD, GANG, CLAIM, NO_CONTROLLER, LOCAL_STORAGE, SYSTEM_POD,
-    PLACE_UNKNOWN, SEVERAL_BUDGETS, BUDGET_UNSEEN, BUDGET_SPENT, BUDGET_TAKEN, NO_PLACE,
+    DO_NOT_DISRUPT_POD, NOT_SAFE_TO_EVICT, SMART_POD, GANG, GANG_BUDGET, GANG_NO_PLACE, CREW_STAYS, CREW_FULL,
+    CLAIM, NO_CONTROLLER, LOCAL_STORAGE, SYSTEM_POD, PLACE_UNKNOWN, SEVERAL_BUDGETS, BUDGET_UNSEEN, BUDGET_SPENT,
+    BUDGET_TAKEN, NO_PLACE,
 )  # fmt: skip
 REASONS = (
     *ELIGIBILITY, *BLOCKERS, UNREAD, HOMELESS, CANDIDATE, UNREADY_CANDIDATE, NO_CANDIDATE, NOT_NAMED, WINDOW_CLOSED,
-    DEMAND_FIRST, NO_SLOT, THROTTLED, AWAITS_BATCH, PARTLY_EVALUATED, DRAINED, TAINTED_AGAIN, BATCH_SETTLES, BATCH_TORN,
-    MARK_UNREADABLE, EVICTED, DAEMON_EVICTED, POD_LEAVES, WAITS_EMPTY, DELETED, GIVEN_BACK, TOLD, TOLD_CUT,
-    TOLD_UNREADABLE, SAVES, EVICTED_SAVED, EVICTED_UNSAVED, CALLED_OFF,
-    ONE_BY_ONE, SUCCESSOR_UNSEEN,
+    DEMAND_FIRST, NO_SLOT, AWAITS_CREW, THROTTLED, AWAITS_BATCH, PARTLY_EVALUATED, DRAINED, TAINTED_AGAIN,
+    BATCH_SETTLES, BATCH_TORN, MARK_UNREADABLE, EVICTED, GANG_EVICTED, GANG_REST, DAEMON_EVICTED, POD_LEAVES,
+    WAITS_EMPTY, DELETED, GIVEN_BACK, TOLD, TOLD_CUT, TOLD_UNREADABLE, SAVES, EVICTED_SAVED, EVICTED_UNSAVED,
+    CALLED_OFF, ONE_BY_ONE, SUCCESSOR_UNSEEN,
 )  # fmt: skip

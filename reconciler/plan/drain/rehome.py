@@ -11,6 +11,8 @@ end. A node that is to be tried or was found to go takes none; nor does one that
 empty: to move pods to an empty node frees none. A node that took pods in is not emptied itself. If all find a place
 that stays so, and what they cost of PodDisruptionBudgets is gone for those that come after; else all of it is taken
 back. A budget that allows some, but not all of a node's pods at once, is no hindrance: they go one after the other.
+Nodes on which one gang runs are tried together, with all its pods (gangs/); of gangs that are on their way already all
+pods are placed with those on nodes that are being drained, wherever they run.
 
 Steps are limited, by the policies' simulationTimeBound; but so many nodes are tried in any case.
 """
@@ -34,6 +36,9 @@ from reconciler.model.cluster.pod import Pod
 from reconciler.model.planned.reason import Reason
 from reconciler.plan.drain import reasons
 from reconciler.plan.drain.blockers import blocker, moves
+from reconciler.plan.drain.gangs.crews import Crew, crews_of
+from reconciler.plan.drain.gangs.members import Members
+from reconciler.plan.drain.gangs.rehoming import Crewing, Tried
 from reconciler.plan.drain.replacing import lacking
 from reconciler.plan.drain.site import Seen, Site, why
 from reconciler.plan.eviction import Remaining
@@ -52,13 +57,14 @@ class Rehomed(msgspec.Struct):
     unplaced: dict[str, str] = {}  # uid of a pod that leaves -> what rules out the nodes that stay
     left_out: tuple[str, ...] = ()  # nodes for which there was no time
     homeless: tuple[str, str] = ("", "")  # a pod that leaves and finds no place, and the node it leaves
+    crews: dict[str, Crew] = {}  # of nodes that can go, and do so together with others or not at all
 
 
 class Rehoming:
     """One search; within a fork."""
 
-    def __init__(self, site: Site) -> None:
-        self._site = site
+    def __init__(self, site: Site, members: Members) -> None:
+        self._site, self._members = site, members
         self._what_if = site.fleet.what_if
         self._hints = site.inputs.hints.destinations
         self._remaining = Remaining(site.budgets)
@@ -71,7 +77,7 @@ class Rehoming:
         """`order`: the nodes that are to be tried."""
         leaving = self._take_leaving()
         self._stays = self._staying(order)
-        self._settle(leaving)
+        self._settle(leaving, self._take_gangs())
         if not self.told.homeless[0]:
             self._try(order)
         return self.told
@@ -89,6 +95,15 @@ class Rehoming:
             self._what_if.take_away(row)
         return found
 
+    def _take_gangs(self) -> list[Pod]:
+        """Of gangs that are on their way, those pods that leave nodes which stay."""
+        what_if, rows = self._what_if, self._what_if.rows
+        found = [pod for gang in sorted(self._members.on_their_way) for pod in self._members.of[gang]]
+        found = [pod for pod in found if rows.alive[rows.row_of[pod.node]]]
+        for pod in found:
+            what_if.remove(what_if.classes.of(pod), rows.row_of[pod.node])
+        return found
+
     def _staying(self, order: Sequence[Seen]) -> Mask:
         rows, counting = self._what_if.rows, self._site.fleet.occupancy.counting
         found = rows.alive.copy()
@@ -103,7 +118,7 @@ class Rehoming:
             self._tried[rows.row_of[each.name]] = each.candidate is not None
         return found
 
-    def _settle(self, leaving: list[tuple[Node, list[Pod]]]) -> None:
+    def _settle(self, leaving: list[tuple[Node, list[Pod]]], of_gangs: list[Pod]) -> None:
         """Places for what is on its way already."""
         for node, pods in leaving:
             for pod in pods:
@@ -111,6 +126,10 @@ class Rehoming:
             if lost := self._place(pods):
                 is_ours = node.taint(names.DRAINING) is not None
                 self.told.homeless = (f"Pod/{lost[0].title}", node.name) if is_ours else self.told.homeless
+        for pod in of_gangs:
+            self._remaining.take(pod)
+            if self._place([pod]):
+                self.told.homeless = (f"Pod/{pod.title}", pod.node)
         anew, waiting = lacking(self._site)
         for node_name, pod in anew:
             if self._place([pod]):
@@ -131,17 +150,28 @@ class Rehoming:
 
     def _try(self, order: Sequence[Seen]) -> None:
         allowed = self._stays & ~self._tried & ~self._empty
+        crews, crewing = crews_of(self._members, order), Crewing(self._site, self._members, self._remaining)
         pointer, left, tried = "", self._steps, 0
         for at, seen in enumerate(order):
+            if seen.name in self.told.together or seen.name in self.told.refused:
+                continue  # with others of its crew
             row = self._what_if.rows.row_of[seen.name]
+            budget = left if tried >= LEAST_TRIED else None
+            if crew := crews.get(seen.name):
+                came = crewing.tried(crew, self._takers, Search(pointer, True, allowed, self._hints, budget))
+                if came.is_spent:
+                    self.told.left_out = self._undecided(order[at:])
+                    return
+                tried, left, pointer = tried + 1, max(0, left - came.steps), came.pointer or pointer
+                self._crew_decided(crew, came, allowed)
+                continue
             if found := self._blocker(seen, row):
                 self.told.refused[seen.name] = found
                 allowed[row] = self._stays[row]
                 continue
-            budget = left if tried >= LEAST_TRIED else None
             done = empty(self._what_if, [row], Search(pointer, True, allowed, self._hints, budget))
             if done.not_evaluated:
-                self.told.left_out = tuple(each.name for each in order[at:])
+                self.told.left_out = self._undecided(order[at:])
                 return
             tried, left, pointer = tried + 1, max(0, left - done.steps), done.pointer
             if row in done.stuck:
@@ -149,6 +179,29 @@ class Rehoming:
                 self.told.refused[seen.name] = self._no_place(seen, row, done.stuck[row], allowed)
             else:
                 self._goes(seen, row, done.together[row])
+
+    def _undecided(self, order: Sequence[Seen]) -> tuple[str, ...]:
+        decided = self.told.together.keys() | self.told.refused.keys()
+        return tuple(each.name for each in order if each.name not in decided)
+
+    def _crew_decided(self, crew: Crew, came: Tried, allowed: Mask) -> None:
+        rows = self._what_if.rows
+        self.told.refused |= came.kept
+        for each in crew.too_many:
+            facts = {"most": crew.most, "nodes": len(crew.nodes) + len(crew.too_many)}
+            told = why(each, reasons.CREW_FULL, "maxDrainParallelism", other=crew.nodes[0].name, **facts)
+            self.told.refused[each.name] = told
+            allowed[rows.row_of[each.name]] = self._stays[rows.row_of[each.name]]
+        if came.kept:
+            for each in crew.nodes:
+                allowed[rows.row_of[each.name]] = self._stays[rows.row_of[each.name]]
+            return
+        self._takers.update(rows.row_of[name] for name in came.homes.values())
+        self.told.homes |= came.homes
+        for each in crew.nodes:
+            there = (pod.metadata.uid for pod in self._what_if.pods_of_row(rows.row_of[each.name]))
+            self.told.together[each.name] = tuple(sorted({came.homes[uid] for uid in there if uid in came.homes}))
+            self.told.crews[each.name] = crew
 
     @property
     def _steps(self) -> int:
@@ -197,8 +250,8 @@ def _ruled_out(counted: Mapping[str, int]) -> str:
     return ", ".join(f"{name} on {count}" for name, count in sorted(counted.items())) or "none stays"
 
 
-def rehome(site: Site, order: Sequence[Seen]) -> Rehomed:
+def rehome(site: Site, order: Sequence[Seen], members: Members) -> Rehomed:
     """What is changed in the fleet for it is taken back."""
     what_if = site.fleet.what_if
     with what_if.fork(), what_if.part(GpuClaims).judged(site.claims.pools, site.fleet.lent.keys()):
-        return Rehoming(site).run(order)
+        return Rehoming(site, members).run(order)

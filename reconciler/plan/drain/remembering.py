@@ -10,7 +10,9 @@ from reconciler.model.planned.action import Evict, Hold
 from reconciler.model.planned.decision import Decision
 from reconciler.model.planned.drained import Batch, Drained, Evicted, Setback
 from reconciler.model.planned.inputs import Inputs
+from reconciler.model.planned.reason import Reason
 from reconciler.plan.drain import reasons
+from reconciler.plan.drain.gangs.leaving import home_of
 from reconciler.plan.drain.replacing import owner_of
 from reconciler.plan.drain.setbacks import another
 
@@ -46,7 +48,10 @@ def _evicted(
     inputs: Inputs, fleet: Fleet, decisions: Iterable[Decision], before: Mapping[str, Evicted]
 ) -> Iterator[Evicted]:
     """Pods that need another place; one that is asked again counts from then, to the nearest few seconds."""
-    asked = {each.subject.uid: each.reason.fact("home") for each in decisions if isinstance(each.act, Evict)}
+    asked: dict[str, Reason] = {}  # by uid
+    for each in decisions:
+        if isinstance(each.act, Evict):
+            asked |= dict.fromkeys([each.subject.uid, *(other.ref.uid for other in each.act.others)], each.reason)
     if not asked:
         return
     for pod in inputs.observed.pods:
@@ -55,8 +60,10 @@ def _evicted(
         known = before.get(uid)
         if node is not None and pod.counts and (known is None or inputs.now - known.at >= _RENEWED_MS):
             first = inputs.now if known is None else known.first
-            home = str(asked[uid] or "")
-            yield Evicted(inputs.now, pod.title, uid, node.name, node.pool, first, written(pod), owner_of(pod), home)
+            because = asked[uid]
+            home, gang = because.fact(home_of(pod)) or because.fact("home") or "", because.fact("gang") or ""
+            told = pod.title, uid, node.name, node.pool, first, written(pod), owner_of(pod)
+            yield Evicted(inputs.now, *told, str(home), str(gang))
 
 
 def written(pod: Pod) -> str:

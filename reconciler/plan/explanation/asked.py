@@ -5,6 +5,8 @@ from collections.abc import Iterator
 from reconciler.model import names
 from reconciler.model.cluster.pod import Pod
 from reconciler.model.instant import Instant, instant
+from reconciler.model.planned.action import Evict
+from reconciler.model.planned.decision import Decision
 from reconciler.model.spoken_time import span
 from reconciler.plan.explanation.about import counted, told
 from reconciler.plan.kept.scene import Scene
@@ -20,9 +22,16 @@ _MOST_TOLD = 5
 
 def outcome_of(scene: Scene, pod: Pod) -> str:
     """What this plan says of it, where it says something."""
-    found = (each for each in scene.plan.decisions if each.subject.kind == "Pod")
-    here = [each for each in found if (each.subject.namespace, each.subject.name) == (pod.metadata.namespace, pod.name)]
+    key = pod.metadata.namespace, pod.name
+    here = [each for each in scene.plan.decisions if key in _pods_of(each)]
     return " ".join(told(each) for each in here)
+
+
+def _pods_of(decision: Decision) -> list[tuple[str, str]]:
+    """Those that it is about, by namespace and name."""
+    refs = [decision.subject] if decision.subject.kind == "Pod" else []
+    refs += [each.ref for each in decision.act.others] if isinstance(decision.act, Evict) else []
+    return [(each.namespace, each.name) for each in refs]
 
 
 def waiting_rows(scene: Scene, pod: Pod) -> Iterator[tuple[str, str]]:

@@ -20,7 +20,7 @@ from reconciler.plan.explanation.about import (
     unread,
     would_be,
 )
-from reconciler.plan.explanation.flipping import changes_of
+from reconciler.plan.explanation.flips.changes import changes_of
 from reconciler.plan.explanation.going import Going, going, kept_from, leaves_at, stop_rows, why_rows
 from reconciler.plan.explanation.standing_orders import freeze_rows, guard_rows
 from reconciler.plan.guards.frozen import Freezes
@@ -128,7 +128,8 @@ def _drained(scene: Scene, node: Node) -> Iterator[tuple[str, str]]:
             "drained",
             f"{'a candidate' if each.is_candidate else 'no'}: {sentence(each.reason)}{since} {place}".rstrip(),
         )
-        yield from (("drained if", change) for change in changes_of(scene.inputs, each))
+        if change := changes_of(scene.inputs, each):
+            yield "drained if", change
 
 
 def _in_play(scene: Scene, node: Node) -> Iterator[tuple[str, str]]:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 import msgspec
 
 from reconciler.model import names
-from reconciler.model.planned.action import Act, Apply, Delete, Evict, Hold, Taint
+from reconciler.model.planned.action import Act, Apply, Delete, Evict, Hold, Ref, Taint
 from reconciler.model.planned.consequence import Consequence, Fate
 from reconciler.model.planned.decision import Decision
 from reconciler.model.planned.mark import Mark
@@ -73,13 +73,20 @@ def _node_of_claim(stage: Stage, decision: Decision) -> Iterator[Taken]:
         yield Taken(stage.mark(node, goes=True), "deleted")
 
 
-def _pod(stage: Stage, decision: Decision) -> Iterator[Taken]:
-    pod = stage.pod(decision.subject.namespace, decision.subject.name)
+def _pods(stage: Stage, decision: Decision) -> Iterator[Taken]:
+    """Its subject, and those that leave with it."""
+    others = decision.act.others if isinstance(decision.act, Evict) else ()
+    for ref in (decision.subject, *(each.ref for each in others)):
+        yield from _pod(stage, ref, decision.pool)
+
+
+def _pod(stage: Stage, ref: Ref, asked_for: str) -> Iterator[Taken]:
+    pod = stage.pod(ref.namespace, ref.name)
     # What we made ourselves runs nobody's work.
     if pod is None or not pod.node or pod.is_finished or pod.metadata.labels.get(names.MANAGED) == "true":
         return
     node = stage.fleet.node(pod.node)
-    pool = node.pool if node else decision.pool
+    pool = node.pool if node else asked_for
     yield Taken(Mark(stage.now, "Pod", pod.title, pod.metadata.uid, pool=pool, gpus=pod.gpus), "evicted", pod.node)
 
 
@@ -123,7 +130,7 @@ RULES: tuple[_Rule, ...] = (
     _Rule("Node", _puts(names.DRAINING), _node("drained", goes=True)),
     _Rule("Node", _throws_out, _node("thrown out by a taint", goes=False)),
     _Rule("NodeClaim", _is(Delete), _node_of_claim),
-    _Rule("Pod", _is(Delete, Evict), _pod),
+    _Rule("Pod", _is(Delete, Evict), _pods),
     _Rule("NodePool", _is(Apply), _edit),
     _Rule("NodePool", _is(Delete), _node_pool),
 )

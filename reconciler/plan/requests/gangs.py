@@ -8,6 +8,11 @@ from reconciler.model.cluster.pod import Pod
 Gang = tuple[str, str]  # namespace and gangRef
 
 
+def title_of(gang: Gang) -> str:
+    """team-a/llama."""
+    return "/".join(gang)
+
+
 class Gangs:
     """By the GpuClaims as they were seen."""
 
@@ -17,6 +22,10 @@ class Gangs:
             for each in observed.policies
             if each.kind == "GpuClaim" and each.spec.get("gangRef")
         }
+
+    @property
+    def are_any(self) -> bool:
+        return bool(self._of_claim)
 
     def of(self, pod: Pod) -> Gang | None:
         """None where it is of none."""

@@ -1,5 +1,6 @@
 """What the eviction API does: it weighs PodDisruptionBudgets, as the API server's own code does, rule by rule."""
 
+from collections.abc import Iterable
 from typing import Any
 
 import msgspec
@@ -8,7 +9,7 @@ from reconciler.model.cluster.metadata import LabelSelector
 from reconciler.model.instant import Instant, timestamp
 from reconciler.model.planned.action import Evict
 from reconciler.protocol.presumed import Object, Settled
-from reconciler.simulate.objects import Objects, Write, going
+from reconciler.simulate.objects import Write, going
 
 SEVERAL = "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support."
 
@@ -24,17 +25,17 @@ DISRUPTED = {
 _WEIGHTLESS = frozenset({"Succeeded", "Failed", "Pending"})
 
 
-def evicted(act: Evict, pod: Object, objects: Objects, now: Instant) -> Settled | tuple[Write, ...]:
+def evicted(act: Evict, pod: Object, budgets: Iterable[Object], now: Instant) -> Settled | tuple[Write, ...]:
     """Why not, or what is written: the budget that it costs, and the pod that goes."""
     gone = going(_told_why(pod, now), now, act.grace_seconds)
     if (pod.get("status") or {}).get("phase", "Pending") in _WEIGHTLESS:
         return (gone,)
-    budgets = [each for each in objects.of("PodDisruptionBudget") if _selects(each, pod)]
-    if len(budgets) > 1:
+    own = [each for each in budgets if _selects(each, pod)]
+    if len(own) > 1:
         return Settled("refused", f"the API server says 500: {SEVERAL}")
-    if not budgets or _may_go_unhealthy(budgets[0], pod):
+    if not own or _may_go_unhealthy(own[0], pod):
         return (gone,)
-    budget = budgets[0]
+    budget = own[0]
     status: dict[str, Any] = budget.get("status") or {}
     name = budget["metadata"]["name"]
     if status.get("observedGeneration", 0) < budget["metadata"]["generation"]:

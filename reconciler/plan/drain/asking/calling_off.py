@@ -14,16 +14,19 @@ from reconciler.plan.drain.marks import draining_mark
 from reconciler.plan.drain.reasons import CALLED_OFF, PLANNER
 from reconciler.plan.drain.site import Site, ref_of_pod
 from reconciler.plan.removal import untouchable
+from reconciler.plan.requests.gangs import Gang
 
 _OFF = Annotate(annotations=((names.EVICT_AT, None),))
 
 
-def called_off(site: Site) -> Iterator[Decision]:
-    """What somebody else takes away is left to them."""
+def called_off(site: Site, gangs: frozenset[Gang]) -> Iterator[Decision]:
+    """What somebody else takes away is left to them. `gangs`: those that are on their way, wherever their pods run."""
     for pod in site.fleet.occupancy.told:
         node = site.fleet.node(pod.node)
         pool = site.pools.get(node.pool) if node is not None else None
         if node is None or pool is None or untouchable(node) is not None or _is_emptied(site, node):
+            continue
+        if site.draft.gangs.of(pod) in gangs:
             continue
         if not pod.metadata.leaving and not site.is_claimed(ref_of_pod(pod)):
             because = CALLED_OFF.reason(pool.origin(), pod=f"Pod/{pod.title}", node=node.name)

@@ -94,7 +94,7 @@ def told_of(site: Site, seen: Seen, pod: Pod) -> Told | None:
 
 
 def _told(site: Site, seen: Seen, pod: Pod, wish: Wish) -> Told | None:
-    at = _moment(pod.metadata.annotations.evict_at)
+    at = moment_of(pod.metadata.annotations.evict_at)
     since = seen.draining.since if seen.draining is not None else None
     if at is None or since is None or at > site.now + wish.length_ms or at - wish.length_ms < since:
         return None
@@ -102,11 +102,11 @@ def _told(site: Site, seen: Seen, pod: Pod, wish: Wish) -> Told | None:
 
 
 def _has_saved(pod: Pod, told: Told) -> bool:
-    at = _moment(pod.metadata.annotations.checkpointed_at)
+    at = moment_of(pod.metadata.annotations.checkpointed_at)
     return at is not None and at // 1_000 >= told.asked_at // 1_000
 
 
-def _moment(written: str) -> Instant | None:
+def moment_of(written: str) -> Instant | None:
     """Of RFC 3339 or of unix seconds; None where it can't be read."""
     if written.isascii() and written.isdigit() and len(written) <= _MOST_DIGITS:
         return Instant(int(written) * 1_000)

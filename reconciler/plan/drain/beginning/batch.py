@@ -16,12 +16,16 @@ from reconciler.model.planned.action import Hold
 from reconciler.model.planned.decision import Decision
 from reconciler.model.planned.drained import Batch
 from reconciler.plan.drain import marks, reasons
+from reconciler.plan.drain.beginning.order import in_turn
+from reconciler.plan.drain.beginning.windows import closed
 from reconciler.plan.drain.candidates import Ground, cluster_at_minimum
+from reconciler.plan.drain.gangs.crews import Crew
+from reconciler.plan.drain.gangs.members import Members
 from reconciler.plan.drain.limits import Slots
 from reconciler.plan.drain.rehome import Rehomed
 from reconciler.plan.drain.site import Seen, Site, ref_of, title_of, why
 from reconciler.plan.drain.timers import due_at, since, wait
-from reconciler.plan.drain.windows import closed
+from reconciler.plan.explain import sentence
 from reconciler.plan.removal import untouchable
 
 SEEN_WITHIN_MS = 30_000
@@ -99,19 +103,41 @@ class Beginning:
             if planner and each.node.pool in ground.budgets:
                 self._taken[each.node.pool] = self._taken.get(each.node.pool, 0) + 1
 
-    def decide(self, seen: Seen, is_settling: bool) -> Decision:
-        """Of one candidate: it goes, or why not yet."""
-        site = self._site
-        due = due_at(site, seen)
-        if due > site.now or seen.candidate is None:
-            return wait(site, seen, self._rehomed.together[seen.name])
-        if held := self._held(seen, is_settling):
-            return held
-        self._slots.take(seen)
-        self._ground.least.take(seen)
-        self._taken[seen.node.pool] = self._taken.get(seen.node.pool, 0) + 1
-        told = why(seen, reasons.DRAINED, since=timestamp(since(site, seen)))
-        return site.act(seen, marks.hard(site.now), told)
+    def decide(self, crew: Crew, is_settling: bool) -> dict[str, Decision]:
+        """Of candidates that go together, or of one: they go, or why not yet; by name."""
+        taken: list[Seen] = []
+        for each in crew.nodes:
+            held = self._not_yet(each) or self._held(each, is_settling)
+            if held is not None:
+                for other in taken:
+                    self._take(other, -1)
+                return {other.name: self._awaits(other, each, held) for other in crew.nodes} | {each.name: held}
+            self._take(each, 1)
+            taken.append(each)
+        self._ground.worth.take(crew.nodes)
+        return {each.name: self._goes(each) for each in crew.nodes}
+
+    def _goes(self, seen: Seen) -> Decision:
+        told = why(seen, reasons.DRAINED, since=timestamp(since(self._site, seen)))
+        return self._site.act(seen, marks.hard(self._site.now), told)
+
+    def _take(self, seen: Seen, count: int) -> None:
+        """Or gives back what was taken."""
+        self._slots.take(seen, count)
+        self._ground.least.take(seen, count)
+        self._taken[seen.node.pool] = self._taken.get(seen.node.pool, 0) + count
+
+    def _not_yet(self, seen: Seen) -> Decision | None:
+        due = due_at(self._site, seen)
+        if due <= self._site.now and seen.candidate is not None:
+            return None
+        return wait(self._site, seen, self._rehomed.together[seen.name])
+
+    def _awaits(self, seen: Seen, other: Seen, held: Decision) -> Decision:
+        """One that could go, but for another that goes with it."""
+        until = held.act.until if isinstance(held.act, Hold) else None
+        told = why(seen, reasons.AWAITS_CREW, other=other.name, why=sentence(held.reason))
+        return self._not_yet(seen) or self._site.act(seen, Hold(until), told)
 
     def _held(self, seen: Seen, is_settling: bool) -> Decision | None:
         site, policy = self._site, seen.policy
@@ -148,15 +174,24 @@ class Beginning:
                 yield self._site.hold(policy, told)
 
 
-def begin(ground: Ground, rehomed: Rehomed, is_settling: bool) -> tuple[Decision, ...]:
-    """Every candidate in order."""
-    site = ground.site
-    by_name = {each.name: each for each in site.seen}
+def begin(ground: Ground, rehomed: Rehomed, members: Members, is_settling: bool) -> tuple[Decision, ...]:
+    """Of every candidate that has a timer; told in the order in which they were found."""
     beginning = Beginning(ground, rehomed)
-    found = []
+    found: dict[str, Decision] = {}
+    for crew in in_turn(ground, members, list(_crews(ground.site, rehomed))):
+        found |= beginning.decide(crew, is_settling)
+    return (*(found[name] for name in rehomed.together if name in found), *beginning.throttled())
+
+
+def _crews(site: Site, rehomed: Rehomed) -> Iterator[Crew]:
+    """Each node that goes by itself, and those that go together."""
+    by_name = {each.name: each for each in site.seen}
     for name in rehomed.together:
-        seen = by_name[name]
+        crew = rehomed.crews.get(name) or Crew((by_name[name],), ())
         # One without a timer gets it first; and what another planner does to it is for this plan enough.
-        if seen.candidate is not None and seen.candidate.since is not None and not site.is_claimed(ref_of(seen.node)):
-            found.append(beginning.decide(seen, is_settling))
-    return (*found, *beginning.throttled())
+        if crew.nodes[0].name == name and all(_is_candidate(site, each) for each in crew.nodes):
+            yield crew
+
+
+def _is_candidate(site: Site, seen: Seen) -> bool:
+    return seen.candidate is not None and seen.candidate.since is not None and not site.is_claimed(ref_of(seen.node))

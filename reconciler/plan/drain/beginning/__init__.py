@@ -1,0 +1,1 @@
+"""Which candidates begin to be emptied, when their time has come."""

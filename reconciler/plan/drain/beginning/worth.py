@@ -1,0 +1,113 @@
+"""What it saves to let nodes go, and what work is lost by it: where only some of several can go, the best go first.
+
+Theory of operation. Saved is, an hour, by what the bill of the pools is lower without the nodes (plan/sums/cost.py): a
+machine saves its own price while the pool has more of them than are committed, and nothing after that. What is reserved
+saves nothing: it is paid for all the same. Lost is the work of all pods that are moved, in GPU-milliseconds: their GPUs
+times how long ago they saved it last (gpu.scheduling/checkpointed-at), or began. On a node that is not ready nothing is
+lost that is not lost already.
+
+What a set of nodes saves has diminishing returns, pool by pool, and the limits on how many go (of a pool, of a policy,
+of all) are nested in each other. So to take the node that saves most beside those taken before, and of several the one
+that loses least, again and again, comes to a set that no other of as many nodes betters: none saves more, and none that
+saves as much loses less. With clusterMin, or with nodes that go together, that holds for each that waits and each that
+goes: to exchange the two would better nothing. Integers and fractions of them, nothing is rounded.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from fractions import Fraction
+
+from reconciler.model.cluster.pod import Pod
+from reconciler.model.instant import Instant
+from reconciler.plan.drain.asking.checkpoints import moment_of
+from reconciler.plan.drain.blockers import moves
+from reconciler.plan.drain.site import Seen, Site, is_going_anyway
+from reconciler.plan.sums.cost import Machine, Tariff, machine_of
+
+_RESERVED = "reserved"
+
+Key = tuple[Fraction | int, Fraction | int]
+
+
+class Worth:
+    """Owner of which machines are left of each pool, while nodes are taken off in thought."""
+
+    def __init__(self, site: Site) -> None:
+        self._site = site
+        self._tariffs: dict[str, Tariff] = {}
+        self._left: dict[str, Counter[Machine]] = {}
+        self._saved: dict[tuple[str, Machine], int] = {}  # by one machine more
+
+    def key(self, nodes: Sequence[Seen], pods: Iterable[Pod] = ()) -> Key:
+        """Of nodes that go together; the least is the best. `pods`: what moves with them from other nodes."""
+        lost = sum([self.lost(each) for each in nodes]) + sum([_work(pod, self._site.now) for pod in pods])
+        if len(nodes) == 1:
+            return -self.saved(nodes), lost
+        return Fraction(-self.saved(nodes), len(nodes)), Fraction(lost, len(nodes))
+
+    def saved(self, nodes: Sequence[Seen]) -> int:
+        """Millionths of a dollar an hour, beside what was taken before."""
+        if len(nodes) == 1:
+            return self._saved_by_one(nodes[0])
+        found = 0
+        for each in nodes:
+            found += self._saved_by_one(each)
+            self._move(each, -1)
+        for each in nodes:
+            self._move(each, 1)
+        return found
+
+    def lost(self, seen: Seen) -> int:
+        """GPU-milliseconds."""
+        if not seen.node.is_ready:
+            return 0
+        now = self._site.now
+        return sum([_work(pod, now) for pod in self._site.fleet.pods_on(seen.name) if moves(pod)])
+
+    def take(self, nodes: Iterable[Seen]) -> None:
+        """They go."""
+        for each in nodes:
+            self._move(each, -1)
+
+    def _saved_by_one(self, seen: Seen) -> int:
+        pool, machine = seen.node.pool, machine_of(seen.node.metadata.labels)
+        if machine.capacity_type == _RESERVED:
+            return 0
+        found = self._saved.get((pool, machine))
+        if found is None:
+            left = self._left_of(pool)
+            before = self._bill(pool, left)
+            found = self._saved[pool, machine] = before - self._bill(pool, left - Counter([machine]))
+        return found
+
+    def _move(self, seen: Seen, count: int) -> None:
+        pool, machine = seen.node.pool, machine_of(seen.node.metadata.labels)
+        if machine.capacity_type == _RESERVED:
+            return
+        self._left_of(pool)[machine] += count
+        for known in [each for each in self._saved if each[0] == pool]:
+            del self._saved[known]
+
+    def _bill(self, pool: str, machines: Counter[Machine]) -> int:
+        tariff = self._tariffs.get(pool)
+        if tariff is None:
+            tariff = self._tariffs[pool] = Tariff(self._site.pools[pool].spec)
+        return tariff.bill(machines).micro_dollars_per_hour
+
+    def _left_of(self, pool: str) -> Counter[Machine]:
+        """Those that stay, but for what is reserved."""
+        found = self._left.get(pool)
+        if found is None:
+            staying = (facts.node for facts in self._site.fleet.pool(pool).nodes if not is_going_anyway(facts.node))
+            machines = (machine_of(node.metadata.labels) for node in staying)
+            found = self._left[pool] = Counter(each for each in machines if each.capacity_type != _RESERVED)
+        return found
+
+
+def _work(pod: Pod, now: Instant) -> int:
+    """Since it was saved last; a time that is not told, or that is ahead, was now."""
+    if not pod.gpus:
+        return 0
+    saved, began = pod.metadata.annotations.checkpointed_at, moment_of(pod.status.start_time)
+    last = (moment_of(saved) if saved else None) or began
+    return pod.gpus * max(0, now - max(last, began or last)) if last is not None else 0

@@ -1,0 +1,56 @@
+"""Nodes that go together or not at all, since the same gangs run on them: a gang is moved once, not node by node.
+
+A node is in one crew at most: what shares a gang with one of them is of it too. Gangs that are on their way already
+tie nobody. A crew has no more nodes than may ever be drained at once: the others stay, and have their turn another day.
+"""
+
+from collections.abc import Sequence
+
+import msgspec
+
+from reconciler.plan.drain.gangs.members import Members
+from reconciler.plan.drain.site import Seen
+from reconciler.plan.requests.gangs import Gang
+
+
+class Crew(msgspec.Struct, frozen=True):
+    """Nodes, in the order in which they would be tried, and all gangs that run on any of them."""
+
+    nodes: tuple[Seen, ...]
+    gangs: tuple[Gang, ...]
+    too_many: tuple[Seen, ...] = ()  # nodes beyond what may be drained at once
+
+    @property
+    def most(self) -> int:
+        """How many nodes may go together."""
+        return _most(self.nodes)
+
+
+def crews_of(members: Members, order: Sequence[Seen]) -> dict[str, Crew]:
+    """By the name of each node that holds a pod of a gang; alone, where that is on its way already."""
+    found: dict[str, Crew] = {}
+    for at, seen in enumerate(order):
+        if seen.name not in found and seen.name in members.on:
+            crew = _crew(members, order[at:], seen)
+            found |= dict.fromkeys([each.name for each in (*crew.nodes, *crew.too_many)], crew)
+    return found
+
+
+def _crew(members: Members, order: Sequence[Seen], first: Seen) -> Crew:
+    gangs, before = _gangs(members, first), frozenset[Gang]()
+    while gangs != before:
+        before = gangs
+        gangs = gangs.union(*(shared for each in order if (shared := _gangs(members, each)) & before))
+    nodes = tuple(each for each in order if each is first or _gangs(members, each) & gangs)
+    most = _most(nodes)
+    return Crew(nodes[:most], tuple(sorted(gangs)), nodes[most:])
+
+
+def _most(nodes: Sequence[Seen]) -> int:
+    """The least that any of their policies allows."""
+    specs = [each.policy.spec for each in nodes]
+    return max(1, min(min(each.max_drain_parallelism, each.max_scale_down_parallelism) for each in specs))
+
+
+def _gangs(members: Members, seen: Seen) -> frozenset[Gang]:
+    return frozenset(members.on.get(seen.name, ())) - members.on_their_way

@@ -1,0 +1,158 @@
+"""How gangs leave nodes that are emptied: all pods at once, wherever they run, if all may go and all have a place.
+
+One decision asks them all, with the longest grace that any of them wishes for, within what its policy allows: they work
+together until the end. While one may not go, or has no place, nobody is asked. What is left of a gang that is broken is
+asked one by one, whether there is a place or not: it is of no use where it is.
+"""
+
+from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
+
+import msgspec
+
+from reconciler.model.cluster.pod import Pod
+from reconciler.model.instant import Instant
+from reconciler.model.planned.action import Evict, Hold, Leaver
+from reconciler.model.planned.decision import Decision
+from reconciler.plan.drain import reasons
+from reconciler.plan.drain.asking.checkpoints import saving
+from reconciler.plan.drain.asking.grace import grace_of, longest_grace
+from reconciler.plan.drain.asking.successors import Successors
+from reconciler.plan.drain.blockers import blocker
+from reconciler.plan.drain.gangs.members import Members
+from reconciler.plan.drain.gangs.obstacles import obstacle
+from reconciler.plan.drain.site import Seen, Site, ref_of_pod, why
+from reconciler.plan.eviction import Remaining
+from reconciler.plan.explain import sentence
+from reconciler.plan.requests.gangs import Gang, title_of
+
+
+class GangsLeaving:
+    """Asks what is left of budgets before anybody else does."""
+
+    def __init__(self, site: Site, members: Members, remaining: Remaining, successors: Successors) -> None:
+        self._site, self._members = site, members
+        self._remaining, self._successors = remaining, successors
+        self._emptied_nodes = {each.name: each for each in site.draining}
+        self._decided: dict[str, Decision] = {}
+        self.elsewhere: list[Decision] = []  # about pods on nodes that nobody empties, each by itself
+
+    def of(self, pod: Pod) -> Decision | None:
+        """What is decided of a pod on a node that is emptied, if it is of a gang: to evict it, of the whole gang."""
+        return self._decided.get(pod.metadata.uid)
+
+    def decide(self, homes: Mapping[str, str], waits: AbstractSet[str]) -> None:
+        """`homes`: by uid, where pods would go; `waits`: nodes from which nothing is evicted yet."""
+        for gang in sorted(self._members.on_their_way):
+            rest = self._members.rest.get(gang)
+            if rest:
+                self._decided |= self._held(gang, "others of it leave already")
+                for pod in rest:
+                    self._note(pod, self._rest(gang, pod, homes))
+            else:
+                self._decided |= self._whole(gang, homes, waits)
+
+    def _saving(self, gang: Gang) -> bool:
+        """Whether some of its pods save their work; all of them are told at once, as if they ran on one node."""
+        since = min((seen for seen, _ in self._emptied(gang)), key=_began).draining
+        found = []
+        for pod in self._members.of[gang]:
+            seen = msgspec.structs.replace(self._members.seen[pod.node], draining=since)
+            if (decision := saving(self._site, seen, pod)) is not None:
+                found.append((pod, decision))
+        if found:
+            self._decided |= self._held(gang, "others of it save their work")
+        for pod, decision in found:
+            self._note(pod, decision)
+        return bool(found)
+
+    def _note(self, pod: Pod, decision: Decision | None) -> None:
+        if decision is not None and pod.node in self._emptied_nodes:
+            self._decided[pod.metadata.uid] = decision
+        elif decision is not None:
+            self.elsewhere.append(decision)
+
+    def _rest(self, gang: Gang, pod: Pod, homes: Mapping[str, str]) -> Decision | None:
+        seen = self._members.seen.get(pod.node)
+        if seen is None or self._site.is_claimed(ref_of_pod(pod)):
+            return None
+        if found := blocker(self._site, self._remaining, seen, pod):
+            return self._site.act_on(pod, seen, Hold(), found)
+        self._remaining.take(pod)
+        facts = {"gang": title_of(gang), "home": homes.get(pod.metadata.uid, "")}
+        told = why(seen, reasons.GANG_REST, pod=f"Pod/{pod.title}", **facts)
+        return self._site.act_on(pod, seen, Evict(grace_seconds=grace_of(seen, pod)), told)
+
+    def _whole(self, gang: Gang, homes: Mapping[str, str], waits: AbstractSet[str]) -> dict[str, Decision]:
+        site, pods = self._site, self._members.of[gang]
+        emptied = self._emptied(gang)
+        if any(seen.name in waits for seen, _ in emptied):
+            return self._held(gang, "not all of its nodes are seen tainted yet")
+        if any(site.is_claimed(ref_of_pod(pod)) for pod in pods):
+            return self._held(gang, "something else is done to it in this plan")
+        trial = self._remaining.copy()
+        if found := obstacle(site, self._members, gang, trial):
+            return {pod.metadata.uid: site.act_on(pod, seen, Hold(), found.to(seen, pod)) for seen, pod in emptied}
+        lost = next((pod for pod in pods if pod.metadata.uid not in homes), None)
+        if lost is not None:
+            return self._held(gang, f"there is no place for Pod/{lost.title}")
+        if late := self._why_one_waits(pods):
+            return self._held(gang, late)
+        for pod in pods:
+            self._remaining.take(pod)
+            self._successors.asked(pod)
+        if self._saving(gang):
+            return {}
+        decision = self._together(gang, emptied[0], homes)
+        return {pod.metadata.uid: decision for _, pod in emptied}
+
+    def _why_one_waits(self, pods: Sequence[Pod]) -> str:
+        """For those that come after evicted pods of its workload; what was asked before comes after nobody."""
+        asked = {each.uid for each in self._site.memory.evicted}
+        new = [pod for pod in pods if pod.metadata.uid not in asked]
+        found = (self._successors.why_not(self._members.seen[pod.node], pod) for pod in new)
+        return next((sentence(each).removesuffix(".") for each in found if each is not None), "")
+
+    def _together(self, gang: Gang, first: tuple[Seen, Pod], homes: Mapping[str, str]) -> Decision:
+        seen, subject = first
+        pods = self._members.of[gang]
+        graces = [(pod, longest_grace(self._members.seen[pod.node], pods)) for pod in pods]
+        others = tuple(Leaver(ref_of_pod(pod), seconds) for pod, seconds in graces if pod is not subject)
+        to = ", ".join(sorted({homes[pod.metadata.uid] for pod in pods}))
+        facts: dict[str, str | int] = {
+            "pod": f"Pod/{subject.title}",
+            "gang": title_of(gang),
+            "pods": len(pods),
+            "homes": to,
+        }
+        facts |= {home_of(pod): homes[pod.metadata.uid] for pod in pods}
+        act = Evict(grace_seconds=longest_grace(seen, pods), others=others)
+        return self._site.act_on(subject, seen, act, why(seen, reasons.GANG_EVICTED, **facts))
+
+    def _emptied(self, gang: Gang) -> list[tuple[Seen, Pod]]:
+        """Its pods on nodes that are emptied."""
+        nodes = self._emptied_nodes
+        return [(nodes[pod.node], pod) for pod in self._members.of[gang] if pod.node in nodes]
+
+    def _held(self, gang: Gang, because: str) -> dict[str, Decision]:
+        found = {}
+        for seen, pod in self._emptied(gang):
+            told = why(seen, reasons.GANG, pod=f"Pod/{pod.title}", gang=title_of(gang), why=because)
+            found[pod.metadata.uid] = self._site.act_on(pod, seen, Hold(), told)
+        return found
+
+
+def home_of(pod: Pod) -> str:
+    """The fact that says where one of several pods would go."""
+    return f"home of {pod.title}"
+
+
+def _began(seen: Seen) -> Instant:
+    since = seen.draining.since if seen.draining is not None else None
+    return since if since is not None else Instant(0)
+
+
+def asked_by(decision: Decision) -> frozenset[str]:
+    """The uids of the pods that are asked to leave by it."""
+    act = decision.act
+    return frozenset([decision.subject.uid, *(each.ref.uid for each in act.others)] if isinstance(act, Evict) else [])

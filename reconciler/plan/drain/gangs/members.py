@@ -1,0 +1,57 @@
+"""Owner of who is of which gang in one plan, which gangs are on their way, and what is left of those that are broken.
+
+A gang is on its way once a node that holds one of its pods is emptied. It is broken if some that were asked to leave
+together have left, and others are there still: a write failed, or the process was killed between two. What is left of
+it is of no use to anybody, and goes as soon as it can. Who was asked is remembered; pods that were made since were not.
+"""
+
+from collections import defaultdict
+from collections.abc import Mapping
+
+from reconciler.model.cluster.pod import Pod
+from reconciler.model.instant import Instant
+from reconciler.plan.drain.blockers import moves
+from reconciler.plan.drain.site import Seen, Site
+from reconciler.plan.requests.gangs import Gang, title_of
+
+
+class Members:
+    """Those that run somewhere and are not leaving, by namespace and name."""
+
+    def __init__(self, site: Site) -> None:
+        self.of: dict[Gang, tuple[Pod, ...]] = {}
+        self.on: dict[str, tuple[Gang, ...]] = {}  # by the name of a node
+        self.rest: Mapping[Gang, tuple[Pod, ...]] = {}  # of gangs that are broken
+        self.on_their_way: frozenset[Gang] = frozenset()
+        self.seen: Mapping[str, Seen] = {}
+        if site.draft.gangs.are_any:
+            self._read(site)
+
+    def _read(self, site: Site) -> None:
+        found: defaultdict[Gang, list[Pod]] = defaultdict(list)
+        on: defaultdict[str, set[Gang]] = defaultdict(set)
+        for pod in site.inputs.observed.pods:
+            gang = site.draft.gangs.of(pod) if pod.node and moves(pod) else None
+            if gang is not None:
+                found[gang].append(pod)
+                on[pod.node].add(gang)
+        self.of = {gang: tuple(sorted(found[gang], key=lambda pod: pod.title)) for gang in sorted(found)}
+        self.on = {node: tuple(sorted(gangs)) for node, gangs in on.items()}
+        self.seen = {each.name: each for each in site.seen}
+        self.rest = self._left_behind(site)
+        emptied = {gang for each in site.draining for gang in self.on.get(each.name, ())}
+        self.on_their_way = frozenset(emptied | self.rest.keys())
+
+    def _left_behind(self, site: Site) -> dict[Gang, tuple[Pod, ...]]:
+        """A gang may be moved more than once within the time for which that is remembered."""
+        rounds: defaultdict[tuple[str, Instant], set[str]] = defaultdict(set)
+        for each in site.memory.evicted:
+            rounds[each.gang, each.first].add(each.uid)
+        found = {}
+        for gang, pods in self.of.items():
+            there = {pod.metadata.uid for pod in pods}
+            asked = [uids for (title, _), uids in rounds.items() if title == title_of(gang)]
+            rest = {uid for uids in asked if not uids <= there for uid in uids & there}
+            if rest:
+                found[gang] = tuple(pod for pod in pods if pod.metadata.uid in rest)
+        return found

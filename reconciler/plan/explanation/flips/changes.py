@@ -1,0 +1,98 @@
+"""The nearest change that would make a node a candidate for a drain, and what else stands behind it: a table by reason.
+
+The change is made, in thought, and candidates are looked for again; what stands in the way then is lifted in its turn.
+Only what, all of it done, makes the node a candidate is told.
+"""
+
+from reconciler.fleet.fleet import Fleet
+from reconciler.model import names
+from reconciler.model.planned.inputs import Inputs
+from reconciler.model.planned.weighed import Weighed
+from reconciler.plan import removal
+from reconciler.plan.draft import Draft
+from reconciler.plan.drain import reasons
+from reconciler.plan.drain.planner import drain
+from reconciler.plan.explanation.flips import of_nodes, of_pods, of_policies
+from reconciler.plan.explanation.flips.edits import Line, once_it_is
+
+_MOST_EDITS = 6  # what takes more is not near
+
+_SAFE = of_pods.with_annotations("carries cluster-autoscaler.kubernetes.io/safe-to-evict: true", safe_to_evict="true")
+
+LINES: dict[str, Line] = {
+    # What others do with it
+    removal.DISRUPTED.code: of_nodes.without_taint(names.DISRUPTED, "Karpenter does not disrupt {node}"),
+    removal.DRIVER_UPGRADE.code: of_nodes.driver_upgraded,
+    removal.CORDONED.code: of_nodes.not_cordoned,
+    reasons.FROZEN_NODE.code: of_nodes.thawed,
+    reasons.BEING_DRAINED.code: of_nodes.without_taint(
+        names.DRAINING, f"the taint {names.DRAINING} of {{node}} is taken off"
+    ),
+    reasons.SCALED_DOWN.code: of_nodes.without_taint(
+        names.DELETION_TIME, f"the taint {names.DELETION_TIME} of {{node}} is taken off"
+    ),
+    reasons.OTHERS_TURN.code: of_nodes.others_done,
+    # The node itself
+    reasons.JUST_CAME.code: of_nodes.settled,
+    reasons.OPTED_OUT.code: of_nodes.opted_in,
+    reasons.SET_BACK.code: once_it_is("until"),
+    reasons.LENT.code: of_nodes.nothing_lent,
+    reasons.EMPTY.code: of_nodes.with_work,
+    reasons.POOL_UNREADY.code: of_nodes.more_ready,
+    reasons.AT_MINIMUM.code: of_policies.smaller_pool,
+    reasons.CLUSTER_AT_MINIMUM.code: of_policies.cluster_min,
+    reasons.TOO_MUCH_USED.code: of_policies.threshold,
+    reasons.DESTINATION.code: of_pods.with_room,
+    reasons.NOT_EVALUATED.code: of_nodes.its_turn,
+    reasons.NOT_TRIED.code: of_pods.gone,
+    # Its pods
+    reasons.DO_NOT_DISRUPT_POD.code: of_pods.with_annotations(
+        "does not carry karpenter.sh/do-not-disrupt", do_not_disrupt=""
+    ),
+    reasons.NOT_SAFE_TO_EVICT.code: of_pods.with_annotations(
+        "does not say that it is not safe to evict", safe_to_evict=""
+    ),
+    reasons.SMART_POD.code: of_pods.gone,
+    reasons.GANG.code: of_pods.no_gang,
+    reasons.GANG_BUDGET.code: of_pods.budget_opened,
+    reasons.GANG_NO_PLACE.code: of_pods.with_room,
+    reasons.CREW_STAYS.code: of_pods.no_gang,
+    reasons.CREW_FULL.code: of_policies.more_at_once,
+    reasons.CLAIM.code: of_pods.with_annotations("is of no GpuClaim", claim=""),
+    reasons.NO_CONTROLLER.code: _SAFE,
+    reasons.LOCAL_STORAGE.code: _SAFE,
+    reasons.SYSTEM_POD.code: _SAFE,
+    reasons.PLACE_UNKNOWN.code: of_pods.gone,
+    reasons.SEVERAL_BUDGETS.code: of_pods.one_budget,
+    reasons.BUDGET_UNSEEN.code: of_pods.budget_opened,
+    reasons.BUDGET_SPENT.code: of_pods.budget_opened,
+    reasons.BUDGET_TAKEN.code: of_pods.budget_opened,
+    reasons.NO_PLACE.code: of_pods.with_room,
+}
+
+
+def changes_of(inputs: Inputs, weighed: Weighed) -> str:
+    """One sentence: what would have to be otherwise; nothing where nothing near would do."""
+    after, told = flipped(inputs, weighed)
+    return " and ".join(told) if after is not None else ""
+
+
+def flipped(inputs: Inputs, weighed: Weighed) -> tuple[Inputs | None, list[str]]:
+    """The inputs with which it is a candidate, and what was changed; None where it is none for all that."""
+    told: list[str] = []
+    current: Weighed | None = weighed
+    while current is not None and not current.is_candidate and len(told) < _MOST_EDITS:
+        line = LINES.get(current.reason.code)
+        edit = line(inputs, current) if line is not None else None
+        if edit is None:
+            return None, told
+        inputs = edit.inputs
+        told.append(edit.told)
+        current = weighed_again(inputs, weighed.node)
+    return (inputs if told and current is not None and current.is_candidate else None), told
+
+
+def weighed_again(inputs: Inputs, node: str) -> Weighed | None:
+    """What the node is found to be with these inputs."""
+    verdict = drain(inputs, Draft(Fleet(inputs.observed)))
+    return next((each for each in verdict.weighed if each.node == node), None)

@@ -1,0 +1,128 @@
+"""Changes of nodes, and of what others do with them, by which a node would become a candidate."""
+
+from reconciler.model import names
+from reconciler.model.cluster.metadata import Condition, Metadata, OwnerReference
+from reconciler.model.cluster.node import Node
+from reconciler.model.cluster.pod import Pod, PodSpec, PodStatus
+from reconciler.model.cluster.whole import Whole
+from reconciler.model.planned.inputs import Inputs
+from reconciler.model.planned.weighed import Weighed
+from reconciler.plan.explanation.flips.edits import (
+    Edit,
+    Line,
+    annotated,
+    once_it_is,
+    replace,
+    seen_with,
+    untainted,
+    with_node,
+    with_policy,
+)
+from reconciler.plan.sums import brake
+
+_ANNOTATIONS = {names.SCALE_DOWN_DISABLED: "scale_down_disabled", names.DO_NOT_DISRUPT: "do_not_disrupt"}
+
+
+def without_taint(key: str, told: str) -> Line:
+    def line(inputs: Inputs, weighed: Weighed) -> Edit | None:
+        after = with_node(inputs, weighed.node, lambda node: untainted(node, key))
+        return Edit(after, told.format(node=f"Node/{weighed.node}"))
+
+    return line
+
+
+def settled(inputs: Inputs, weighed: Weighed) -> Edit | None:
+    """Its startup taint has to go first: until then time does not count."""
+    node = next(each for each in inputs.observed.nodes if each.name == weighed.node)
+    if node.taint(names.ARRIVING) is not None:
+        return without_taint(names.ARRIVING, f"the taint {names.ARRIVING} of {{node}} is taken off")(inputs, weighed)
+    return once_it_is("time")(inputs, weighed)
+
+
+def not_cordoned(inputs: Inputs, weighed: Weighed) -> Edit | None:
+    after = with_node(inputs, weighed.node, lambda node: replace(node, spec=replace(node.spec, unschedulable=False)))
+    return Edit(after, f"Node/{weighed.node} is not cordoned")
+
+
+def driver_upgraded(inputs: Inputs, weighed: Weighed) -> Edit | None:
+    def done(node: Node) -> Node:
+        labels = {**node.metadata.labels, names.UPGRADE_STATE: "upgrade-done"}
+        return replace(node, metadata=replace(node.metadata, labels=labels))
+
+    return Edit(with_node(inputs, weighed.node, done), f"the driver of Node/{weighed.node} is upgraded")
+
+
+def opted_in(inputs: Inputs, weighed: Weighed) -> Edit | None:
+    written = str(weighed.reason.fact("annotation"))
+    field = _ANNOTATIONS[written.partition(": ")[0]]
+    after = with_node(inputs, weighed.node, lambda node: annotated(node, **{field: ""}))
+    return Edit(after, f"Node/{weighed.node} does not carry {written}")
+
+
+def thawed(inputs: Inputs, weighed: Weighed) -> Edit | None:
+    """Whatever the freeze sits on: a suspended pool, a node, a pool, a guard, or everything."""
+    what = str(weighed.reason.fact("what"))
+    kind, _, name = what.partition("/")
+    if kind == "GpuPool":
+        return Edit(with_policy(inputs, "pools", name, suspend=False), f"{what} is not suspended")
+    if kind == "Node":
+        after = with_node(inputs, name, lambda node: annotated(node, frozen_until=""))
+        return Edit(after, f"{what} is not frozen")
+    if what == "everything":
+        own = tuple(annotated(each, frozen_until="") for each in inputs.observed.namespaces)
+        return Edit(seen_with(inputs, namespaces=own), "not everything is frozen")
+    observed = inputs.observed
+    pools = tuple(map(_thawed, observed.node_pools))
+    policies = tuple(_thawed(each) if each.kind in {"GpuPool", "ChangeGuard"} else each for each in observed.policies)
+    return Edit(seen_with(inputs, node_pools=pools, policies=policies), f"{what} is not frozen")
+
+
+def _thawed(whole: Whole) -> Whole:
+    left = {key: text for key, text in whole.metadata.annotations.items() if key != names.FROZEN_UNTIL}
+    return replace(whole, metadata=replace(whole.metadata, annotations=left))
+
+
+def nothing_lent(inputs: Inputs, weighed: Weighed) -> Edit | None:
+    def is_of_it(owners: tuple[OwnerReference, ...]) -> bool:
+        return any(each.kind == "Node" and each.name == weighed.node for each in owners)
+
+    left = tuple(each for each in inputs.observed.leases if not is_of_it(each.metadata.owner_references))
+    return Edit(seen_with(inputs, leases=left), f"no GPU of Node/{weighed.node} is lent")
+
+
+def with_work(inputs: Inputs, weighed: Weighed) -> Edit | None:
+    """Something that asks for nothing, and that somebody would make anew."""
+    owner = OwnerReference("ReplicaSet", "some", "some", controller=True)
+    metadata = Metadata("some", "default", f"some-on-{weighed.node}", owner_references=(owner,))
+    running = PodStatus("Running", conditions=(Condition("Ready", "True"),))
+    pods = (*inputs.observed.pods, Pod(metadata, PodSpec(weighed.node), running))
+    return Edit(seen_with(inputs, pods=pods), f"a pod runs on Node/{weighed.node} that may be moved")
+
+
+def more_ready(inputs: Inputs, weighed: Weighed) -> Edit | None:
+    """As many as it takes to let go of the brake."""
+    size, unready = (int(weighed.reason.fact(name) or 0) for name in ("size", "unready"))
+    wanted = next(count for count in range(unready + 1) if not brake.is_on(size, unready - count))
+    of_pool = [each for each in inputs.observed.nodes if each.pool == weighed.pool and not each.is_ready]
+    names_of = {each.name for each in of_pool[:wanted]}
+
+    def ready(node: Node) -> Node:
+        conditions = tuple(
+            replace(each, status="True") if each.type == "Ready" else each for each in node.status.conditions
+        )
+        return replace(node, status=replace(node.status, conditions=conditions))
+
+    after = tuple(ready(each) if each.name in names_of else each for each in inputs.observed.nodes)
+    return Edit(seen_with(inputs, nodes=after), f"{wanted} more nodes of {weighed.pool} are ready")
+
+
+def its_turn(inputs: Inputs, weighed: Weighed) -> Edit | None:
+    """So many are tried in any case, and the next plan begins with the first that was left out."""
+    drained = replace(inputs.memory.drained, begin_at=weighed.node)
+    after = replace(inputs, memory=replace(inputs.memory, drained=drained))
+    return Edit(after, "it is its turn, in the next plans")
+
+
+def others_done(inputs: Inputs, weighed: Weighed) -> Edit | None:
+    planner = weighed.reason.fact("planner")
+    return Edit(inputs, f"{planner} has done with it, in the next plan")

@@ -1,0 +1,90 @@
+"""Changes of policies by which a node would become a candidate."""
+
+from typing import Any
+
+from reconciler.model.kinds.node_provisioner import NodeProvisioner
+from reconciler.model.planned.inputs import Inputs
+from reconciler.model.planned.weighed import Weighed
+from reconciler.model.quantity import Quantity
+from reconciler.plan.explanation.flips.edits import Edit, replace, with_policy
+from reconciler.plan.explanation.flips.of_pods import less_work
+
+
+def threshold(inputs: Inputs, weighed: Weighed) -> Edit | None:
+    """A node that is full is below none: of that one something has to go."""
+    used, total = (int(weighed.reason.fact(name) or 0) for name in ("used", "total"))
+    percent = 100 * used // total + 1 if total else 101
+    if percent > 100:
+        return less_work(inputs, weighed)
+    after = with_policy(inputs, "drains", weighed.policy, utilization_threshold_percent=percent)
+    return Edit(after, f"utilizationThresholdPercent of DrainPolicy/{weighed.policy} is {percent} or more")
+
+
+def cluster_min(inputs: Inputs, weighed: Weighed) -> Edit | None:
+    policy = next((each for each in inputs.desired.drains if each.name == weighed.policy), None)
+    resource, left = str(weighed.reason.fact("resource")), str(weighed.reason.fact("left"))
+    if policy is None:
+        return None
+    least = {**policy.spec.cluster_min, resource: Quantity.parse(left)}
+    after = with_policy(inputs, "drains", weighed.policy, cluster_min=least)
+    return Edit(after, f"clusterMin of DrainPolicy/{weighed.policy} wants {left} of {resource} or less")
+
+
+def more_at_once(inputs: Inputs, weighed: Weighed) -> Edit | None:
+    """As many as go together."""
+    policy = next((each for each in inputs.desired.drains if each.name == weighed.policy), None)
+    nodes = int(weighed.reason.fact("nodes") or 0)
+    if policy is None:
+        return None
+    all_of_them = max(nodes, policy.spec.max_scale_down_parallelism)
+    wider = {"max_drain_parallelism": nodes, "max_scale_down_parallelism": all_of_them}
+    after = with_policy(inputs, "drains", weighed.policy, **wider)
+    return Edit(after, f"maxDrainParallelism of DrainPolicy/{weighed.policy} is {nodes} or more")
+
+
+def smaller_pool(inputs: Inputs, weighed: Weighed) -> Edit | None:
+    """By what its NodeProvisioner says; where no figure of that does it, there would have to be none."""
+    facts = dict(weighed.reason.facts)
+    wanted = int(facts["size"]) - int(facts["leaving"]) - 1
+    name = str(facts["provisioner"]).partition("/")[2]
+    wish = next((each for each in inputs.desired.provisioners if each.name == name), None)
+    if wish is None:
+        return None
+    fields = _lower(wish.spec, facts, wanted)
+    if fields is None:
+        left = tuple(each for each in inputs.desired.provisioners if each is not wish)
+        after = replace(inputs, desired=replace(inputs.desired, provisioners=left))
+        return Edit(after, f"there is no NodeProvisioner/{name}")
+    told = " and ".join(
+        f"{_FIELDS[field]} of NodeProvisioner/{name} is {_told(field, value)}" for field, value in fields.items()
+    )
+    return Edit(with_policy(inputs, "provisioners", name, **fields), told)
+
+
+_FIELDS = {
+    "min_gpu_utilization_percent": "minGPUUtilizationPercent",
+    "min_unutilized_gpu_nodes": "minUnutilizedGPUNodes",
+    "min_size": "minSize",
+}
+
+
+def _told(field: str, value: int) -> str:
+    return f"{value} or {'more' if field == 'min_gpu_utilization_percent' else 'less'}"
+
+
+def _lower(wish: NodeProvisioner, facts: dict[str, Any], wanted: int) -> dict[str, int] | None:
+    """The figures by which no more than so many nodes are kept (see floor_of); nothing where none does it."""
+    used, total, each = (int(facts[name]) for name in ("used", "total", "gpus_per_node"))
+    if not each or wanted < 0:
+        return None
+    fields: dict[str, int] = {}
+    percent = wish.min_gpu_utilization_percent
+    enough = max(percent, 100 * used // total + 1, 100 * used // ((wanted + 1) * each) + 1)
+    if enough > percent:
+        fields["min_gpu_utilization_percent"] = enough
+    packed = -(-used // each)
+    if packed + wish.min_unutilized_gpu_nodes > wanted:
+        fields["min_unutilized_gpu_nodes"] = wanted - packed
+    if wish.min_size > wanted:
+        fields["min_size"] = wanted
+    return fields if enough <= 100 and packed <= wanted else None

@@ -1,0 +1,131 @@
+"""Gangs go together or not at all: on small fleets, judged by sums alone."""
+
+from collections import Counter
+from typing import Any
+
+from hypothesis import given, settings
+from hypothesis import strategies as some
+
+from reconciler.model.planned.action import Evict
+from reconciler.model.planned.plan import Plan
+from tests.unit.drain_stage import World
+
+GPUS = 8
+NODES = "abcde"
+
+Pods = dict[str, list[tuple[int, int]]]  # on each node: GPUs of a pod, and its gang; 0 is none
+
+
+def fleets(gpus: some.SearchStrategy[int]) -> some.SearchStrategy[Pods]:
+    pods = some.lists(some.tuples(gpus, some.integers(0, 2)), max_size=3)
+    return some.lists(pods, min_size=2, max_size=5).map(
+        lambda found: {
+            name: pods
+            for name, pods in zip(NODES, found, strict=False)
+            if pods and sum(gpus for gpus, _ in pods) <= GPUS
+        }
+    )
+
+
+def world(fleet: Pods, traits: dict[str, Any] | None = None, **more: Any) -> World:
+    """web-0, web-1 and so on in order; of each gang and size an application of its own."""
+    apps: dict[str, Any] = {f"g{gang}x{gpus}": {"claim": f"g{gang}x{gpus}"} for gpus in range(1, 6) for gang in (1, 2)}
+    claims = {f"g{gang}x{gpus}": {"count": gpus, "gangRef": f"g{gang}"} for gpus in range(1, 6) for gang in (1, 2)}
+    nodes = {
+        name: {"pods": [f"{app(gpus, gang)} {gpus}" for gpus, gang in pods], **(traits or {}).get(name, {})}
+        for name, pods in fleet.items()
+    }
+    case = {"nodes": nodes, "policy": {"utilizationThresholdPercent": 100}, "apps": apps, "claims": claims}
+    return World({**case, **more})
+
+
+def app(gpus: int, gang: int) -> str:
+    return f"g{gang}x{gpus}" if gang else "web"
+
+
+def uids(fleet: Pods) -> dict[str, tuple[str, int, int]]:
+    """Of each pod: its node, its GPUs and its gang."""
+    numbers, found = Counter[str](), {}
+    for name, pods in fleet.items():
+        for gpus, gang in pods:
+            kind = app(gpus, gang)
+            found[f"uid-{kind}-{numbers[kind]}"] = (name, gpus, gang)
+            numbers[kind] += 1
+    return found
+
+
+def gone(made: Plan) -> set[str]:
+    return {each.node for each in made.weighed if each.is_candidate}
+
+
+def moved(fleet: Pods, leave: set[str]) -> set[str]:
+    """What runs on those nodes, and every pod of every gang that one of them is of."""
+    pods = uids(fleet)
+    gangs = {gang for node, _, gang in pods.values() if node in leave and gang}
+    return {uid for uid, (node, _, gang) in pods.items() if node in leave or gang in gangs}
+
+
+@given(fleets(some.integers(1, 5)))
+@settings(max_examples=120, deadline=None)
+def test_whole_gangs_find_places_for_all_their_pods_on_nodes_that_stay(fleet: Pods) -> None:
+    made = world(fleet).planned()
+    leave, pods = gone(made), uids(fleet)
+    moving = moved(fleet, leave)
+    used = Counter[str]()
+    for uid, (node, gpus, _) in pods.items():
+        at = made.hints.destinations[uid] if uid in moving else node
+        assert uid not in moving or at not in leave
+        used[at] += gpus
+    assert max(used.values(), default=0) <= GPUS
+
+
+@given(fleets(some.integers(1, 5)))
+@settings(max_examples=120, deadline=None)
+def test_nodes_on_which_one_gang_runs_go_together_or_stay_together(fleet: Pods) -> None:
+    leave = gone(world(fleet).planned())
+    for gang in (1, 2):
+        holding = {name for name, pods in fleet.items() if gang in {of for _, of in pods}}
+        full = {name for name in holding if sum(gpus for gpus, _ in fleet[name]) == GPUS}
+        assert holding - full <= leave or not (holding - full) & leave
+
+
+@given(fleets(some.just(1)))
+@settings(max_examples=120, deadline=None)
+def test_a_gang_that_is_told_to_find_no_place_finds_none(fleet: Pods) -> None:
+    """Pods of one size: packing others is the greedy order's own affair."""
+    made = world(fleet).planned()
+    leave, pods = gone(made), uids(fleet)
+    stuck = {each.node for each in made.weighed if each.reason.code in {"GangWithoutPlace", "PodWithoutPlace"}}
+    stuck |= {each.node for each in made.weighed if each.reason.code == "GoesWithOthers"} if stuck else set()
+    together = {name for name in stuck if {gang for _, gang in fleet[name]} - {0}}
+    if not together or stuck != together:
+        return
+    moving = moved(fleet, leave)
+    used = Counter[str](made.hints.destinations[uid] if uid in moving else node for uid, (node, _, _) in pods.items())
+    wanted = moved(fleet, together) - moving
+    staying = [name for name in fleet if name not in leave | together]
+    room = sum(GPUS - used[name] for name in staying) + sum(pods[uid][0] in staying for uid in wanted)
+    assert len(wanted) > room
+
+
+@given(fleets(some.integers(1, 5)), some.sets(some.sampled_from(NODES)), some.integers(0, 4))
+@settings(max_examples=120, deadline=None)
+def test_a_gang_is_asked_as_a_whole_or_not_at_all_and_within_its_budget(
+    fleet: Pods, drained: set[str], allowed: int
+) -> None:
+    budgets = {
+        f"g{gang}x{gpus}": {"claim": f"g{gang}x{gpus}", "budget": allowed} for gpus in range(1, 6) for gang in (1, 2)
+    }
+    made = world(fleet, {name: {"draining": 60} for name in drained}, apps=budgets).planned()
+    pods = uids(fleet)
+    asked: list[str] = []
+    for each in made.decisions:
+        if isinstance(each.act, Evict):
+            asked += [each.subject.uid, *(other.ref.uid for other in each.act.others)]
+    assert len(asked) == len(set(asked))
+    for gang in (1, 2):
+        members = {uid for uid, (_, _, of) in pods.items() if of == gang}
+        assert members <= set(asked) or not members & set(asked)
+    spent = Counter(uid.removeprefix("uid-").rpartition("-")[0] for uid in asked if "-g" in uid)
+    assert max(spent.values(), default=0) <= allowed
+    assert all(made.hints.destinations[uid] not in drained for uid in asked)
