@@ -22,6 +22,7 @@ class NodeFacts(msgspec.Struct, frozen=True, gc=False):
     is_going: bool  # bears a taint by which somebody takes it away
     provisioner: str  # that it is labelled with
     is_drained: bool = False  # bears a taint of the planner that drains, the soft one of a candidate included
+    is_closed: bool = False  # bears the taint with which it came
 
 
 def facts_of(node: Node) -> NodeFacts:
@@ -38,4 +39,5 @@ def facts_of(node: Node) -> NodeFacts:
         is_going=any(taint.key in _GOING for taint in node.spec.taints),
         provisioner=metadata.labels.get(names.PROVISIONER, ""),
         is_drained=any(taint.key in _DRAINED for taint in node.spec.taints),
+        is_closed=any(taint.key == names.ARRIVING for taint in node.spec.taints),
     )

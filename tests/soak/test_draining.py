@@ -16,7 +16,7 @@ from tests.stages.live_drains.packing import AT_ONCE, NAME, NODES, RUNS, Packed,
 from tests.stages.live_drains.troubles import RUNS as TRIED
 from tests.stages.live_drains.troubles import Troubles
 
-SEEDS = range(1, 6)
+SEEDS = range(1, 4)
 MOST_PODS, LARGEST = 190, 48
 
 

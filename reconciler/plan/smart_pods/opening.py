@@ -1,4 +1,8 @@
-"""The startup taint gpu.scheduling/arriving, which comes off each node of a pool once that can be used."""
+"""The startup taint gpu.scheduling/arriving, which comes off each node of a pool once that can be used.
+
+Karpenter writes all taints of a new node at once, and again while it has not seen yet that it did: the taint may come
+back onto a node that was opened, and whose NodeClaim is Initialized by then. So it is the taint that is gone by.
+"""
 
 from collections.abc import Iterator
 
@@ -13,10 +17,11 @@ from reconciler.plan.smart_pods.turn import Turn
 
 def opened(turn: Turn) -> Iterator[Decision]:
     """Whoever it was bought for: Karpenter buys with that taint for all."""
-    for claim in turn.fleet.claims_initializing(turn.pool.name):
-        node = turn.fleet.node(claim.status.node_name)
-        taint = node.taint(names.ARRIVING) if node is not None else None
-        if node is None or taint is None or untouchable(node) or not is_usable(node, turn.passing):
+    claims = turn.fleet.claims_on(turn.pool.name)
+    closed = (each.node for each in turn.fleet.pool(turn.pool.name).nodes if each.is_closed and each.name in claims)
+    for node in closed:
+        taint = node.taint(names.ARRIVING)
+        if taint is None or untouchable(node) or not is_usable(node, turn.passing):
             continue
         subject = Ref("Node", "", node.name, node.metadata.uid)
         why = OPENED.reason(turn.pool.origin(), node=subject.title)

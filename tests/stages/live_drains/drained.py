@@ -45,11 +45,12 @@ class Drained:
         holders = [_holder(pool, number) for pool, count in nodes.items() for number in range(count)]
         self.lab.load(holders)
         self.until(lambda: self._running(_HOLDERS) == len(holders), within=120)
+        for claim in self.admin.list("nodeclaims"):
+            self.admin.wait_for("nodeclaims", claim["metadata"]["name"], fleet.is_initialized)
+        self.until(lambda: not any(map(_is_closed, self.admin.list("nodes"))), within=120)
         for pool, applications in self.runs.items():
             self.lab.load([agent(pool), *(each for application in applications for each in application.of(pool))])
         self.until(self.is_whole, within=120)
-        for claim in self.admin.list("nodeclaims"):
-            self.admin.wait_for("nodeclaims", claim["metadata"]["name"], fleet.is_initialized)
         for each in holders:
             self.admin.delete("pods", each["metadata"]["name"], _HOLDERS, grace_seconds=0)
         self.until(lambda: not self.admin.list("pods", _HOLDERS))
@@ -74,12 +75,18 @@ class Drained:
 
     def settles(self, pool: str, nodes: int, within: float = 240) -> None:
         """Until so many nodes are left, and none of them is to go."""
-        self.until(lambda: len(found := self.nodes(pool)) <= nodes and not any(map(marks, found)), within)
 
-    def until(self, is_so: Callable[[], object], within: float = 60) -> None:
+        def is_settled() -> bool:
+            return len(found := self.nodes(pool)) <= nodes and not any(map(marks, found))
+
+        self.until(is_settled, within, lambda: {each["metadata"]["name"]: marks(each) for each in self.nodes(pool)})
+
+    def until(
+        self, is_so: Callable[[], object], within: float = 60, how_it_stands: Callable[[], object] = lambda: ""
+    ) -> None:
         deadline = time.monotonic() + within
         while not is_so():
-            assert time.monotonic() < deadline, f"not within {within:g} s"
+            assert time.monotonic() < deadline, f"not within {within:g} s: {how_it_stands()}"
             time.sleep(0.2)
 
     def _running(self, namespace: str) -> int:
@@ -90,6 +97,10 @@ def marks(node: Manifest) -> dict[str, str]:
     """What drains wrote onto a node: the value of each taint."""
     ours = {names.DRAINING, names.DRAIN_CANDIDATE}
     return {each["key"]: each.get("value", "") for each in node["spec"].get("taints", ()) if each["key"] in ours}
+
+
+def _is_closed(node: Manifest) -> bool:
+    return any(each["key"] == names.ARRIVING for each in node["spec"].get("taints", ()))
 
 
 def _holder(pool: str, number: int) -> Manifest:

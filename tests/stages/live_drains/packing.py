@@ -51,7 +51,10 @@ def packed(lab: Lab, folder: Path, runs: Sequence[Application] = RUNS, times_as_
         with drained.site.replica() as replica:
             replica.wait_until_leading()
             drained.buys({NAME: NODES})
-            return _watched(drained)
+            try:
+                return _watched(drained)
+            except AssertionError as late:
+                raise AssertionError("\n".join(map(str, (late, *replica.lines)))) from late
     finally:
         drained.close()
 

@@ -39,6 +39,7 @@ class Story(NamedTuple):
 
     told: Told
     half_tainted: list[str]  # the taints' values on nodes when the first controller had been killed
+    stuck: str  # a node that can't be tainted
     exchanges: list[Exchange]
     left: dict[str, list[Manifest]]
     is_whole: bool
@@ -77,13 +78,14 @@ class Troubles:
         deleted = [each.object for each in audit.writes(RECONCILER) if (each.verb, each.code) == ("delete", 200)]
         left = {pool: self.drained.nodes(pool) for pool in RUNS}
         whole, exchanges = self.drained.is_whole(), self.proxy.exchanges
-        return Story(told, self.half_tainted, exchanges, left, whole, deleted, self._given_back())
+        stuck = self.stuck.rpartition("/")[2]
+        return Story(told, self.half_tainted, stuck, exchanges, left, whole, deleted, self._given_back())
 
     def _keeps_its_pods(self) -> None:
         """A budget is cut to nothing when the first pod of a node has left."""
         (queue,), before = RUNS["kept"], self._pods("kept")
         self.drained.drains("kept", maxGracefulTerminationSeconds=1)
-        self.drained.until(lambda: before - self._pods("kept"))
+        self.drained.until(lambda: before - self._pods("kept"), 180)
         self.admin.apply(queue.budget("kept", queue.replicas))
         assert len(self._tainted("kept")) == 1
 
@@ -91,8 +93,9 @@ class Troubles:
         """The third taint of a batch, and all that come after it, never arrive."""
         stuck = self.proxy.inject(Fault(Silence(), _TAINTS, skip=2, times=None))
         self.drained.drains("tried", maxDrainParallelism=8)
-        self.proxy.wait_for(stuck, 60)
-        self.stuck = next(each.path for each in self.proxy.exchanges if each.fault is stuck)
+        self.proxy.wait_for(stuck, 180)
+        path = next(each.path for each in self.proxy.exchanges if each.fault is stuck)
+        self.stuck = path.partition("?")[0]
 
     def _torn_and_half_emptied(self) -> None:
         """That node can't be tainted, whoever tries; and of the next batch two evictions are answered, a third takes
@@ -101,7 +104,7 @@ class Troubles:
         its = Match(verb="patch", path=re.escape(self.stuck), body=_TAINTS.body)
         self.proxy.inject(Fault(Answer(500), its, None))
         fatal = self.proxy.inject(Fault(LoseAnswer(), _EVICTIONS, skip=2))
-        self.proxy.wait_for(fatal, 120)
+        self.proxy.wait_for(fatal, 180)
 
     def _faults(self) -> None:
         """Whatever can be answered, or not; and pods whose evictions fail until one was tried a few times."""
