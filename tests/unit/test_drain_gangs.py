@@ -65,10 +65,12 @@ def moved(fleet: Pods, leave: set[str]) -> set[str]:
     return {uid for uid, (node, _, gang) in pods.items() if node in leave or gang in gangs}
 
 
-@given(fleets(some.integers(1, 5)))
+@given(fleets(some.integers(1, 5)), some.integers(1, 5), some.sampled_from(NODES))
 @settings(max_examples=120, deadline=None)
-def test_whole_gangs_find_places_for_all_their_pods_on_nodes_that_stay(fleet: Pods) -> None:
-    made = world(fleet).planned()
+def test_whole_gangs_find_places_for_all_their_pods_on_nodes_that_stay(fleet: Pods, most: int, alone: str) -> None:
+    """However many nodes may go at once, and though nothing is moved off one of them."""
+    limits = {"utilizationThresholdPercent": 100, "maxDrainParallelism": most}
+    made = world(fleet, {alone: {"do_not_disrupt": "true"}}, policy=limits).planned()
     leave, pods = gone(made), uids(fleet)
     moving = moved(fleet, leave)
     used = Counter[str]()

@@ -43,7 +43,8 @@ def _crew(members: Members, order: Sequence[Seen], first: Seen) -> Crew:
         gangs = gangs.union(*(shared for each in order if (shared := _gangs(members, each)) & before))
     nodes = tuple(each for each in order if each is first or _gangs(members, each) & gangs)
     most = _most(nodes)
-    return Crew(nodes[:most], tuple(sorted(gangs)), nodes[most:])
+    moving = frozenset[Gang]().union(*(_gangs(members, each) for each in nodes[:most]))
+    return Crew(nodes[:most], tuple(sorted(moving)), nodes[most:])
 
 
 def _most(nodes: Sequence[Seen]) -> int:
