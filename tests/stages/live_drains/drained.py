@@ -32,6 +32,7 @@ class Drained:
         hastened = (_HASTENED, str(times_as_fast), str(time.time()))
         self.site = Site(lab, folder, hastened if times_as_fast > 1 else PROGRAM)
         for pool in runs:
+            self.admin.wait_for("namespaces", pool, _is_none_that_goes)
             self.admin.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": pool}})
             self.site.write(pool)
 
@@ -97,6 +98,10 @@ def marks(node: Manifest) -> dict[str, str]:
     """What drains wrote onto a node: the value of each taint."""
     ours = {names.DRAINING, names.DRAIN_CANDIDATE}
     return {each["key"]: each.get("value", "") for each in node["spec"].get("taints", ()) if each["key"] in ours}
+
+
+def _is_none_that_goes(namespace: Manifest | None) -> bool:
+    return namespace is None or "deletionTimestamp" not in namespace["metadata"]
 
 
 def _is_closed(node: Manifest) -> bool:
