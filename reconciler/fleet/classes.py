@@ -28,6 +28,7 @@ class Classes:
         self.columns: dict[str, int] = {CPU: 0, MEMORY: 1, STORAGE: 2, PODS: 3}
         self.on_column: list[Callable[[], None]] = []
         self.all: list[PodClass] = []
+        self.written_bytes = 0  # that tell them all
         self.most_owners = _MOST_OWNERS  # whose last pod is remembered, with what it is told by
         self.label_classes: list[LabelClass] = []
         self._last: dict[str | int, tuple[tuple[Any, ...], PodClass]] = {}
@@ -95,6 +96,7 @@ class Classes:
             kind = Kind(self._needs_of(pod, node_name), self._label_class(pod), text, stays)
             found = self._classes[text] = PodClass(len(self.all), pod, kind)
             self.all.append(found)
+            self.written_bytes += len(text)
             found.request = found.held = self._request(pod_request(pod))
             if held is not None:
                 found.held = self._request(held)

@@ -11,8 +11,9 @@ import msgspec
 
 from reconciler.fleet.amounts import counted
 from reconciler.fleet.books.bound import FINISHED, Bound
+from reconciler.fleet.books.crowding import Crowding
 from reconciler.fleet.books.journal import Fork, Journal
-from reconciler.fleet.books.listener import Listener
+from reconciler.fleet.books.listener import Listener, says_anything
 from reconciler.fleet.books.sightings import Change, change_between
 from reconciler.fleet.books.stock import Stock
 from reconciler.fleet.classes import Classes
@@ -23,9 +24,6 @@ from reconciler.model.cluster.observed import Observed
 from reconciler.model.cluster.pod import Pod
 
 T = TypeVar("T")
-
-# With this many classes, and so many for each of the first, all is built anew: of most of them nobody may be left.
-_MANY_CLASSES, _TIMES = 10_000, 4
 
 
 class WhatIf:
@@ -52,7 +50,7 @@ class WhatIf:
             self.rows.add(node)
         self.stock.settle_all(self.rows.order, [self._has(node) for node in nodes])
         self._book_first(observed.pods)
-        self._forget_at = _MANY_CLASSES + _TIMES * len(self.classes.all)
+        self._crowding = Crowding(self.classes, self.rows)
 
     # What is where
 
@@ -76,8 +74,8 @@ class WhatIf:
 
     @property
     def is_crowded(self) -> bool:
-        """Whether it holds more classes of pods than there can be pods for: the next is better built anew."""
-        return len(self.classes.all) > self._forget_at
+        """Whether most of what it remembers is of pods and nodes that are gone: the next is better built anew."""
+        return self._crowding.is_over(self._classes_in_use)
 
     def part(self, make: Callable[["WhatIf"], T]) -> T:
         """The one `make` of this what-if, made when first asked for from what is booked by then.
@@ -153,7 +151,7 @@ class WhatIf:
             for name, row in sorted(self.rows.row_of.items())
         ]
         heard = sorted((type(each).__name__, each.fingerprint(self)) for each in self._listeners)
-        told = (rows, self._bound.fingerprint(), [each for each in heard if _says_anything(each[1])])
+        told = (rows, self._bound.fingerprint(), [each for each in heard if says_anything(each[1])])
         return msgspec.json.encode(told, order="deterministic")
 
     # From one sighting to the next
@@ -289,12 +287,10 @@ class WhatIf:
         amounts = counted(node.status.allocatable)
         return tuple([(self.classes.column(name), amounts[name]) for name in sorted(amounts)])
 
+    def _classes_in_use(self) -> set[PodClass]:
+        return {each for booked in self._booked for each in booked} | {self.classes.of(pod) for pod in self.waiting}
+
     def _grow(self, capacity: int) -> None:
         self._booked += [{} for _ in range(capacity - len(self._booked))]
         self._bound.grow(capacity)
         self.stock.grow(capacity)
-
-
-def _says_anything(figures: object) -> bool:
-    """Whether there is anything in what may be lists within lists."""
-    return any(map(_says_anything, figures)) if isinstance(figures, list | tuple) else bool(figures)

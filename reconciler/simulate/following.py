@@ -11,6 +11,7 @@ from reconciler.fleet.what_if import WhatIf
 from reconciler.model.cluster.node import Node
 from reconciler.model.cluster.observed import Observed
 from reconciler.model.cluster.pod import Pod
+from reconciler.simulate.collecting import let_go
 from reconciler.simulate.objects import Key, Written
 from reconciler.simulate.world import World
 
@@ -62,6 +63,9 @@ class Following:
         self._rest = self._world.observe()
         self._nodes = {("Node", "", each.name): each for each in self._rest.nodes}
         self._pods = {("Pod", each.metadata.namespace, each.name): each for each in self._rest.pods}
+        if self._what_if is not None:
+            self._what_if = None
+            let_go()  # or, while somebody still asks it, the next time: never more than one
         self._what_if = WhatIf(self._rest)
         self._what_if.classes.most_owners = _MOST_OWNERS
         return self._what_if

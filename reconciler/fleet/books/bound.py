@@ -47,6 +47,8 @@ class Bound:
             return
         among = self._strays[pod.node] if row is None else self.on[row]
         del among[next(place for place, each in enumerate(among) if each is pod)]
+        if row is None and not among:
+            del self._strays[pod.node]
 
     def leave(self, name: str, row: int) -> None:
         """The node went, and its pods are bound to it still."""

@@ -27,10 +27,10 @@ from reconciler.simulate.beginning.nodes import put_nodes, put_openb_nodes
 from reconciler.simulate.beginning.pools import put_pools
 from reconciler.simulate.beginning.seen import put_seen
 from reconciler.simulate.checkers.watching import Watching
+from reconciler.simulate.collecting import seldom
 from reconciler.simulate.controller import Controller, Setting
 from reconciler.simulate.engine import Engine
 from reconciler.simulate.outcome.recorder import Recorder
-from reconciler.simulate.playing.collecting import seldom
 from reconciler.simulate.playing.edits import Edits
 from reconciler.simulate.playing.faults import Faults, Victims
 from reconciler.simulate.playing.play import Play
