@@ -89,6 +89,7 @@ class Classes:
                 (spec.containers, spec.init_containers, spec.overhead, spec.resources, spec.host_network),
                 (spec.host_users, spec.volumes, spec.resource_claims),
                 (metadata.name, metadata.uid, pod.status.resource_claim_statuses) if _has_its_own(pod) else None,
+                metadata.annotations.claim,
             )
         )
         found = self._classes.get(text)
@@ -148,6 +149,7 @@ def _told(pod: Pod, affinity: Affinity | None) -> tuple[Any, ...]:
         metadata.deletion_timestamp,
         metadata.owner_references,
         metadata.annotations.mirror_pod,
+        metadata.annotations.claim,
         spec.priority,
         spec.node_selector,
         spec.tolerations,

@@ -5,6 +5,7 @@ import numpy as np
 from reconciler.fleet.pod_class import Needs, PodClass
 from reconciler.fleet.predicates import PREDICATES
 from reconciler.fleet.predicates.claims import Claims
+from reconciler.fleet.predicates.gpu_claims import GpuClaims
 from reconciler.fleet.predicates.one_pod_only import OnePodOnly
 from reconciler.fleet.predicates.ports import Ports
 from reconciler.fleet.predicates.predicate import Predicate
@@ -21,7 +22,7 @@ _MOST_MASKS = 2_000
 Asked = tuple[Predicate, ...]
 
 # Those that have nothing against a pod which says nothing of ports, volumes, claims and other pods: most are like that.
-_NEVER_PLAIN = (Ports, OnePodOnly, VolumeLimits, VolumePlaces, Spread, Claims)
+_NEVER_PLAIN = (Ports, OnePodOnly, VolumeLimits, VolumePlaces, Spread, Claims, GpuClaims)
 
 
 class Judging:

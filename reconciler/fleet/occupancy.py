@@ -18,6 +18,7 @@ class Occupancy:
         self.counting: Counter[str] = Counter()  # pods that count
         self._waiting: dict[int, Pod] = {}
         self._smart: dict[int, Pod] = {}
+        self._told: dict[int, Pod] = {}
         self._touched: set[str] = set()
         self.advance((), pods)
 
@@ -30,6 +31,11 @@ class Occupancy:
     def smart(self) -> list[Pod]:
         """Smart pods, finished ones too, by namespace and name."""
         return sorted(self._smart.values(), key=lambda each: (each.metadata.namespace, each.name))
+
+    @property
+    def told(self) -> list[Pod]:
+        """Unfinished pods on nodes that were told when they are evicted, by namespace and name."""
+        return sorted(self._told.values(), key=lambda each: (each.metadata.namespace, each.name))
 
     def take_touched(self) -> set[str]:
         """Names of nodes on which something changed since this was last asked."""
@@ -52,6 +58,8 @@ class Occupancy:
                 self._waiting[id(pod)] = pod
                 continue
             self._touched.add(node)
+            if pod.metadata.annotations.evict_at:
+                self._told[id(pod)] = pod
             if gpus := pod.gpus:
                 self.gpus[node] += gpus
             if not pod.stays_with_its_node:
@@ -68,6 +76,8 @@ class Occupancy:
                 del self._waiting[id(pod)]
                 continue
             self._touched.add(node)
+            if pod.metadata.annotations.evict_at:
+                del self._told[id(pod)]
             if gpus := pod.gpus:
                 self.gpus[node] -= gpus
             if not pod.stays_with_its_node:

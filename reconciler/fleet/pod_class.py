@@ -57,6 +57,7 @@ class PodClass:
         "_anew",
         "_rank",
         "goes_with_its_node",
+        "gpu_claim",
         "held",
         "is_plain",
         "label_class",
@@ -81,6 +82,7 @@ class PodClass:
         self.leaving = pod.metadata.leaving
         self.goes_with_its_node = kind.goes_with_its_node
         self.ports = _ports(pod)
+        self.gpu_claim = (pod.metadata.namespace, pod.metadata.annotations.claim)  # no name where it has none
         self.is_plain = not self.ports and _is_plain(pod)  # says nothing of ports, volumes, claims and other pods
         self.unmodelled = _unmodelled(pod)
         self.request: Request = ()
@@ -124,7 +126,7 @@ def _ports(pod: Pod) -> tuple[Port, ...]:
 
 def _is_plain(pod: Pod) -> bool:
     spec, affinity = pod.spec, pod.spec.affinity
-    if spec.resource_claims or spec.topology_spread_constraints:
+    if pod.metadata.annotations.claim or spec.resource_claims or spec.topology_spread_constraints:
         return False
     for each in spec.volumes:
         if each.persistent_volume_claim is not None or each.ephemeral is not None or each.is_inline:

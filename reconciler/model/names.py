@@ -29,6 +29,11 @@ CLAIM = f"{OURS}claim"  # on a pod: the GpuClaim that it is for
 WAIT_FOR_CAPACITY = f"{OURS}wait-for-capacity"  # "true" on a pod that is to get the gate as it is made
 WAITS_FOR = f"{OURS}waits-for"  # on a pod that waits: the pool that capacity is asked for in, and how that stands
 
+# Annotations of pods that save their work before they are evicted
+CHECKPOINT = f"{OURS}checkpoint"  # by its user: the time it needs for that, as 120s
+EVICT_AT = f"{OURS}evict-at"  # ours, RFC 3339: it is asked to save its work, and evicted then at the latest
+CHECKPOINTED_AT = f"{OURS}checkpointed-at"  # by the pod itself, RFC 3339 or unix seconds: when it saved its work last
+
 # Annotations of smart pods
 CREATED_BY = f"{OURS}created-by"
 PURPOSE = f"{OURS}purpose"

@@ -1,5 +1,6 @@
 """Owner of a plan in the making: the what-if fleet, the subjects claimed so far, and the capacity that is missing."""
 
+from functools import cached_property
 from typing import Literal, Protocol
 
 import msgspec
@@ -9,11 +10,12 @@ from reconciler.model.instant import Instant
 from reconciler.model.planned.action import Ref
 from reconciler.model.planned.consequence import Consequence
 from reconciler.model.planned.decision import Decision
-from reconciler.model.planned.drained import Drained
 from reconciler.model.planned.evaluated import Evaluated
 from reconciler.model.planned.inputs import Inputs
 from reconciler.model.planned.memory import Hints, Memory
 from reconciler.model.planned.weighed import Weighed
+from reconciler.plan.requests.gangs import Gangs
+from reconciler.plan.requests.requests import Requests
 from reconciler.plan.requests.wanted import Answered, Wanted
 
 
@@ -37,6 +39,16 @@ class Draft:
         self.answered = Answered()
         self._claimed: dict[Ref, str] = {}
 
+    @cached_property
+    def requests(self) -> Requests:
+        """What smart pods ask for."""
+        return Requests(self.fleet)
+
+    @cached_property
+    def gangs(self) -> Gangs:
+        """Who starts together or not at all."""
+        return Gangs(self.fleet.observed)
+
     def claimed_by(self, subject: Ref) -> str:
         """The planner that acts on it already; nothing when it is free."""
         return self._claimed.get(subject, "")
@@ -55,7 +67,6 @@ class Verdict(msgspec.Struct, frozen=True):
     wake_at: Instant | None = None
     sizes: tuple[Evaluated, ...] = ()
     weighed: tuple[Weighed, ...] = ()
-    drained: Drained | None = None  # None: as it was
     hints: Hints | None = None
 
 

@@ -50,9 +50,8 @@ def plan(inputs: Inputs, fleet: Fleet, planners: tuple[Planner, ...] | None = No
         consequences += follows
     judged = judge(inputs, fleet, Proposed(tuple(decisions), tuple(consequences)))
     memory = together(inputs.memory, verdicts)
+    drained = remembered(inputs, fleet, judged.decisions, memory.drained)
     imagined = imagined_after(inputs, fleet, judged.decisions)
-    drained = next((each.drained for each in verdicts if each.drained is not None), inputs.memory.drained)
-    drained = remembered(inputs, fleet, judged.decisions, drained)
     memory = msgspec.structs.replace(memory, marks=judged.marks, imagined=imagined, drained=drained)
     moments = [each.wake_at for each in verdicts if each.wake_at is not None] + _looks_again(
         judged.decisions, inputs.now

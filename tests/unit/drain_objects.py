@@ -79,11 +79,13 @@ def imagined(case: Json) -> Iterator[Imagined]:
             yield Imagined(node, f"uid-{node}", names.DRAIN_CANDIDATE, value, "PreferNoSchedule")
 
 
-def gangs(case: Json) -> Iterator[Whole]:
-    for claim, gang in case.get("gangs", {}).items():
-        yield Whole(
-            "gpu.scheduling/v1", "GpuClaim", WholeMetadata(claim, namespace="team"), {"spec": {"gangRef": gang}}
-        )
+def claims(case: Json) -> Iterator[Whole]:
+    """web: {count: 2, gang: llama}; beside its devices what a claim says of itself."""
+    for name, said in case.get("claims", {}).items():
+        of_itself = {key: said[key] for key in ("suspend", "poolName", "gangRef") if key in said}
+        devices = {key: said[key] for key in said if key not in of_itself}
+        spec = {**of_itself, "devices": devices}
+        yield Whole("gpu.scheduling/v1", "GpuClaim", WholeMetadata(name, namespace="team"), {"spec": spec})
 
 
 def annotations(kind: Json) -> Annotations:
@@ -92,7 +94,15 @@ def annotations(kind: Json) -> Annotations:
         safe_to_evict=kind.get("safe", ""),
         claim=kind.get("claim", ""),
         mirror_pod="yes" if kind.get("static") else "",
+        checkpoint=kind.get("checkpoint", ""),
+        evict_at=_moment(kind.get("told", "")),
+        checkpointed_at=_moment(kind.get("saved", "")),
     )
+
+
+def _moment(said: int | str) -> str:
+    """So many seconds from now; anything else is the text itself."""
+    return timestamp(after(said)) if isinstance(said, int) else said
 
 
 def owner(app: str, kind: Json) -> tuple[OwnerReference, ...]:

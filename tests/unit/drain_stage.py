@@ -40,7 +40,7 @@ from reconciler.plan.drain.planner import drain
 from reconciler.plan.drain.remembering import written
 from reconciler.plan.planner import plan
 from reconciler.plan.scaling.planner import scaling
-from tests.unit.drain_objects import annotations, gangs, imagined, node_of, or_nothing, owner, pod_spec, uids
+from tests.unit.drain_objects import annotations, claims, imagined, node_of, or_nothing, owner, pod_spec, uids
 from tests.unit.scaling_stage import NOW, POLICY, after, convert
 
 FOLDER = Path(__file__).parents[1] / "cases" / "drain"
@@ -74,7 +74,7 @@ class World:
             budgets=tuple(self._budgets()),
             workloads=tuple(self._workloads()),
             leases=tuple(self._leases()),
-            policies=tuple(gangs(case)),
+            policies=tuple(claims(case)),
             namespaces=(Namespace(Metadata(names.OWN_NAMESPACE)),),
         )
         memory = Memory(imagined=tuple(sorted(imagined(case))), drained=self._drained())
@@ -92,7 +92,8 @@ class World:
 
     def _desired(self) -> Desired:
         case = self._case
-        pools = sorted({"a100", *(said.get("pool", "a100") for said in map(or_nothing, case["nodes"].values()))})
+        pools = {"a100", *(said.get("pool", "a100") for said in map(or_nothing, case["nodes"].values()))}
+        pools -= set(case.get("undeclared", ()))
         said = case.get("policy", {})
         usual = {"poolNames": ["a100"], "utilizationThresholdPercent": 50}
         drains = [] if said == "none" else [_declared("DrainPolicy", "drains", usual | said, DrainPolicy)]
@@ -103,7 +104,7 @@ class World:
         return Desired(
             "4c1f9e2",
             "prod",
-            tuple(_declared("GpuPool", name, _pool(case), GpuPool) for name in pools),
+            tuple(_declared("GpuPool", name, _pool(case, name), GpuPool) for name in sorted(pools)),
             provisioners=tuple(scaled),
             drains=tuple(drains),
             guards=tuple(guards),
@@ -117,7 +118,7 @@ class World:
             yield self._pod(each, "")
 
     def _pod(self, said: str, node: str, phase: str = "Running") -> Pod:
-        """web 2: the next pod of web, with 2 GPUs; a third word says how it is: leaving, done, unready."""
+        """web 2: the next pod of web, with 2 GPUs; a third word says how it is: leaving, done, unready, starting."""
         app, *words = said.split()
         gpus = next((word for word in words if word.isdigit()), "0")
         traits = set(words)
@@ -126,7 +127,7 @@ class World:
         spec = pod_spec(kind, gpus, node)
         is_ready = Condition("Ready", "False" if "unready" in traits else "True")
         waits = (Condition("PodScheduled", "False", "Unschedulable"),) if not node else ()
-        phase = "Succeeded" if "done" in traits else phase if node else "Pending"
+        phase = "Succeeded" if "done" in traits else phase if node and "starting" not in traits else "Pending"
         metadata = Metadata(
             f"{app}-{number}",
             kind.get("namespace", "team"),
@@ -203,11 +204,12 @@ def _declared(kind: str, name: str, body: Json, of: Any) -> Declared[Any]:
     return Declared(kind, name, convert(body, of), (("", POLICY),))
 
 
-def _pool(case: Json) -> Json:
+def _pool(case: Json, name: str) -> Json:
     return {
         "mode": "Enforce",
         "devices": {"model": "a100", "count": 8, "memory": "40Gi"},
         "instanceTypes": [{"name": "p4d.24xlarge", "pricePerHour": {"on-demand": "21.96", "spot": "9.00"}}],
         "nodeClassRef": {"group": "karpenter.kwok.sh", "kind": "KWOKNodeClass", "name": "lab"},
         **case.get("pool", {}),
+        **case.get("pools", {}).get(name, {}),
     }

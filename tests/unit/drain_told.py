@@ -1,8 +1,8 @@
 """What a plan decides about drains, a line each, as tests/cases/drain/ has it."""
 
 from reconciler.model import names
-from reconciler.model.instant import Instant
-from reconciler.model.planned.action import Delete, Evict, Hold, Taint
+from reconciler.model.instant import Instant, instant
+from reconciler.model.planned.action import Annotate, Delete, Evict, Hold, Taint
 from reconciler.model.planned.decision import Decision
 from tests.unit.scaling_stage import NOW
 
@@ -24,6 +24,10 @@ def _verb(decision: Decision) -> str:
             return f"{would}{_WORDS[key]} {name}" + (f" since {ago}" if ago else "")
         case Evict(grace_seconds=grace):
             return f"{would}evict {name} {grace}s"
+        case Annotate(annotations=((names.EVICT_AT, None),)):
+            return f"{would}call off {name}"
+        case Annotate(annotations=((names.EVICT_AT, str(at)),)):
+            return f"{would}tell {name} {_seconds(instant(at))}"
         case Delete(presumes=presumes):
             assert presumes.empty
             return f"{would}delete {name}"

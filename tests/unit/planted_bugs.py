@@ -52,6 +52,12 @@ def evicts_the_protected(inputs: Inputs) -> Iterator[tuple[Ref, Action]]:
             yield Ref("Pod", pod.metadata.namespace, pod.name), Evict(grace_seconds=30)
 
 
+def evicts_who_saves(inputs: Inputs) -> Iterator[tuple[Ref, Action]]:
+    for pod in inputs.observed.pods:
+        if pod.metadata.annotations.checkpoint and pod.status.phase == "Running":
+            yield Ref("Pod", pod.metadata.namespace, pod.name), Evict(grace_seconds=30)
+
+
 def takes_the_cordoned(inputs: Inputs) -> Iterator[tuple[Ref, Action]]:
     yield from [(ref(node), LEAVES) for node in nodes(inputs) if node.spec.unschedulable]
 
@@ -167,6 +173,7 @@ BUGS: dict[str, Bug] = {
     "no smart pod outlives the coming of its node by two minutes": forgets_a_smart_pod,
     "no gate of another is lifted by us": lifts_the_gate_of_another,
     "no pod that waits for capacity is let go before there is room": lifts_its_gate_without_room,
+    "no pod that asks for time to save its work is evicted by us before it has": evicts_who_saves,
 }
 
 

@@ -23,6 +23,7 @@ from reconciler.model.instant import Instant, instant, timestamp
 from reconciler.model.kinds.gpu_pool import GpuPool
 from reconciler.model.kinds.node_provisioner import NodeProvisioner
 from reconciler.model.origin import Origin
+from reconciler.model.planned.drained import Drained
 from reconciler.model.planned.imagined import Imagined
 from reconciler.model.planned.inputs import Inputs
 from reconciler.model.planned.memory import Memory
@@ -34,6 +35,7 @@ from reconciler.policy.read import read_spec
 from reconciler.policy.shape import describe
 from reconciler.policy.texts.yaml_text import read
 from reconciler.policy.tree import Mark
+from tests.unit import evicted_pods
 from tests.unit.guards_stage import numbers
 
 FOLDER = Path(__file__).parents[1] / "cases" / "scaling"
@@ -67,7 +69,9 @@ class World:
             pools=tuple(one.declared for one in each),
             provisioners=tuple(one.provisioner for _, one in sorted(self._pools.items()) if one.is_scaled),
         )
+        evicted = [(_pod(f"was-{said['node']}", {"owner": "web", **said}), said) for said in case.get("evicted", [])]
         pods = [pod for one in each for pod in one.pods] + list(_pending(case))
+        pods += [evicted_pods.leaving(pod, NOW) for pod, said in evicted if not said.get("gone")]
         unread = tuple(Unread(kind, "timed out") for kind in case.get("unread", []))
         observed = Observed(
             unread=unread,
@@ -79,7 +83,9 @@ class World:
             node_pools=tuple(one.node_pool for one in each),
             namespaces=(Namespace(Metadata(names.OWN_NAMESPACE)),),
         )
-        memory = Memory(imagined=tuple(sorted(found for one in each for found in one.imagined)))
+        lately = (evicted_pods.remembered(pod, said, after(-said["ago"])) for pod, said in evicted)
+        imagined = (found for one in each for found in one.imagined)
+        memory = Memory(imagined=tuple(sorted(imagined)), drained=Drained(evicted=tuple(sorted(lately))))
         self.inputs = Inputs(desired, observed, NOW, memory)
 
     def planned(self) -> Plan:
@@ -254,10 +260,19 @@ def _pending(case: Json) -> Iterator[Pod]:
 
 def _pod(name: str, said: Json) -> Pod:
     requests = {names.NVIDIA_GPU: str(said.get("gpus", 0)), "cpu": str(said.get("cpu", 1))}
-    owner = (OwnerReference(said["owner"], "exporter", "uid-owner", controller=True),) if "owner" in said else ()
+    owner = (OwnerReference(*evicted_pods.OWNERS[said["owner"]], controller=True),) if "owner" in said else ()
     annotations = Annotations(claim=f"claim-{said['claim']}" if "claim" in said else "")
-    metadata = Metadata(name, "research", f"uid-{name}", annotations=annotations, owner_references=owner)
+    metadata = Metadata(
+        name,
+        "research",
+        f"uid-{name}",
+        creation_timestamp=timestamp(after(-said["made"])) if "made" in said else "",
+        labels={"app": said["owner"]} if "owner" in said else {},
+        annotations=annotations,
+        owner_references=owner,
+    )
     spec = PodSpec(
+        affinity=evicted_pods.ONE_A_ZONE if said.get("apart") else None,
         node_name=said.get("node", ""),
         node_selector=said.get("selects", {}),
         tolerations=tuple(Toleration(key, "Exists") for key in said.get("bears", [])),

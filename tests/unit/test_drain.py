@@ -5,6 +5,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from reconciler.model.planned.drained import Drained
 from reconciler.model.planned.memory import Memory
 from reconciler.model.planned.plan import Plan
 from reconciler.model.planned.reason import Reason
@@ -13,6 +14,7 @@ from reconciler.plan.drain.reasons import PLANNER, REASONS
 from reconciler.plan.explain import sentence
 from tests.unit.drain_stage import World, tables
 from tests.unit.drain_told import told
+from tests.unit.scaling_stage import after
 
 CASES = tables()
 
@@ -61,6 +63,19 @@ def test_each_reason_is_shown_by_a_case() -> None:
         made = World(case).planned()
         shown |= {each.code for each in reasons_of(made)}
     assert {each.code for each in REASONS} <= shown
+
+
+def test_where_an_evicted_pod_was_to_go_is_remembered_for_as_long_as_it_is_of_use() -> None:
+    nodes = {"a": {"pods": ["web 1"], "draining": 60}, "b": {"pods": ["web 5"]}}
+    first = World({"nodes": nodes})
+    (evicted,) = first.planned().memory.drained.evicted
+    assert (evicted.home, bool(evicted.pod)) == ("b", True)
+    for seconds, home in ((60, "b"), (61, "")):
+        later = World({"nodes": nodes, "policy": {"recentEvictionSeconds": 30}, "apps": {"web": {"budget": 0}}})
+        memory = Memory(drained=Drained(evicted=(evicted,)))
+        later.inputs = msgspec.structs.replace(later.inputs, memory=memory, now=after(seconds))
+        (kept,) = later.planned().memory.drained.evicted
+        assert (kept.home, bool(kept.pod)) == (home, bool(home))
 
 
 @pytest.mark.parametrize("name", sorted(CASES)[::7])

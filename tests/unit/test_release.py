@@ -18,6 +18,7 @@ from reconciler.simulate.world import World
 from reconciler.wiring.releasing import Taken, take_off
 from tests.unit.release_stage import NODE_POOL, Object, kept, node, pod, said, world
 
+EVICT_AT = "gpu.scheduling/evict-at"
 GATE, THEIR_GATE = "gpu.scheduling/claim", "example.com/queue"
 
 
@@ -101,6 +102,18 @@ def test_pods_are_let_through_our_gates_and_no_others() -> None:
     assert found
     assert found["spec"]["schedulingGates"] == [{"name": THEIR_GATE}]
     assert len(taken.carried_out) == 2
+
+
+def test_no_pod_is_told_any_more_when_it_is_evicted() -> None:
+    cluster, clean = world(pod("train")), world(pod("train"))
+    theirs = {"gpu.scheduling/checkpoint": "120s", "gpu.scheduling/checkpointed-at": "1793606390"}
+    cluster.edit(
+        of("Pod", "train", "team"), {"metadata": {"annotations": {**theirs, EVICT_AT: "2026-11-02T08:00:00Z"}}}
+    )
+    clean.edit(of("Pod", "train", "team"), {"metadata": {"annotations": theirs}})
+    assert codes(release(cluster.observe())) == ["EvictionReleased"]
+    taken_off(cluster)
+    assert said(cluster, of("Pod", "train", "team")) == said(clean, of("Pod", "train", "team"))
 
 
 PDB = kept("PodDisruptionBudget", "policy/v1", "a100", "team", spec={"selector": {}})

@@ -41,6 +41,20 @@ def lacking(world: World) -> list[str]:
     ]
 
 
+def test_a_pod_behind_our_gate_is_let_go_to_a_place_that_is_kept_once_there_is_room_beside_the_one_before_it() -> None:
+    case = CASES["behind our gate it is not let go before there is room beside the one before it"]
+    gone = [{**each, "gone": True} for each in case["evicted"]]
+    assert places(case) == {}
+    assert places({**case, "evicted": gone}) == {"uid-wait-0-0": "a100-002"}
+
+
+def places(case: dict[str, Any]) -> dict[str, str]:
+    world = World(case)
+    draft = Draft(Fleet(world.inputs.observed))
+    scaling(world.inputs, draft)
+    return dict(draft.answered.places)
+
+
 def test_each_reason_is_shown_by_a_case() -> None:
     shown = set()
     for case in CASES.values():

@@ -72,6 +72,19 @@ def test_whatever_goes_wrong_meanwhile_no_rule_is_broken(fault: Json, tmp_path: 
     assert at_the_end.nodes < 16
 
 
+@pytest.mark.parametrize("saves", [{"savesWithin": "40s"}, {}], ids=["saves", "never says"])
+def test_pods_that_save_their_work_have_the_time_for_it_though_the_controller_comes_and_goes(
+    saves: Json, tmp_path: Path
+) -> None:
+    crash = {"fault": "ControllerCrash", "at": "20m", "every": "1m"}
+    outcome = half_empty(tmp_path, sized(), drains(), faults=(crash,), checkpoint="2m", maxUnavailable=1, **saves)
+    assert outcome.simulated.broken == ()
+    assert outcome.evicted["PodEvictedSaved" if saves else "PodEvictedUnsaved"] >= 6
+    assert not outcome.evicted["PodEvicted"]
+    (at_the_end,) = outcome.pools
+    assert at_the_end.nodes <= 10
+
+
 @pytest.mark.parametrize("seed", SEEDS)
 def test_whatever_the_fleet_and_what_goes_wrong_no_rule_is_broken(seed: int, tmp_path: Path) -> None:
     eager = drains(poolNames=["*"], scaleDownUnneededTime="2m", utilizationThresholdPercent=50)

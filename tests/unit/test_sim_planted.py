@@ -36,6 +36,7 @@ EARLY = "no node is deleted before its time, nor within 30 s of pods being kept 
 OF_ANOTHER = "no gate of another is lifted by us"
 NO_ROOM = "no pod that waits for capacity is let go before there is room"
 OUTSTAYS = "no smart pod outlives the coming of its node by two minutes"  # found by whatever happens next
+UNSAVED = "no pod that asks for time to save its work is evicted by us before it has"
 TOO_FEW = "no pool is brought below minSize by us"
 
 
@@ -46,6 +47,9 @@ def play_for(rule: str) -> Play:
     gated = Workload(name="gated", gpus=16, waits_for_capacity=not gates, gates=gates, constant=Constant(pods=2))
     more = [
         Workload(name="kept", gpus=4, do_not_disrupt=True, constant=Constant(pods=2)),
+        Workload(
+            name="saved", gpus=4, checkpoint=Duration(120_000), constant=Constant(pods=2 if rule == UNSAVED else 0)
+        ),
         Workload(name="large", gpus=8, constant=Constant(pods=6 if rule == BOOKED else 0)),
         *[gated] * (rule in {OF_ANOTHER, NO_ROOM}),
     ]

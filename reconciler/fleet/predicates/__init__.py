@@ -1,6 +1,7 @@
 """What can be in a pod's way, one predicate a module, in the order in which they are asked."""
 
 from reconciler.fleet.predicates.claims import Claims
+from reconciler.fleet.predicates.gpu_claims import GpuClaims
 from reconciler.fleet.predicates.interpod import InterPod
 from reconciler.fleet.predicates.node_name import NodeName
 from reconciler.fleet.predicates.nominated import Nominated
@@ -28,5 +29,6 @@ PREDICATES: tuple[type[Predicate], ...] = (
     Spread,
     InterPod,
     Claims,
+    GpuClaims,
     Nominated,
 )

@@ -45,13 +45,13 @@ def _if(applies: Callable[[Asked], bool]) -> Callable[[Asked], Facts | None]:
 
 
 def _gang(asked: Asked) -> Facts | None:
-    found = asked.site.gangs.of(asked.pod)
+    found = asked.site.draft.gangs.of(asked.pod)
     return {"gang": found[1]} if found else None
 
 
 def _claim(asked: Asked) -> Facts | None:
-    claim = asked.pod.metadata.annotations.claim
-    return {"claim": claim} if claim else None
+    told = asked.site.claims.why_unknown(asked.pod)
+    return {"claim": asked.pod.metadata.annotations.claim, "why": told} if told else None
 
 
 def _local_storage(asked: Asked) -> Facts | None:

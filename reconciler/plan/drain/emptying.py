@@ -1,12 +1,13 @@
 """What is done on nodes that are being drained, each by itself: pods are asked to leave, and then the node goes.
 
 A pod is asked only if it has a place, nothing keeps it, and its PodDisruptionBudget allows one more; its grace is what
-it asks for, and no longer than maxGracefulTerminationSeconds. Pods of DaemonSets are asked when nothing else is left,
-unless they tolerate the taint and would come again. A node is deleted once it was empty for a minute, and a most recent
-look finds nothing on it that counts.
+it asks for, and no longer than maxGracefulTerminationSeconds. One that saves its work first draws on its budget from
+the moment it is told, ahead of all that were not. Pods of DaemonSets are asked when nothing else is left, unless they
+tolerate the taint and would come again. A node is deleted once it was empty for a minute, and a most recent look finds
+nothing on it that counts.
 
-A node whose last eviction is longer ago than a pod's longest grace and two minutes is given back: its taint comes off,
-and it is left alone for a while. What was evicted is not called back.
+A node whose last eviction, or whose pods' time to save their work, is longer ago than a pod's longest grace and two
+minutes is given back: its taint comes off, and it is left alone for a while. What was evicted is not called back.
 """
 
 from collections.abc import Iterator
@@ -21,6 +22,7 @@ from reconciler.model.planned.action import Delete, Evict, Hold, Presumes
 from reconciler.model.planned.decision import Decision
 from reconciler.model.planned.drained import Emptied
 from reconciler.plan.drain import marks, reasons
+from reconciler.plan.drain.asking.checkpoints import saving, told_of, why_evicted
 from reconciler.plan.drain.blockers import blocker, moves
 from reconciler.plan.drain.rehome import Rehomed
 from reconciler.plan.drain.site import Seen, Site, ref_of, ref_of_pod, why
@@ -40,30 +42,46 @@ class Emptying:
     def __init__(self, site: Site, rehomed: Rehomed) -> None:
         self._site, self._rehomed = site, rehomed
         self._remaining = Remaining(site.budgets)
+        self._told: dict[str, Decision] = {}  # by uid, of pods that save their work, or had time to
         self._before = {(each.node, each.uid): each for each in site.memory.emptied}
         self.emptied: list[Emptied] = []
         self.wakes: list[Instant] = []  # when nodes are given up
 
     def decide(self, waits: frozenset[str]) -> Iterator[Decision]:
         """Of all nodes but those."""
-        for seen in self._site.draining:
+        in_hand = [each for each in self._site.draining if each.name not in waits and self._is_ours(each)]
+        self._go_on(in_hand)
+        for seen in in_hand:
             mark = seen.draining
-            if seen.name in waits or mark is None or untouchable(seen.node) or self._site.is_claimed(ref_of(seen.node)):
-                continue
-            if mark.since is None:
+            if mark is not None and mark.since is None:
                 yield self._site.act(seen, mark.off, why(seen, reasons.MARK_UNREADABLE, key=mark.key, value=mark.value))
                 continue
-            pods = [pod for pod in self._site.fleet.pods_on(seen.name) if pod.counts]
+            pods = self._counting(seen)
             yield from self._busy(seen, pods) if pods else self._empty(seen)
+
+    def _is_ours(self, seen: Seen) -> bool:
+        return untouchable(seen.node) is None and not self._site.is_claimed(ref_of(seen.node))
+
+    def _counting(self, seen: Seen) -> list[Pod]:
+        return [pod for pod in self._site.fleet.pods_on(seen.name) if pod.counts]
+
+    def _go_on(self, in_hand: list[Seen]) -> None:
+        """Those that were told before draw on their budgets first."""
+        told = {pod.node for pod in self._site.fleet.occupancy.told}
+        for seen in (each for each in in_hand if each.name in told):
+            for pod in self._counting(seen):
+                if moves(pod) and told_of(self._site, seen, pod) is not None:
+                    self._told[pod.metadata.uid] = self._asked(seen, pod)
 
     def _busy(self, seen: Seen, pods: list[Pod]) -> Iterator[Decision]:
         staying = [pod for pod in pods if moves(pod)]
-        asked = [self._asked(seen, pod) for pod in staying if not self._site.is_claimed(ref_of_pod(pod))]
+        free = [pod for pod in staying if not self._site.is_claimed(ref_of_pod(pod))]
+        asked = [self._told.get(pod.metadata.uid) or self._asked(seen, pod) for pod in free]
         holds = [each for each in asked if isinstance(each.act, Hold)]
         ends = self._ends(seen, pods)
         self.wakes.append(ends)
         known = {each.uid for each in self._site.memory.evicted}
-        goes_on = any(not isinstance(each.act, Hold) and each.subject.uid not in known for each in asked)
+        goes_on = any(isinstance(each.act, Evict) and each.subject.uid not in known for each in asked)
         if ends <= self._site.now and not goes_on:
             yield self._given_back(seen, holds)
             return
@@ -81,8 +99,8 @@ class Emptying:
             unplaced = why(seen, reasons.NO_PLACE, pod=f"Pod/{pod.title}", ruled_out=ruled_out)
             return site.act_on(pod, seen, Hold(), unplaced)
         self._remaining.take(pod)
-        told_why = why(seen, reasons.EVICTED, pod=f"Pod/{pod.title}", home=home)
-        return site.act_on(pod, seen, self._evict(seen, pod), told_why)
+        saves = saving(site, seen, pod)
+        return saves or site.act_on(pod, seen, self._evict(seen, pod), why_evicted(site, seen, pod, home))
 
     def _evict(self, seen: Seen, pod: Pod) -> Evict:
         wished = pod.spec.termination_grace_period_seconds
@@ -90,11 +108,14 @@ class Emptying:
         return Evict(grace_seconds=min(grace, seen.policy.spec.max_graceful_termination_seconds))
 
     def _ends(self, seen: Seen, pods: list[Pod]) -> Instant:
-        """When it is given up, by the last sign that it goes on."""
+        """When it is given up, by the last sign that it goes on. To tell pods again and again is none."""
         since = seen.draining.since if seen.draining is not None else None
         signs = [since or self._site.now, *self._evicted_at.get(seen.name, ())]
         signs += [_moment(pod.metadata.deletion_timestamp) for pod in pods if pod.metadata.leaving]
-        return Instant(max(signs) + patience_ms(seen))
+        ends = max(signs) + patience_ms(seen)
+        told = [each for pod in pods if (each := told_of(self._site, seen, pod)) is not None]
+        saved = [each.evict_at + patience_ms(seen) for each in told if each.asked_at <= ends]
+        return Instant(max([ends, *saved]))
 
     @cached_property
     def _evicted_at(self) -> dict[str, list[Instant]]:

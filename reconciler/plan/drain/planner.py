@@ -12,11 +12,12 @@ from reconciler.model.instant import Instant
 from reconciler.model.planned.decision import Decision
 from reconciler.model.planned.drained import Drained, Evicted, Setback
 from reconciler.model.planned.inputs import Inputs
-from reconciler.model.planned.memory import Hints
+from reconciler.model.planned.memory import Hints, Memory
 from reconciler.model.planned.reason import Reason
 from reconciler.model.planned.weighed import Weighed
 from reconciler.plan.draft import Draft, Verdict
 from reconciler.plan.drain import reasons, timers
+from reconciler.plan.drain.asking.calling_off import called_off
 from reconciler.plan.drain.batch import Settling, begin, settle
 from reconciler.plan.drain.candidates import Ground, eligible
 from reconciler.plan.drain.emptying import PATIENCE_MS, Emptying
@@ -26,6 +27,7 @@ from reconciler.plan.drain.replacing import recent_seconds
 from reconciler.plan.drain.setbacks import another, rests_until
 from reconciler.plan.drain.setbacks import remembered as kept_in_mind
 from reconciler.plan.drain.site import Seen, Site, title_of, why
+from reconciler.plan.requests.promised import HOLDS_MS
 
 # To judge what may move, and where, all of these must have been read.
 NEEDED = (
@@ -50,9 +52,7 @@ def drain(inputs: Inputs, draft: Draft) -> Verdict:
     """All DrainPolicies together: what one moves takes the room of another."""
     site = Site(inputs, draft)
     if not site.policies:
-        gone = list(left_behind(site)) if site.fleet.nodes_drained else []
-        forgotten = Drained() if inputs.memory.drained != Drained() else None
-        return Verdict(tuple(gone), drained=forgotten)
+        return Verdict(tuple(_stopped(site)), memory=_memory(inputs, Drained()))
     if why_unread := inputs.observed.why_unread(*NEEDED):
         return Verdict(tuple(_unread(site, why_unread)))
     ground = Ground(site)
@@ -60,7 +60,7 @@ def drain(inputs: Inputs, draft: Draft) -> Verdict:
     found = eligible(ground)
     rehomed = rehome(site, found.order)
     emptying = Emptying(site, rehomed)
-    decisions = [*left_behind(site), *settling.decisions, *emptying.decide(settling.nodes)]
+    decisions = [*_stopped(site), *settling.decisions, *emptying.decide(settling.nodes)]
     refused = found.refused | rehomed.refused
     if rehomed.homeless[0]:
         decisions += _homeless(site, rehomed)
@@ -79,7 +79,19 @@ def drain(inputs: Inputs, draft: Draft) -> Verdict:
     wakes = [*_wakes(site, rehomed, drained), *ground.wakes, *emptying.wakes]
     wakes += [settling.wake_at] if settling.wake_at is not None else []
     wake_at = min((each for each in wakes if each > site.now), default=None)
-    return Verdict(tuple(decisions), weighed=weighed, drained=drained, hints=hints, wake_at=wake_at)
+    memory = _memory(inputs, drained)
+    return Verdict(tuple(decisions), memory=memory, weighed=weighed, hints=hints, wake_at=wake_at)
+
+
+def _stopped(site: Site) -> Iterator[Decision]:
+    """What is left of drains that nobody goes on with."""
+    if site.fleet.nodes_drained:
+        yield from left_behind(site)
+    yield from called_off(site)
+
+
+def _memory(inputs: Inputs, drained: Drained) -> Memory:
+    return msgspec.structs.replace(inputs.memory, drained=drained)
 
 
 def _wakes(site: Site, rehomed: Rehomed, drained: Drained) -> Iterator[Instant]:
@@ -154,9 +166,9 @@ def _counts_still(site: Site, evicted: Evicted) -> bool:
 
 
 def _kept(site: Site, evicted: Evicted) -> Evicted:
-    """What it asks of a node is forgotten once nobody keeps room for it."""
-    is_recent = site.now - evicted.at <= 1_000 * recent_seconds(site, evicted.pool)
-    return evicted if is_recent else msgspec.structs.replace(evicted, pod="")
+    """What it asks of a node, and where it was to go, is forgotten once nobody keeps room for it."""
+    is_recent = site.now - evicted.at <= max(HOLDS_MS, 1_000 * recent_seconds(site, evicted.pool))
+    return evicted if is_recent else msgspec.structs.replace(evicted, pod="", home="")
 
 
 def _setbacks(site: Site, settling: Settling) -> Iterator[Setback]:

@@ -48,7 +48,9 @@ SMART_POD = Because("SmartPodStays", "{pod} is a smart pod, which is not moved, 
 GANG = Because(
     "GangStays", "{pod} is of gang {gang}, which moves together or not at all, and nobody moves it, " + KEPT_BY
 )
-CLAIM = Because("PodOfClaim", "{pod} has GPUs of GpuClaim {claim}, which nobody moves, " + KEPT_BY)
+CLAIM = Because(
+    "PodOfClaim", "where else {pod} would have the GPUs of GpuClaim {claim} can't be told ({why}), " + KEPT_BY
+)
 NO_CONTROLLER = Because("PodWithoutController", "{pod} has no controller that would make it anew, " + KEPT_BY)
 LOCAL_STORAGE = Because("PodWithLocalStorage", "{pod} has local storage (volume {volume}), " + KEPT_BY)
 SYSTEM_POD = Because("SystemPod", "{pod} is of the system and has no PodDisruptionBudget, " + KEPT_BY)
@@ -109,6 +111,31 @@ BATCH_SETTLES = Because(
 BATCH_TORN = Because("BatchTorn", "not all nodes of its batch could be tainted ({missing}): {node} is given back.")
 MARK_UNREADABLE = Because("DrainMarkUnreadable", "the taint {key} of {node} has no time ({value}): it is taken off.")
 EVICTED = Because("PodEvicted", "{pod} is moved off {node}: {home} has room for it.")
+TOLD = Because(
+    "PodToldToSave",
+    "{pod} is moved off {node}, and is told to save its work first: it is evicted at {time}, or as soon as it "
+    "says that it has.",
+)
+TOLD_CUT = Because(
+    "PodToldToSaveSooner",
+    "{pod} is moved off {node}, and is told to save its work first: of {written} it has {seconds} s, the most "
+    "that {policy} gives, until {time}, or until it says that it has.",
+)
+TOLD_UNREADABLE = Because(
+    "PodCheckpointUnreadable",
+    "{pod} is moved off {node}, and carries gpu.scheduling/checkpoint: {written}, which is no duration such as 120s: "
+    "it has the {seconds} s that {policy} gives at most to save its work, until {time}.",
+)
+SAVES = Because("PodSavesItsWork", "{pod} on {node} saves its work: it is evicted at {time}, or as soon as it has.")
+EVICTED_SAVED = Because("PodEvictedSaved", "{pod} saved its work at {time}, and is moved off {node} to {home}.")
+EVICTED_UNSAVED = Because(
+    "PodEvictedUnsaved",
+    "{pod} had {seconds} s to save its work and has not said that it did: it is moved off {node} to {home}.",
+)
+CALLED_OFF = Because(
+    "EvictionCalledOff",
+    "{pod} was told to save its work, and stays: {node} is not emptied any more. gpu.scheduling/evict-at comes off.",
+)
 DAEMON_EVICTED = Because("DaemonPodEvicted", "{pod} is asked to leave {node}, on which nothing else is left.")
 POD_LEAVES = Because("PodLeaves", "{pods} on {node} are on their way out.")
 WAITS_EMPTY = Because("EmptiedNodeWaits", "{node} was emptied: it is deleted at {time} if nothing comes.")
@@ -122,7 +149,9 @@ GIVEN_BACK = Because(
 KEEPS_TIMER = frozenset({BEING_DRAINED.code, OTHERS_TURN.code, NOT_EVALUATED.code, NOT_TRIED.code})
 
 # Of nodes, by which nothing is held that was asked for: they are told where a node is asked about.
-RESTING = frozenset({CANDIDATE.code, UNREADY_CANDIDATE.code, WAITS_EMPTY.code, POD_LEAVES.code, BATCH_SETTLES.code})
+RESTING = frozenset(
+    {CANDIDATE.code, UNREADY_CANDIDATE.code, WAITS_EMPTY.code, POD_LEAVES.code, BATCH_SETTLES.code, SAVES.code}
+)
 
 ELIGIBILITY = (
     FROZEN_NODE, BEING_DRAINED, SCALED_DOWN, OTHERS_TURN, JUST_CAME, OPTED_OUT, SET_BACK, LENT, EMPTY, POOL_UNREADY,
@@ -135,5 +164,6 @@ BLOCKERS = (
 REASONS = (
     *ELIGIBILITY, *BLOCKERS, UNREAD, HOMELESS, CANDIDATE, UNREADY_CANDIDATE, NO_CANDIDATE, NOT_NAMED, WINDOW_CLOSED,
     DEMAND_FIRST, NO_SLOT, THROTTLED, AWAITS_BATCH, PARTLY_EVALUATED, DRAINED, TAINTED_AGAIN, BATCH_SETTLES, BATCH_TORN,
-    MARK_UNREADABLE, EVICTED, DAEMON_EVICTED, POD_LEAVES, WAITS_EMPTY, DELETED, GIVEN_BACK,
+    MARK_UNREADABLE, EVICTED, DAEMON_EVICTED, POD_LEAVES, WAITS_EMPTY, DELETED, GIVEN_BACK, TOLD, TOLD_CUT,
+    TOLD_UNREADABLE, SAVES, EVICTED_SAVED, EVICTED_UNSAVED, CALLED_OFF,
 )  # fmt: skip

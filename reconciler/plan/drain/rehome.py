@@ -25,6 +25,7 @@ from reconciler.fleet.emptying import Move, empty
 from reconciler.fleet.judging import Judging
 from reconciler.fleet.placing import Search
 from reconciler.fleet.pod_class import PodClass
+from reconciler.fleet.predicates.gpu_claims import GpuClaims
 from reconciler.fleet.questions import place
 from reconciler.fleet.rows import Mask
 from reconciler.model import names
@@ -198,5 +199,6 @@ def _ruled_out(counted: Mapping[str, int]) -> str:
 
 def rehome(site: Site, order: Sequence[Seen]) -> Rehomed:
     """What is changed in the fleet for it is taken back."""
-    with site.fleet.what_if.fork():
+    what_if = site.fleet.what_if
+    with what_if.fork(), what_if.part(GpuClaims).judged(site.claims.pools, site.fleet.lent.keys()):
         return Rehoming(site).run(order)

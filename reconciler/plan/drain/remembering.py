@@ -45,7 +45,7 @@ def _evicted(
     inputs: Inputs, fleet: Fleet, decisions: Iterable[Decision], before: Mapping[str, Evicted]
 ) -> Iterator[Evicted]:
     """Pods that need another place; one that is asked again counts from then, to the nearest few seconds."""
-    asked = {each.subject.uid for each in decisions if isinstance(each.act, Evict)}
+    asked = {each.subject.uid: each.reason.fact("home") for each in decisions if isinstance(each.act, Evict)}
     if not asked:
         return
     for pod in inputs.observed.pods:
@@ -54,7 +54,8 @@ def _evicted(
         known = before.get(uid)
         if node is not None and pod.counts and (known is None or inputs.now - known.at >= _RENEWED_MS):
             first = inputs.now if known is None else known.first
-            yield Evicted(inputs.now, pod.title, uid, node.name, node.pool, first, written(pod))
+            home = str(asked[uid] or "")
+            yield Evicted(inputs.now, pod.title, uid, node.name, node.pool, first, written(pod), home)
 
 
 def written(pod: Pod) -> str:

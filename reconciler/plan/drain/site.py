@@ -28,7 +28,7 @@ from reconciler.plan.guards.door import observes
 from reconciler.plan.guards.frozen import Freezes
 from reconciler.plan.guards.imagined import as_imagined, by_node
 from reconciler.plan.reasons import Because
-from reconciler.plan.requests.gangs import Gangs
+from reconciler.plan.requests.claims import Claims
 
 
 class Seen(msgspec.Struct, frozen=True, gc=False):
@@ -74,12 +74,12 @@ class Site:
         return Freezes(self.inputs, self.fleet)
 
     @cached_property
-    def gangs(self) -> Gangs:
-        return Gangs(self.inputs.observed)
-
-    @cached_property
     def budgets(self) -> PodBudgets:
         return PodBudgets(self.inputs.observed.budgets)
+
+    @cached_property
+    def claims(self) -> Claims:
+        return Claims(self.inputs.observed, self.inputs.desired.pools)
 
     @cached_property
     def policies(self) -> list[Declared[DrainPolicy]]:

@@ -16,7 +16,7 @@ from reconciler.model.cluster.kinds import SEEN
 from reconciler.model.cluster.observed import Observed
 from reconciler.model.cluster.whole import Whole
 from reconciler.model.instant import Instant, instant, timestamp
-from reconciler.model.planned.action import Act, Delete, Hold, Status, Taint, Ungate
+from reconciler.model.planned.action import Act, Annotate, Delete, Hold, Status, Taint, Ungate
 from reconciler.model.planned.decision import Decision
 from reconciler.model.planned.inputs import Inputs
 from reconciler.model.planned.reason import Reason
@@ -204,11 +204,16 @@ def _lets_go(act: Act, _: Decision) -> bool:
     return isinstance(act, Ungate)
 
 
+def _calls_off(act: Act, _: Decision) -> bool:
+    """A pod that was told to save its work, and stays."""
+    return isinstance(act, Annotate) and act.annotations == ((names.EVICT_AT, None),)
+
+
 def _reports(act: Act, _: Decision) -> bool:
     return isinstance(act, Status)
 
 
-GOES_ON: tuple[Callable[[Act, Decision], bool], ...] = (_untaints, _releases, _lets_go, _reports)
+GOES_ON: tuple[Callable[[Act, Decision], bool], ...] = (_untaints, _releases, _lets_go, _calls_off, _reports)
 
 
 def _title(whole: Whole) -> str:

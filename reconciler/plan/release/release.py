@@ -120,6 +120,17 @@ def _gates(ground: Ground) -> Iterator[Decision]:
                 yield _decision(subject, act, why, metadata.labels.get(names.POOL, ""))
 
 
+def _evictions(ground: Ground) -> Iterator[Decision]:
+    """Pods that were told to save their work, and are not evicted by us."""
+    for pod in ground.observed.pods:
+        metadata = pod.metadata
+        if metadata.annotations.evict_at and not metadata.leaving and ground.is_of_pool(metadata.labels, pod.node):
+            subject = Ref("Pod", metadata.namespace, metadata.name, metadata.uid)
+            act = Annotate(annotations=((names.EVICT_AT, None),))
+            why = reasons.EVICTION_OFF.reason(object=subject.title, key=names.EVICT_AT)
+            yield _decision(subject, act, why, metadata.labels.get(names.POOL, ""))
+
+
 def _objects(ground: Ground) -> Iterator[Decision]:
     """What templates yielded beside NodePools: our own pods, their budgets and priorities."""
     users = Counter(
@@ -139,7 +150,14 @@ def _objects(ground: Ground) -> Iterator[Decision]:
 
 
 # In this order where several are for one subject: what keeps pods away goes first.
-RELEASED: tuple[Callable[[Ground], Iterable[Decision]], ...] = (_taints, _labels, _freezes, _gates, _objects)
+RELEASED: tuple[Callable[[Ground], Iterable[Decision]], ...] = (
+    _taints,
+    _labels,
+    _freezes,
+    _gates,
+    _evictions,
+    _objects,
+)
 
 
 def _decision(subject: Ref, act: Action | Hold, why: Reason, pool: str) -> Decision:

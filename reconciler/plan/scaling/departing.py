@@ -12,7 +12,7 @@ from reconciler.model.planned.decision import Decision
 from reconciler.model.planned.inputs import Inputs
 from reconciler.model.planned.plan import Plan
 from reconciler.plan.guards.reasons import BY_LIMITS
-from reconciler.plan.scaling.reasons import MARK_HELD, PLANNER, SURPLUS
+from reconciler.plan.scaling.reasons import MARK_HELD, PLACE_KEPT, PLANNER, SURPLUS
 
 _SHORTEST_MS = 60_000  # that a node is marked before it is deleted
 
@@ -62,5 +62,6 @@ def _moment(value: str) -> Instant | None:
 
 
 def is_waiting(decision: Decision) -> bool:
-    """Whether it only says of a marked node that it waits: for its time, or for what holds its provisioner as well."""
-    return decision.reason.code in {SURPLUS.code, MARK_HELD.code} and isinstance(decision.act, Hold)
+    """Whether it only says of a marked node that it waits, for its time or for what holds its provisioner as well; or
+    of a pod that its place is kept."""
+    return decision.reason.code in {SURPLUS.code, MARK_HELD.code, PLACE_KEPT.code} and isinstance(decision.act, Hold)

@@ -22,12 +22,11 @@ from reconciler.model.kinds.node_provisioner import NodeProvisioner
 from reconciler.model.planned.evaluated import Marked
 from reconciler.model.planned.inputs import Inputs
 from reconciler.model.pool_use import Use
+from reconciler.plan.draft import Draft
 from reconciler.plan.guards.door import observes
 from reconciler.plan.guards.imagined import ByNode, as_imagined
 from reconciler.plan.removal import untouchable
 from reconciler.plan.requests.choices import Outlook, digest_of, live, outlook_of, zones_of
-from reconciler.plan.requests.gangs import Gangs
-from reconciler.plan.requests.requests import Requests
 from reconciler.plan.scaling.marks import Mark, mark_of
 from reconciler.plan.scaling.removal_order import RemovalOrder
 from reconciler.plan.sums.usage import is_empty
@@ -37,21 +36,16 @@ class Site(msgspec.Struct, frozen=True, dict=True):
     """What all provisioners of one plan look at; what several of them ask is looked up once."""
 
     inputs: Inputs
-    fleet: Fleet
+    draft: Draft
     imagined: ByNode
 
     @property
     def now(self) -> Instant:
         return self.inputs.now
 
-    @cached_property
-    def requests(self) -> Requests:
-        """What smart pods ask for."""
-        return Requests(self.fleet)
-
-    @cached_property
-    def gangs(self) -> Gangs:
-        return Gangs(self.inputs.observed)
+    @property
+    def fleet(self) -> Fleet:
+        return self.draft.fleet
 
     @cached_property
     def daemons(self) -> list[Pod]:
@@ -139,7 +133,7 @@ class Ground:
     @property
     def asked(self) -> int:
         """Machines that smart pods ask for, and that nobody has bought yet."""
-        return self.site.requests.open_in(self.pool.name)
+        return self.site.draft.requests.open_in(self.pool.name)
 
     @cached_property
     def zones(self) -> list[str]:

@@ -4,12 +4,14 @@ First every NodeProvisioner is evaluated, in order and by name; nothing is chang
 Before all, marks come off nodes of pools that none of them looks at.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from reconciler.model.desired import Declared
+from reconciler.model.instant import timestamp
 from reconciler.model.kinds.gpu_pool import GpuPool
 from reconciler.model.kinds.node_provisioner import NodeProvisioner
-from reconciler.model.planned.action import Hold
+from reconciler.model.planned.action import Hold, Ref
+from reconciler.model.planned.decision import Decision
 from reconciler.model.planned.inputs import Inputs
 from reconciler.plan.draft import Draft, Missing, Verdict
 from reconciler.plan.guards.frozen import Freezes
@@ -22,6 +24,7 @@ from reconciler.plan.scaling.evaluate import evaluate
 from reconciler.plan.scaling.ground import Ground, Site
 from reconciler.plan.scaling.labels import labels
 from reconciler.plan.scaling.left_behind import left_behind
+from reconciler.plan.scaling.reasons import PLACE_KEPT, PLANNER
 from reconciler.plan.scaling.steps import reconcile
 from reconciler.plan.scaling.turn import Turn
 
@@ -30,13 +33,14 @@ _UNBOUNDED = 100_000
 
 def scaling(inputs: Inputs, draft: Draft) -> Verdict:
     """Each NodeProvisioner in order; `Verdict.sizes` tells what each comes to."""
-    site = Site(inputs, draft.fleet, by_node(inputs))
+    site = Site(inputs, draft, by_node(inputs))
     grounds = grounds_of(site)
     decisions = list(left_behind(site, frozenset(each.pool.name for each in grounds)))
     unscaled = unscaled_of(site) if draft.fleet.occupancy.waiting else []
     if not grounds and not unscaled:
         return Verdict(tuple(decisions))
     asked = demands(site, [*grounds, *unscaled])
+    decisions += _promised(site, asked)
     freezes = Freezes(inputs, draft.fleet)
     sizes = []
     for ground in grounds:
@@ -53,6 +57,17 @@ def scaling(inputs: Inputs, draft: Draft) -> Verdict:
             draft.missing.append(Missing(ground.pool.name, "", lacking.new_nodes, "demand", wanted=lacking.wanted))
     draft.answered = answered(asked, [*grounds, *unscaled], {each.pool: each.missing for each in sizes})
     return Verdict(tuple(decisions), sizes=tuple(sizes))
+
+
+def _promised(site: Site, asked: Demands) -> Iterator[Decision]:
+    """Pods that wait, and for which nothing is done as their place is kept."""
+    for each in asked.promised:
+        node, metadata = site.fleet.node(each.home), each.pod.metadata
+        title, home, time = f"Pod/{each.pod.title}", f"Node/{each.home}", timestamp(each.until)
+        why = PLACE_KEPT.reason(pod=title, node=home, time=time)
+        subject = Ref("Pod", metadata.namespace, each.pod.name, metadata.uid)
+        pool = node.pool if node is not None else ""
+        yield Decision(PLANNER, subject, Hold(each.until), why, pool)
 
 
 def answered(asked: Demands, grounds: Sequence[Ground], missing: Mapping[str, int]) -> Answered:

@@ -65,6 +65,10 @@ MISSING = Because(
     "others.",
 )
 AT_MOST = Because("NoMoreNodes", "{pods} without a place in {pool}, and {limit} allows no more nodes.")
+PLACE_KEPT = Because(
+    "PlaceKept",
+    "{pod} comes after one that was evicted, and its place on {node} is kept until {time}: nothing is bought for it.",
+)
 DEMAND_FIRST = Because(
     "DemandFirst", "{pool} is to find a place for {pods}: none of its nodes is marked or deleted meanwhile."
 )
@@ -111,6 +115,7 @@ REASONS = (
     LABELLED,
     MISSING,
     AT_MOST,
+    PLACE_KEPT,
     DEMAND_FIRST,
     BRAKE,
     NOT_EMPTY,

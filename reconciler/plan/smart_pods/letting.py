@@ -10,7 +10,6 @@ from reconciler.model.cluster.pod import Pod
 from reconciler.model.instant import timestamp
 from reconciler.model.planned.action import Annotate, Hold, Presumes, Ref, Ungate
 from reconciler.model.planned.decision import Decision
-from reconciler.model.planned.inputs import Inputs
 from reconciler.model.planned.reason import Reason
 from reconciler.plan.draft import Draft
 from reconciler.plan.reasons import counted
@@ -31,9 +30,9 @@ class Crowd(msgspec.Struct, frozen=True):
     gangs: Gangs
 
     @classmethod
-    def seen(cls, inputs: Inputs, draft: Draft, opening: frozenset[str]) -> "Crowd":
+    def seen(cls, draft: Draft, opening: frozenset[str]) -> "Crowd":
         gated = (pod for pod in draft.fleet.occupancy.waiting if is_gated(pod))
-        return cls({pod.metadata.uid: pod for pod in gated}, opening, Gangs(inputs.observed))
+        return cls({pod.metadata.uid: pod for pod in gated}, opening, draft.gangs)
 
 
 def lifted(crowd: Crowd, draft: Draft) -> Iterator[Decision]:

@@ -10,7 +10,6 @@ from reconciler.model.planned.inputs import Inputs
 from reconciler.model.planned.shortage import Shortage
 from reconciler.plan.draft import Draft, Verdict
 from reconciler.plan.requests.choices import digest_of
-from reconciler.plan.requests.requests import Requests
 from reconciler.plan.smart_pods.advance import advance
 from reconciler.plan.smart_pods.asking import asking, lacking
 from reconciler.plan.smart_pods.letting import Crowd, lifted, told, unmet_holds
@@ -29,13 +28,12 @@ def smart_pods(inputs: Inputs, draft: Draft) -> Verdict:
         pools = sorted({each.pool for each in draft.missing})
         told_why = UNREAD.reason(why=why)
         return Verdict(tuple(Decision(PLANNER, Ref("GpuPool", "", pool), Hold(), told_why, pool) for pool in pools))
-    requests = Requests(draft.fleet)
-    decisions: list[Decision] = list(stray(inputs, requests))
+    decisions: list[Decision] = list(stray(inputs, draft.requests))
     shortages: list[Shortage] = []
     wakes: list[Instant] = []
     can_ask: set[str] = set()
     for pool in inputs.desired.pools:
-        turn = Turn(inputs, draft, requests, pool)
+        turn = Turn(inputs, draft, pool)
         advanced = [advance(turn, each) for each in turn.requested]
         decisions += [each.decision for each in advanced if each.decision is not None]
         shortages += [each.shortage for each in advanced if each.shortage is not None]
@@ -45,7 +43,7 @@ def smart_pods(inputs: Inputs, draft: Draft) -> Verdict:
             can_ask.add(pool.name)
         if turn.requested:
             wakes.append(Instant(inputs.now + pool.spec.smart_pods.cleanup_interval.milliseconds))
-    crowd = Crowd.seen(inputs, draft, _opening(draft, decisions))
+    crowd = Crowd.seen(draft, _opening(draft, decisions))
     decisions += [*lifted(crowd, draft), *told(crowd, draft, can_ask), *unmet_holds(draft)]
     memory = msgspec.structs.replace(
         inputs.memory, shortages=_remembered(inputs, shortages), lacking=lacking(inputs, draft)

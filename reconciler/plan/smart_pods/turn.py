@@ -16,7 +16,7 @@ from reconciler.model.planned.reason import Reason
 from reconciler.model.planned.shortage import Shortage
 from reconciler.plan.draft import Draft
 from reconciler.plan.requests.choices import Outlook, digest_of, live, outlook_of, zones_of
-from reconciler.plan.requests.requests import Requested, Requests
+from reconciler.plan.requests.requests import Requested
 from reconciler.plan.requests.usable import startup_taints
 from reconciler.plan.smart_pods.reasons import PLANNER
 
@@ -26,7 +26,6 @@ class Turn(msgspec.Struct, frozen=True, dict=True):
 
     inputs: Inputs
     draft: Draft
-    requests: Requests
     pool: Declared[GpuPool]
 
     @property
@@ -39,7 +38,7 @@ class Turn(msgspec.Struct, frozen=True, dict=True):
 
     @cached_property
     def requested(self) -> tuple[Requested, ...]:
-        return self.requests.of(self.pool.name)
+        return self.draft.requests.of(self.pool.name)
 
     @cached_property
     def asked(self) -> str:
@@ -88,7 +87,7 @@ class Turn(msgspec.Struct, frozen=True, dict=True):
     @cached_property
     def others_coming(self) -> bool:
         """Whether machines are on their way that no smart pod asked for: one may wait to ride on these."""
-        tagged = self.requests.tags_in(self.pool.name)
+        tagged = self.draft.requests.tags_in(self.pool.name)
         coming = (*self.fleet.nodeless_claims_of(self.pool.name), *self.fleet.claims_initializing(self.pool.name))
         return any(not each.metadata.leaving and each.name not in tagged for each in coming)
 

@@ -5,11 +5,12 @@ A pod whose node has died neither starts nor ends: nobody is there to say so.
 
 import msgspec
 
+from reconciler.model import names
 from reconciler.model.instant import Instant, instant, timestamp
 from reconciler.model.planned.action import Ref
 from reconciler.protocol.presumed import Object
 from reconciler.simulate.actors.conditions import condition
-from reconciler.simulate.marks import RUN_SECONDS
+from reconciler.simulate.marks import RUN_SECONDS, SAVE_SECONDS
 from reconciler.simulate.objects import Key, Written, key_of
 from reconciler.simulate.stage import Stage
 
@@ -47,6 +48,8 @@ class Kubelets:
                 self._end_later(written.key, after)
         elif not was_bound:
             self._begin_later(written.key, after, node)
+        elif (told := _evict_at(after)) and told != _evict_at(before):
+            self._save_later(written.key, after, told)
 
     def _begin_later(self, key: Key, pod: Object, node: str) -> None:
         """It was bound, or was there before the simulation began."""
@@ -88,6 +91,21 @@ class Kubelets:
         status = {"phase": "Failed", "reason": why, "message": message, "conditions": conditions}
         self._stage.world.edit(Ref(*key), {"status": status})
 
+    def _save_later(self, key: Key, pod: Object, told: str) -> None:
+        """What runs there saves its work, and says so on its pod."""
+        seconds = pod["metadata"]["annotations"].get(SAVE_SECONDS)
+        if seconds is None or (pod.get("status") or {}).get("phase") != "Running":
+            return
+        uid = pod["metadata"]["uid"]
+        saved_at = Instant(self._stage.now + int(seconds) * 1_000)
+        self._stage.engine.at(saved_at, f"{key[1]}/{key[2]} has saved its work", lambda: self._save(key, uid, told))
+
+    def _save(self, key: Key, uid: str, told: str) -> None:
+        pod = self._living(key, uid)
+        if pod is not None and _evict_at(pod) == told and pod["status"].get("phase") == "Running":
+            saved = {names.CHECKPOINTED_AT: timestamp(self._stage.now)}
+            self._stage.world.edit(Ref(*key), {"metadata": {"annotations": saved}})
+
     def _finish_later(self, key: Key, pod: Object, began: Instant) -> None:
         seconds = (pod["metadata"].get("annotations") or {}).get(RUN_SECONDS)
         if seconds is None:
@@ -124,3 +142,7 @@ class Kubelets:
         node = pod["spec"].get("nodeName", "")
         is_gone = node in self._stage.dead_nodes or self._stage.world.at(("Node", "", node)) is None
         return None if is_gone else pod
+
+
+def _evict_at(pod: Object | None) -> str:
+    return str((((pod or {}).get("metadata") or {}).get("annotations") or {}).get(names.EVICT_AT, ""))

@@ -12,6 +12,7 @@ from reconciler.simulate.checkers.checker import Checker, Ground
 from reconciler.simulate.checkers.gates import OthersGates, RoomFirst
 from reconciler.simulate.checkers.hands import Frozen, Observing, OneOwner, OthersNodes
 from reconciler.simulate.checkers.removing import BusyNodes, Claims, ProtectedPods
+from reconciler.simulate.checkers.saving import SavedFirst
 from reconciler.simulate.checkers.scaling import Announced, IdleMarks, LeastSize
 from reconciler.simulate.checkers.smart_pods import GoneInTime, OnePerNeed
 from reconciler.simulate.objects import Written
@@ -37,6 +38,7 @@ CHECKERS: tuple[Callable[[], Checker], ...] = (
     GoneInTime,
     OthersGates,
     RoomFirst,
+    SavedFirst,
 )
 
 

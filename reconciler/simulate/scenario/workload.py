@@ -102,6 +102,12 @@ class Workload(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
         int | None, Says("Of a PodDisruptionBudget; absent, there is none."), Within(0, 100_000), Unit("pods")
     ] = None
     grace: Annotated[Duration, Says("How long a pod takes to end once it is asked to.")] = Duration(30_000)
+    checkpoint: Annotated[
+        Duration | None, Says("How long its pods ask to have to save their work before they are evicted.")
+    ] = None
+    saves_within: Annotated[
+        Duration | None, Says("How long that takes a pod once it is told; absent, it never says that it has.")
+    ] = None
     runs_for: Annotated[Duration | None, Says("How long a job runs; on average where it varies.")] = None
     varies: Annotated[
         Literal["No", "Mildly", "Widely"],

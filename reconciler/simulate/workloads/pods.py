@@ -7,7 +7,7 @@ import msgspec
 
 from reconciler.model import names
 from reconciler.protocol.presumed import Object
-from reconciler.simulate.marks import GPU_MILLI, RUN_SECONDS, WORKLOAD
+from reconciler.simulate.marks import GPU_MILLI, RUN_SECONDS, SAVE_SECONDS, WORKLOAD
 from reconciler.simulate.scenario.workload import Toleration, Workload
 
 _KEPT_SECONDS = 60  # a job that is done
@@ -63,6 +63,10 @@ def _template(workload: Workload, job: Job) -> Object:
         annotations[GPU_MILLI] = str(job.gpu_milli)
     if workload.do_not_disrupt:
         annotations[names.DO_NOT_DISRUPT] = "true"
+    if workload.checkpoint is not None:
+        annotations[names.CHECKPOINT] = str(workload.checkpoint)
+    if workload.saves_within is not None:
+        annotations[SAVE_SECONDS] = str(workload.saves_within.milliseconds // 1_000)
     if workload.waits_for_capacity:
         annotations[names.WAIT_FOR_CAPACITY] = "true"
     requests = {key: str(value) for key, value in sorted(workload.resources.items())} | dict(job.requests or {})

@@ -3,6 +3,7 @@
 What comes and goes does so in the first hour and a half; after that the load stays as it is until the end.
 """
 
+from collections import Counter
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -12,7 +13,7 @@ import yaml
 
 from reconciler.model.instant import Instant
 from reconciler.model.kinds.node_provisioner import NodeProvisioner
-from reconciler.model.planned.action import Delete, Taint
+from reconciler.model.planned.action import Delete, Evict, Taint
 from reconciler.model.planned.cycled import Cycled
 from reconciler.model.planned.evaluated import Evaluated
 from reconciler.report.simulated.simulated import PoolStep, Simulated
@@ -44,6 +45,7 @@ class Outcome(msgspec.Struct, frozen=True):
     simulated: Simulated
     told: tuple[Told, ...]
     sizes: tuple[tuple[Evaluated, ...], ...]  # of each plan
+    evicted: Counter[str]  # how many pods we asked to leave, by the code of the reason
 
     def wish(self, pool: str) -> NodeProvisioner:
         return next(each.spec for each in self.play.first.provisioners if each.spec.pool_name == pool)
@@ -63,6 +65,7 @@ class _Listener:
     def __init__(self) -> None:
         self.told: list[Told] = []
         self.sizes: list[tuple[Evaluated, ...]] = []
+        self.evicted: Counter[str] = Counter()
 
     def publish(self, cycled: Cycled) -> None:
         if cycled.plan is None:
@@ -72,6 +75,7 @@ class _Listener:
         for each in cycled.plan.decisions:
             if each.subject in done and isinstance(each.act, Delete | Taint) and each.subject.kind == "Node":
                 self.told.append(Told(cycled.at, each.subject.name, _verb(each.act), each.reason.code))
+            self.evicted[each.reason.code] += each.subject in done and isinstance(each.act, Evict)
 
 
 def _verb(act: Delete | Taint) -> str:
@@ -99,7 +103,7 @@ def play_of(folder: Path, policies: list[Json], scenario: Json, seed: int = 1) -
 def outcome_of(play: Play) -> Outcome:
     listener = _Listener()
     simulated = run(play, Watched(publishers=(listener,)))
-    return Outcome(play, simulated, tuple(listener.told), tuple(listener.sizes))
+    return Outcome(play, simulated, tuple(listener.told), tuple(listener.sizes), listener.evicted)
 
 
 def drawn(folder: Path, seed: int, *more: Json) -> Outcome:

@@ -24,7 +24,7 @@ class Arrived:
 
     def __init__(self, site: Site, what_if: WhatIf) -> None:
         self._site, self._what_if = site, what_if
-        for pod in site.requests.smart_pods:
+        for pod in site.draft.requests.smart_pods:
             row = what_if.rows.row_of.get(pod.node)
             if row is not None and not pod.is_finished:
                 what_if.remove(what_if.classes.of(pod), row)
@@ -44,7 +44,7 @@ class Arrived:
         """Smart pods whose node takes none of those it was bought for, though they wait still."""
         found = []
         passing = startup_taints(self._site.inputs.observed, ground.pool.name)
-        for each in self._site.requests.of(ground.pool.name):
+        for each in self._site.draft.requests.of(ground.pool.name):
             pods = [waiting[uid] for uid in each.request.pods if uid in waiting]
             if each.node is not None and pods and is_usable(each.node, passing):
                 place = self._name_of(each.node)

@@ -32,7 +32,7 @@ def on_their_way(ground: Ground, what_if: WhatIf, shapes: Sequence[Shape], pods:
     rows: dict[int, str] = {}
     used: set[str] = set()
     covered: dict[str, Pod] = {}
-    for each in ground.site.requests.of(ground.pool.name):
+    for each in ground.site.draft.requests.of(ground.pool.name):
         shape = by_name.get(each.request.instance_type)
         if shape is None or not _comes(each):
             continue

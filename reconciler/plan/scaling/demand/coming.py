@@ -25,7 +25,8 @@ def coming_of(ground: Ground, shapes: list[Shape], what_if: WhatIf) -> Coming:
     are gone from the what-if by their own names."""
     by_name = {each.name: each for each in shapes}
     nodes, instead_of, vague = [], [], 0
-    tagged = ground.site.requests.tags_in(ground.pool.name)  # each comes for its smart pod, and is told of with it
+    # Each of these comes for its smart pod, and is told of with it.
+    tagged = ground.site.draft.requests.tags_in(ground.pool.name)
     for claim in ground.arriving:
         if claim.name in tagged:
             continue

@@ -7,7 +7,8 @@ last in removal order first; then on machines that were bought and are on their 
 packed, as many as the largest size and the limits of the pool allow. All of that happens in a fork of the fleet.
 
 Pods behind our gate wait in the same way, though Karpenter does not see them. Smart pods are no demand: they are what
-was asked for already, and the pods they were made for are served by the machines that come for them.
+was asked for already, and the pods they were made for are served by the machines that come for them. Nor are pods that
+come after evicted ones, for a minute, where the place that was found for them still has room.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -27,8 +28,10 @@ from reconciler.fleet.what_if import WhatIf
 from reconciler.model import names
 from reconciler.model.cluster.node import Node
 from reconciler.model.cluster.pod import Pod
+from reconciler.plan.requests.promised import Promise, promises
 from reconciler.plan.requests.waiting import is_coming, is_gated, waits
 from reconciler.plan.scaling.demand.arrived import Arrived, real_name
+from reconciler.plan.scaling.demand.promised import keep
 from reconciler.plan.scaling.demand.serving import Demand, Serving
 from reconciler.plan.scaling.demand.shapes import shapes_of
 from reconciler.plan.scaling.ground import Ground, Site
@@ -44,6 +47,7 @@ class Demands(msgspec.Struct, frozen=True):
     spoken_for: frozenset[str] = frozenset()
     places: dict[str, str] = {}  # uid of a pod behind our gate -> name of the node that has room for it
     unfit: frozenset[str] = frozenset()  # smart pods whose nodes take none of those they were for
+    promised: tuple[Promise, ...] = ()  # that are kept
 
 
 def demands(site: Site, grounds: Sequence[Ground]) -> Demands:
@@ -65,14 +69,17 @@ def demands(site: Site, grounds: Sequence[Ground]) -> Demands:
         by_uid = {pod.metadata.uid: pod for pod in pods}
         unfit = frozenset(name for each in grounds for name in arrived.unfit(each, by_uid))
         shapes = {each.wish.name: shapes_of(each) for each in grounds}
-        search = Search(allowed=_staying(site, grounds), budget=site.inputs.budget)
-        staying = place(what_if, pods, search)
+        allowed = _staying(site, grounds)
+        kept = keep(what_if, promises(site.inputs, pods), allowed)
+        pods = [pod for pod in pods if pod.metadata.uid not in kept.uids]
+        staying = place(what_if, pods, Search(allowed=allowed, budget=site.inputs.budget))
         left = [pod for pod in pods if pod.metadata.uid in staying.unplaced]
         own = _assigned(what_if, shapes, left)
         found = {each.wish.name: Serving(each, shapes[each.wish.name]).serve(own[each.wish.name]) for each in grounds}
-        places = {uid: real_name(name) for uid, name in staying.destinations.items()}
+        places = {uid: real_name(name) for uid, name in staying.destinations.items()} | dict(kept.at_once)
         gated = {uid: name for uid, name in places.items() if is_gated(by_uid[uid]) and _is_ready(site, name)}
-        return Demands(found, nominated.union(places.values()), gated, unfit)
+        spoken_for = nominated.union(places.values(), (each.home for each in kept.promises))
+        return Demands(found, spoken_for, gated, unfit, kept.promises)
 
 
 def _is_ready(site: Site, name: str) -> bool:

@@ -31,6 +31,6 @@ def unmet(ground: Ground, demand: Demand, missing: int) -> tuple[Unmet, ...]:
 def used_for_least(ground: Ground, demand: Demand) -> frozenset[str]:
     """Smart pods that ask for what is lacking of the smallest size: no more of them than that."""
     needed = ground.wish.spec.min_size - ground.size - len(ground.arriving) - demand.new_nodes
-    requests = ground.site.requests.of(ground.pool.name)
+    requests = ground.site.draft.requests.of(ground.pool.name)
     asking = [each.name for each in requests if each.is_open and each.request.why == "minSize"]
     return frozenset(asking[: max(0, needed)])

@@ -160,7 +160,7 @@ class Serving:
 
     def _whole_gangs(self, wanted: list[Wanted], left: list[Pod]) -> tuple[Wanted, ...]:
         """Nothing is bought for a gang of which some would find no place all the same."""
-        gangs = self._site.gangs
+        gangs = self._site.draft.gangs
         broken = gangs.broken_by(left)
         return tuple(each for each in wanted if not broken or any(gangs.of(pod) not in broken for pod in each.pods))
 

@@ -42,7 +42,12 @@ def _releaser(namespace: str) -> tuple[Right, ...]:
     return (
         *reading_rights((), namespace),
         Right("", ("nodes",), ("patch",), "Our taints, labels and freezes come off."),
-        Right("", ("pods",), ("delete", "patch"), "Our pods go, and those of others pass our gates."),
+        Right(
+            "",
+            ("pods",),
+            ("delete", "patch"),
+            "Our pods go, those of others pass our gates, and none is told any more when it is evicted.",
+        ),
         Right("policy", ("poddisruptionbudgets",), ("delete",), "Those that templates yielded go."),
         Right("scheduling.k8s.io", ("priorityclasses",), ("delete",), "Ours go that nobody else's pods name."),
         Right("", ("namespaces",), ("patch",), "What froze everything comes off.", names=(namespace,)),

@@ -149,8 +149,9 @@ TABLE = (
         ("pods",),
         ("patch",),
         "Pods that wait for capacity, wherever they are: our gate comes off them when there is some, and until then an "
-        "annotation says how that stands, as it does on smart pods. Kubernetes can't grant less than what may change "
-        "of a pod.",
+        "annotation says how that stands, as it does on smart pods; and pods that save their work before they are "
+        "moved off a drained node, which are told when that is. Kubernetes can't grant less than what may change of a "
+        "pod.",
     ),
     Line(_yielded("NodePool"), "karpenter.sh", ("nodepools",), _KEEP, "What the pools' templates yield for Karpenter."),
     Line(

@@ -1,0 +1,1 @@
+"""How pods are asked to leave: with time to save their work, and how that is called off."""

@@ -1,0 +1,116 @@
+"""The time that a pod is given to save its work before it is evicted, where it asks for some.
+
+Theory of operation. A pod with gpu.scheduling/checkpoint is told first when it will be evicted: gpu.scheduling/evict-at
+on the pod itself is all that is remembered of it. It goes as soon as gpu.scheduling/checkpointed-at says that it saved
+its work since it was told, or at that time, whichever is first. Seconds are compared: many can't write finer.
+
+What it was told before its node began to be emptied, or further ahead than it may be, was said of something else: it is
+told anew. A wish longer than maxGracefulTerminationSeconds is cut to that, and one that can't be read gets as much:
+whoever wrote it meant some time. A pod that has not started has nothing to save.
+"""
+
+import msgspec
+
+from reconciler.model import names
+from reconciler.model.cluster.pod import Pod
+from reconciler.model.instant import Instant, instant, timestamp
+from reconciler.model.planned.action import Annotate, Hold
+from reconciler.model.planned.decision import Decision
+from reconciler.model.planned.reason import Reason
+from reconciler.plan.drain import reasons
+from reconciler.plan.drain.site import Seen, Site, why
+from reconciler.plan.karpenter.durations import nanoseconds
+from reconciler.plan.reasons import Because
+
+_MOST_DIGITS = 11  # of unix seconds: until the year 5138
+
+
+class Wish(msgspec.Struct, frozen=True, gc=False):
+    """How long a pod has to save its work, and what is said of that."""
+
+    length_ms: int
+    because: Because
+
+
+class Told(msgspec.Struct, frozen=True, gc=False):
+    """What a pod knows."""
+
+    asked_at: Instant
+    evict_at: Instant
+
+
+def saving(site: Site, seen: Seen, pod: Pod) -> Decision | None:
+    """It is told, or waited for; nothing where it may be evicted now."""
+    wish = wish_of(seen, pod)
+    if wish is None:
+        return None
+    told = _told(site, seen, pod, wish)
+    title = f"Pod/{pod.title}"
+    if told is None:
+        at = Instant(site.now + wish.length_ms)
+        written = pod.metadata.annotations.checkpoint
+        facts: dict[str, str | int] = {"pod": title, "time": timestamp(at), "seconds": wish.length_ms // 1_000}
+        facts |= {} if wish.because is reasons.TOLD else {"written": written}
+        field = "" if wish.because is reasons.TOLD else "maxGracefulTerminationSeconds"
+        act = Annotate(annotations=((names.EVICT_AT, timestamp(at)),))
+        return site.act_on(pod, seen, act, why(seen, wish.because, field, **facts))
+    if told.evict_at <= site.now or _has_saved(pod, told):
+        return None
+    return site.act_on(
+        pod, seen, Hold(told.evict_at), why(seen, reasons.SAVES, pod=title, time=timestamp(told.evict_at))
+    )
+
+
+def why_evicted(site: Site, seen: Seen, pod: Pod, home: str) -> Reason:
+    """Of one that may go: whether it saved its work, where it was to."""
+    told, facts = told_of(site, seen, pod), {"pod": f"Pod/{pod.title}", "home": home}
+    if told is None:
+        return why(seen, reasons.EVICTED, **facts)
+    if _has_saved(pod, told):
+        return why(seen, reasons.EVICTED_SAVED, time=pod.metadata.annotations.checkpointed_at, **facts)
+    seconds = (told.evict_at - told.asked_at) // 1_000
+    return why(seen, reasons.EVICTED_UNSAVED, "maxGracefulTerminationSeconds", seconds=seconds, **facts)
+
+
+def wish_of(seen: Seen, pod: Pod) -> Wish | None:
+    """What it asks for, within bounds; nothing where it asks for none."""
+    written = pod.metadata.annotations.checkpoint
+    if not written or pod.status.phase == "Pending":
+        return None
+    most_ms = 1_000 * seen.policy.spec.max_graceful_termination_seconds
+    try:
+        length_ms = nanoseconds(written) // 1_000_000
+    except ValueError:
+        return Wish(most_ms, reasons.TOLD_UNREADABLE) if most_ms else None
+    if length_ms > most_ms:
+        return Wish(most_ms, reasons.TOLD_CUT) if most_ms else None
+    return Wish(length_ms, reasons.TOLD) if length_ms > 0 else None
+
+
+def told_of(site: Site, seen: Seen, pod: Pod) -> Told | None:
+    """What it was told, if that is for this drain."""
+    wish = wish_of(seen, pod)
+    return _told(site, seen, pod, wish) if wish is not None else None
+
+
+def _told(site: Site, seen: Seen, pod: Pod, wish: Wish) -> Told | None:
+    at = _moment(pod.metadata.annotations.evict_at)
+    since = seen.draining.since if seen.draining is not None else None
+    if at is None or since is None or at > site.now + wish.length_ms or at - wish.length_ms < since:
+        return None
+    return Told(Instant(at - wish.length_ms), at)
+
+
+def _has_saved(pod: Pod, told: Told) -> bool:
+    at = _moment(pod.metadata.annotations.checkpointed_at)
+    return at is not None and at // 1_000 >= told.asked_at // 1_000
+
+
+def _moment(written: str) -> Instant | None:
+    """Of RFC 3339 or of unix seconds; None where it can't be read."""
+    if written.isascii() and written.isdigit() and len(written) <= _MOST_DIGITS:
+        return Instant(int(written) * 1_000)
+    try:
+        return instant(written) if written else None
+    except ValueError:
+        return None

@@ -1,0 +1,85 @@
+"""What GpuClaims ask of the nodes that their pods are on, and in which pools that is to be had.
+
+A pool has what a claim asks for if it is the one that the claim names, where it names one, and if its GPUs are of the
+model, have the memory, and are as many on a node. What a claim leaves open is left open; what can't be read, or can't
+be foretold, is no reason to think that it would be had elsewhere.
+"""
+
+from collections.abc import Iterable, Mapping
+from functools import cached_property
+from typing import Any
+
+from reconciler.model.cluster.observed import Observed
+from reconciler.model.cluster.pod import Pod
+from reconciler.model.desired import Declared
+from reconciler.model.kinds.gpu_claim import ClaimedDevices
+from reconciler.model.kinds.gpu_pool import Devices, GpuPool
+from reconciler.model.quantity import Quantity
+
+Key = tuple[str, str]  # namespace and name
+Spec = dict[str, Any]
+
+
+class Claims:
+    """As they were seen, against the pools as they are declared."""
+
+    def __init__(self, observed: Observed, pools: Iterable[Declared[GpuPool]]) -> None:
+        self._specs = {
+            (each.metadata.namespace, each.name): each.spec for each in observed.policies if each.kind == "GpuClaim"
+        }
+        self._pools = tuple(pools)
+
+    def why_unknown(self, pod: Pod) -> str:
+        """Why it can't be told where else the pod would have its GPUs; nothing where it can, or it has no claim."""
+        claim = pod.metadata.annotations.claim
+        if not claim:
+            return ""
+        spec = self._specs.get((pod.metadata.namespace, claim))
+        if spec is None:
+            return "it is not there"
+        if spec.get("suspend"):
+            return "it is suspended"
+        devices = _devices(spec)
+        if devices is None:
+            return "what it asks for can't be read"
+        if devices.policy == "requireContiguous":
+            return "it wants GPUs of one island, and which of them are free elsewhere is not known"
+        if devices.count != pod.gpus:
+            return f"it is for {devices.count} GPUs, and the pod asks its node for {pod.gpus}"
+        return ""
+
+    @cached_property
+    def pools(self) -> Mapping[Key, frozenset[str]]:
+        """By claim, the names of pools that have what it asks for; without claims that can't be read."""
+        found = {}
+        for key, spec in self._specs.items():
+            devices = _devices(spec)
+            if devices is not None:
+                named = spec.get("poolName")
+                found[key] = frozenset(
+                    each.name for each in self._pools if named in {None, each.name} and _has(each.spec.devices, devices)
+                )
+        return found
+
+
+def _has(devices: Devices, asked: ClaimedDevices) -> bool:
+    return (
+        asked.model in {None, devices.model}
+        and asked.count <= devices.count
+        and (asked.memory is None or asked.memory.milli <= devices.memory.milli)
+    )
+
+
+def _devices(spec: Spec) -> ClaimedDevices | None:
+    """None where they can't be read: whoever has rights to write them may have been told of other fields."""
+    said = spec.get("devices")
+    if not isinstance(said, dict) or type(said.get("count")) is not int:
+        return None
+    policy, model, memory = said.get("policy", "any"), said.get("model"), said.get("memory")
+    if policy not in {"any", "contiguous", "requireContiguous"} or not isinstance(model, str | None):
+        return None
+    try:
+        least = None if memory is None else Quantity.parse(str(memory))
+    except ValueError:
+        return None
+    return ClaimedDevices(count=said["count"], policy=policy, model=model, memory=least)

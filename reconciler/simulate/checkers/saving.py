@@ -1,0 +1,59 @@
+"""A pod that asks for time to save its work has it."""
+
+from collections.abc import Iterator
+
+from reconciler.model import names
+from reconciler.model.instant import Instant, instant, timestamp
+from reconciler.model.quantity import Duration
+from reconciler.protocol.presumed import Object
+from reconciler.simulate.checkers.checker import Ground, goes, is_ours
+from reconciler.simulate.objects import Written
+
+_LONGEST_MS = 86_400_000
+
+
+class SavedFirst:
+    """It was told when it goes, and that has come, or it has said since that it saved its work."""
+
+    rule = "no pod that asks for time to save its work is evicted by us before it has"
+    kinds = ("Pod",)
+
+    def wrote(self, written: Written, ground: Ground) -> Iterator[str]:
+        pod = written.before
+        if pod is None or not is_ours(written) or not goes(written):
+            return
+        annotations = pod["metadata"].get("annotations") or {}
+        asked, phase = annotations.get(names.CHECKPOINT), (pod.get("status") or {}).get("phase")
+        if not asked or phase != "Running" or _is_daemon(pod):
+            return
+        if why := _too_early(annotations, ground.now(), _length_ms(asked)):
+            yield f"Pod/{written.key[1]}/{written.key[2]} is made to go although {why}"
+
+
+def _is_daemon(pod: Object) -> bool:
+    return any(each.get("kind") == "DaemonSet" for each in pod["metadata"].get("ownerReferences") or ())
+
+
+def _too_early(annotations: dict[str, str], now: Instant, length_ms: int) -> str:
+    told, saved = _moment(annotations.get(names.EVICT_AT, "")), _moment(annotations.get(names.CHECKPOINTED_AT, ""))
+    if told is None:
+        return "it was not told to save its work"
+    # It may have been given less than it asks for, and was told no later than now; seconds are enough for both.
+    told_since = min(told - length_ms, now) - 1_000
+    is_right = told <= now or (saved is not None and saved >= told_since)
+    return "" if is_right else f"it has until {timestamp(told)} to save its work"
+
+
+def _length_ms(asked: str) -> int:
+    """What can't be read may be given any length."""
+    try:
+        return Duration.parse(asked).milliseconds
+    except ValueError:
+        return _LONGEST_MS
+
+
+def _moment(written: str) -> Instant | None:
+    try:
+        return instant(written) if written else None
+    except ValueError:
+        return None

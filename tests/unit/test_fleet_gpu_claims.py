@@ -1,0 +1,60 @@
+"""Where pods of GpuClaims may be: in pools that have what their claim asks for, while somebody says which those are."""
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as some
+
+from reconciler.fleet.judging import Judging
+from reconciler.fleet.predicates.gpu_claims import GpuClaims
+from reconciler.fleet.what_if import WhatIf
+from reconciler.model import names
+from reconciler.model.cluster.metadata import Annotations, Metadata
+from reconciler.model.cluster.node import Node, NodeStatus
+from reconciler.model.cluster.observed import Observed
+from reconciler.model.cluster.pod import Pod
+
+AMOUNTS = {"cpu": "8", "memory": "8Gi", "pods": "10"}
+POOLS = ("", "a100", "l4")
+LABELS = (names.KARPENTER_POOL, names.POOL)
+
+
+def node(name: str, labels: dict[str, str]) -> Node:
+    return Node(Metadata(name, labels=labels), status=NodeStatus(AMOUNTS, AMOUNTS))
+
+
+def pod(claim: str) -> Pod:
+    return Pod(Metadata("train-0", "team", "uid", labels={"app": "train"}, annotations=Annotations(claim=claim)))
+
+
+NODES = some.lists(some.dictionaries(some.sampled_from(LABELS), some.sampled_from(POOLS)), max_size=6)
+
+
+@given(NODES, some.frozensets(some.sampled_from(POOLS[1:])), some.frozensets(some.integers(0, 5).map("n{}".format)))
+def test_what_is_said_of_all_nodes_is_what_is_said_of_each(
+    labels: list[dict[str, str]], pools: frozenset[str], lent: frozenset[str]
+) -> None:
+    fleet = WhatIf(Observed(nodes=tuple(node(f"n{number}", each) for number, each in enumerate(labels))))
+    asked, predicate = fleet.classes.of(pod("one")), fleet.part(GpuClaims)
+    with predicate.judged({("team", "one"): pools}, lent):
+        mask = predicate.mask(asked, fleet)
+        assert mask is not None
+        for name, row in fleet.rows.row_of.items():
+            there = fleet.rows.node(row)
+            assert mask[row] == predicate.fits(asked, row, fleet) == (there.pool in pools and name not in lent)
+            assert mask[row] or "GpuClaim/team/one" in predicate.why(asked, row, fleet)
+
+
+def test_nothing_is_ruled_out_where_nobody_says_what_the_claim_asks_for() -> None:
+    fleet = WhatIf(Observed(nodes=(node("n", {names.KARPENTER_POOL: "l4"}),)))
+    judging, predicate = fleet.part(Judging), fleet.part(GpuClaims)
+    asked = fleet.classes.of(pod("one"))
+    with predicate.judged({("team", "two"): frozenset()}, frozenset()):
+        assert np.count_nonzero(judging.mask(asked)) == 1
+    with predicate.judged({("team", "one"): frozenset()}, frozenset()):
+        assert np.count_nonzero(judging.mask(asked)) == 0
+    assert np.count_nonzero(judging.mask(asked)) == 1
+
+
+def test_pods_that_differ_in_their_claim_alone_are_not_of_one_class() -> None:
+    fleet = WhatIf(Observed())
+    assert len({fleet.classes.of(pod(claim)) for claim in ("one", "two", "", "one")}) == 3
