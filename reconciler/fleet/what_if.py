@@ -36,6 +36,7 @@ class WhatIf:
     def _build(self, observed: Observed) -> None:
         self.observed = observed
         self.classes = Classes()
+        self.classes.expect(len(observed.pods))
         self.rows = Rows(len(observed.nodes))
         self.stock = Stock(self.classes, self.rows.capacity)
         self._bound = Bound(self.rows.capacity)
@@ -164,6 +165,7 @@ class WhatIf:
         if self._journal.is_open:
             raise RuntimeError("a fleet can't advance within a fork")
         before, self.observed = self.observed, observed
+        self.classes.expect(len(observed.pods))
         changed = change or change_between(before, observed)
         self.sightings += bool(changed.gone_pods or changed.came_pods)
         for pod in changed.gone_pods:

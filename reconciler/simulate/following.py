@@ -17,8 +17,6 @@ from reconciler.simulate.world import World
 
 T = TypeVar("T")
 
-_MOST_OWNERS = 1_000  # Jobs come by the thousand, most of one pod: to remember them all would only take room
-
 # No predicate looks at these.
 _NOT_ASKED_ABOUT = frozenset(
     {
@@ -67,7 +65,6 @@ class Following:
             self._what_if = None
             let_go()  # or, while somebody still asks it, the next time: never more than one
         self._what_if = WhatIf(self._rest)
-        self._what_if.classes.most_owners = _MOST_OWNERS
         return self._what_if
 
     def _taken(self) -> Change:
