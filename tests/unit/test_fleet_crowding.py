@@ -1,5 +1,6 @@
 """A what-if remembers what is there, and of what is gone no more than a few times that."""
 
+import tracemalloc
 from itertools import pairwise
 
 import msgspec
@@ -7,6 +8,7 @@ import msgspec
 from reconciler.fleet.classes import Classes
 from reconciler.fleet.judging import Judging
 from reconciler.fleet.what_if import WhatIf
+from reconciler.model.cluster.metadata import OwnerReference
 from reconciler.model.cluster.observed import Observed
 from reconciler.model.cluster.pod import Pod
 from tests.unit.fleet_stage import Words, node, pod
@@ -58,3 +60,23 @@ def test_taints_that_nodes_bore_are_forgotten_though_each_was_another() -> None:
         what_if.advance(msgspec.structs.replace(what_if.observed, nodes=(marked, *_NODES[1:])))
         held.append(len(what_if.rows.taint_groups))
     assert max(held) < 1_000
+
+
+def test_owners_that_are_gone_are_forgotten_though_all_their_pods_were_alike() -> None:
+    what_if, peaks = fleet(), []
+    tracemalloc.start()
+    try:
+        for first in (0, 2_000, 4_000):
+            tracemalloc.reset_peak()
+            for number in range(first, first + 2_000):
+                what_if.advance(msgspec.structs.replace(what_if.observed, pods=(of_a_job(number),)))
+            peaks.append(tracemalloc.get_traced_memory()[1])
+    finally:
+        tracemalloc.stop()
+    assert peaks[2] < 1.1 * peaks[0]
+
+
+def of_a_job(number: int) -> Pod:
+    found = pod(f"p{number}", {"nodeName": "n001", "cpu": "1"})
+    owner = OwnerReference("Job", f"j{number}", uid=f"uid-{number}", controller=True)
+    return msgspec.structs.replace(found, metadata=msgspec.structs.replace(found.metadata, owner_references=(owner,)))
