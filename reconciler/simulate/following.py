@@ -50,20 +50,23 @@ class Following:
         """As the world stands now."""
         if self._rest is None:
             self._rest = self._world.observe()
-        if self._what_if is None or self._what_if.is_crowded:
+        if self._what_if is None:
             return self._afresh()
         if self._changed or self._what_if.observed is not self._rest:
             self._what_if.advance(self._rest, self._taken())
         return self._what_if
+
+    def move_on(self) -> None:
+        """Another hour, in which nobody has asked yet: whoever asks twice within one is not to get another what-if."""
+        if self._what_if is not None and self._what_if.is_crowded:
+            self._what_if = None
+            let_go()  # or, while somebody still has it, the next time: never more than one
 
     def _afresh(self) -> WhatIf:
         self._changed.clear()
         self._rest = self._world.observe()
         self._nodes = {("Node", "", each.name): each for each in self._rest.nodes}
         self._pods = {("Pod", each.metadata.namespace, each.name): each for each in self._rest.pods}
-        if self._what_if is not None:
-            self._what_if = None
-            let_go()  # or, while somebody still asks it, the next time: never more than one
         self._what_if = WhatIf(self._rest)
         return self._what_if
 
