@@ -53,6 +53,25 @@ class Parts(msgspec.Struct, frozen=True):
     most_at_once: int | None = None  # actions of one pass; the rest is planned anew at once. None: all of them
 
 
+class Laps:
+    """Owner of how long the parts of one pass took."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._began = clock.now()
+        self._found: list[tuple[str, int]] = []
+
+    def over(self, part: str) -> None:
+        """It took the time since the one before it was over."""
+        now = self._clock.now()
+        self._found.append((part, max(0, now - self._began)))
+        self._began = now
+
+    @property
+    def told(self) -> tuple[tuple[str, int], ...]:
+        return tuple(self._found)
+
+
 class Cycle:
     """One pass after another, each with a fence: another fence is another term, and starts from what is stored."""
 
@@ -68,15 +87,17 @@ class Cycle:
         """One pass, told to all who publish."""
         if fence is not self._fence:
             self._fence, self._stored, self._attempts = fence, None, Attempts()
-        cycled = self._woken(self._pass(fence))
+        laps = Laps(self._parts.clock)
+        cycled = msgspec.structs.replace(self._woken(self._pass(fence, laps)), spent_ms=laps.told)
         for each in self._parts.publishers:
             each.publish(cycled)
         return cycled
 
-    def _pass(self, fence: Fence) -> Cycled:
+    def _pass(self, fence: Fence, laps: "Laps") -> Cycled:
         now = self._parts.clock.now()
         observed = self._parts.cluster.observe()
         wished = self._parts.policies.wish(observed.cluster_uid)
+        laps.over("observe")
         if wished.desired is None:
             return Cycled(now, trouble=wished.why or NO_POLICIES, problems=wished.problems)
         try:
@@ -88,14 +109,19 @@ class Cycle:
             plan = self._parts.brain.plan(inputs)
         except (Unavailable, BrokenInvariant) as fault:
             return msgspec.structs.replace(cycled, trouble=_why_no_plan(fault))
+        finally:
+            laps.over("plan")
         self._hints = plan.hints
         cycled = msgspec.structs.replace(cycled, plan=plan, wake_at=plan.wake_at)
         if why := _why_unfit(observed, fence) or self._remember(plan, fence):
             return msgspec.structs.replace(cycled, trouble=why)
+        laps.over("remember")
         due = self._due(plan)
         sent = _first(due, self._parts.most_at_once)
         wake_at = cycled.wake_at if len(sent) == len(due) else now
-        return msgspec.structs.replace(cycled, outcomes=self._carry_out(sent, fence), wake_at=wake_at)
+        outcomes = self._carry_out(sent, fence)
+        laps.over("apply")
+        return msgspec.structs.replace(cycled, outcomes=outcomes, wake_at=wake_at)
 
     def _inputs(self, now: Instant, observed: Observed, wished: Wished) -> Inputs:
         if wished.desired is None:

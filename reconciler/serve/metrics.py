@@ -8,6 +8,7 @@ from prometheus_client.exposition import generate_latest
 from reconciler.model.planned.action import Hold
 from reconciler.model.planned.cycled import Cycled
 from reconciler.model.planned.decision import Decision
+from reconciler.serve.durations import Durations
 from reconciler.serve.scale_down_metrics import ScaleDownMetrics
 from reconciler.serve.smart_pod_metrics import SmartPodMetrics
 
@@ -41,7 +42,8 @@ class Metrics:
         )
         self._leads = Gauge("reconciler_leads", "1 while this replica leads.", registry=self.registry)
         self._smart_pods = SmartPodMetrics(self.registry)
-        self._scale_down = ScaleDownMetrics(self.registry)
+        self._durations = Durations(self.registry)
+        self._scale_down = ScaleDownMetrics(self.registry, self._durations)
 
     def publish(self, cycled: Cycled) -> None:
         self._cycles.labels("trouble" if cycled.trouble else "fine").inc()
@@ -58,6 +60,7 @@ class Metrics:
                 self._decisions.labels(*labels).set(counts[labels])
         self._smart_pods.publish(cycled)
         self._scale_down.publish(cycled)
+        self._durations.publish(cycled)
 
     def lead(self, leads: bool) -> None:
         """Whether this replica leads now."""

@@ -2,12 +2,12 @@
 those in metrics.py.
 
 A node counts once, when the deletion that its planner decided on took effect. How long it took counts from when it
-began to be kept from pods, by the time of the taint on it; what was evicted counts by what came of it.
+was to be kept from pods, by the time of the taint on it; what was evicted counts by what came of it.
 """
 
 from collections.abc import Iterator
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+from prometheus_client import CollectorRegistry, Counter, Gauge
 
 from reconciler.model import names
 from reconciler.model.cluster.node import Node
@@ -15,18 +15,20 @@ from reconciler.model.instant import Instant
 from reconciler.model.planned.action import Delete, Evict
 from reconciler.model.planned.cycled import Cycled
 from reconciler.model.planned.decision import Decision
+from reconciler.plan.scaling.marks import HARD_AHEAD_MS
+from reconciler.serve.durations import EMPTY, NON_EMPTY, Durations
 
 _EMPTY, _DRAINED = "empty", "underutilized"
 _REASONS = {"EmptyNodeDeleted": _EMPTY, "DrainedNodeDeleted": _DRAINED}
 # The same write within this time is one write: what it did was not seen yet when it was decided on again.
 _AGAIN_MS = 60_000
-_BUCKETS_SECONDS = (60, 90, 120, 180, 300, 600, 900, 1_800, 3_600, 7_200)
 
 
 class ScaleDownMetrics:
     """Told of each cycle."""
 
-    def __init__(self, registry: CollectorRegistry) -> None:
+    def __init__(self, registry: CollectorRegistry, durations: Durations) -> None:
+        self._durations = durations
         labels = ["reason"]
         self._nodes = Counter(
             "reconciler_scaled_down_nodes", "Nodes that were deleted, by why they could go.", labels, registry=registry
@@ -34,10 +36,6 @@ class ScaleDownMetrics:
         self._gpu_nodes = Counter(
             "reconciler_scaled_down_gpu_nodes", "The same of nodes with GPUs, by their pool.", [*labels, "pool"],
             registry=registry,
-        )  # fmt: skip
-        self._duration = Histogram(
-            "reconciler_drain_duration_seconds", "From the taint of a node until its deletion.",
-            registry=registry, buckets=_BUCKETS_SECONDS,
         )  # fmt: skip
         self._evicted = Counter(
             "reconciler_evictions", "Pods that were asked to leave, by what came of it.", ["result"], registry=registry
@@ -69,11 +67,19 @@ class ScaleDownMetrics:
         for node in _nodes(cycled, uid):
             if node.gpus:
                 self._gpu_nodes.labels(reason, node.pool).inc()
-            taint = node.taint(names.DRAINING)
-            if taint is not None and taint.value.isdigit():
-                self._duration.observe(max(0, cycled.at / 1_000 - int(taint.value)))
+            began = _kept_from_pods_at(node, reason)
+            if began is not None:
+                self._durations.observe(EMPTY if reason == _EMPTY else NON_EMPTY, (cycled.at - began) / 1_000)
 
 
 def _nodes(cycled: Cycled, uid: str) -> Iterator[Node]:
     observed = cycled.inputs.observed.nodes if cycled.inputs is not None else ()
     return (each for each in observed if each.metadata.uid == uid)
+
+
+def _kept_from_pods_at(node: Node, reason: str) -> Instant | None:
+    """An empty one is kept from pods for some time before the one that its taint tells."""
+    taint = node.taint(names.DELETION_TIME if reason == _EMPTY else names.DRAINING)
+    if taint is None or not taint.value.isdigit():
+        return None
+    return Instant(1_000 * int(taint.value) - (HARD_AHEAD_MS if reason == _EMPTY else 0))

@@ -15,7 +15,7 @@ from reconciler.model import names
 from reconciler.model.cluster.karpenter import NodeClass
 from reconciler.model.cluster.kinds import SEEN, Seen
 from reconciler.model.cluster.metadata import Metadata
-from reconciler.model.cluster.observed import Observed
+from reconciler.model.cluster.observed import Observed, Quiet
 from reconciler.model.cluster.whole import Whole, WholeMetadata
 from reconciler.model.cluster.workload import Workload
 from reconciler.model.instant import Instant
@@ -27,6 +27,7 @@ SEEN_STEP_MS = 30_000  # how old an unchanged view may become before it is confi
 _BY_KIND: defaultdict[str, list[Seen]] = defaultdict(list)
 for _each in SEEN:
     _BY_KIND[_each.kind].append(_each)
+_BY_TITLE = sorted(SEEN, key=lambda each: each.title)
 
 
 Known = Callable[[Seen, Key, Object], Any]  # an object as another has read it; None where it has not
@@ -49,14 +50,15 @@ class Sight:
         self._observed = Observed(cluster_uid=cluster_uid)
         self._fields: set[str] = set()  # that are to be shown anew
 
-    def observed(self, changed: Iterable[tuple[Key, Object | None]], now: Instant) -> Observed:
-        """`changed`: each object as it stands now, or that it is gone."""
+    def observed(self, changed: Iterable[tuple[Key, Object | None]], now: Instant, is_quiet: bool = False) -> Observed:
+        """`changed`: each object as it stands now, or that it is gone. `is_quiet`: all of that is known to be old."""
         for key, body in changed:
             self.take(key, body)
         fields = self._fields
         if fields or now >= self._observed.seen_at + SEEN_STEP_MS:
+            quiet = tuple(Quiet(each.title, now) for each in _BY_TITLE) if is_quiet else ()
             shown: dict[str, Any] = {field: self._shown(field) for field in sorted(fields)}
-            self._observed = msgspec.structs.replace(self._observed, seen_at=now, **shown)
+            self._observed = msgspec.structs.replace(self._observed, seen_at=now, quiet=quiet, **shown)
             self._fields = set()
         return self._observed
 

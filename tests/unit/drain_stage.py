@@ -12,7 +12,7 @@ from reconciler.model import names
 from reconciler.model.cluster.lease import Lease, LeaseSpec
 from reconciler.model.cluster.metadata import Condition, LabelSelector, Metadata, OwnerReference
 from reconciler.model.cluster.namespace import Namespace
-from reconciler.model.cluster.observed import Observed, Unread
+from reconciler.model.cluster.observed import Observed, Quiet, Unread
 from reconciler.model.cluster.pod import (
     Pod,
     PodStatus,
@@ -38,6 +38,7 @@ from reconciler.model.planned.plan import Plan
 from reconciler.plan.check import check
 from reconciler.plan.drain.planner import drain
 from reconciler.plan.drain.remembering import written
+from reconciler.plan.drain.replacing import owner_of
 from reconciler.plan.planner import plan
 from reconciler.plan.scaling.planner import scaling
 from tests.unit.drain_objects import annotations, claims, imagined, node_of, or_nothing, owner, pod_spec, uids
@@ -69,6 +70,7 @@ class World:
         self.pods = list(self._pods())
         observed = Observed(
             unread=tuple(Unread(kind, "timed out") for kind in case.get("unread", [])),
+            quiet=tuple(Quiet(kind, after(-100)) for kind in case.get("quiet", [])),
             nodes=tuple(node_of(name, said or {}) for name, said in case["nodes"].items()),
             pods=tuple(self.pods),
             budgets=tuple(self._budgets()),
@@ -118,7 +120,7 @@ class World:
             yield self._pod(each, "")
 
     def _pod(self, said: str, node: str, phase: str = "Running") -> Pod:
-        """web 2: the next pod of web, with 2 GPUs; a third word says how it is: leaving, done, unready, starting."""
+        """web 2: the next pod of web, with 2 GPUs; further words say how it is, as candidates.yaml has them."""
         app, *words = said.split()
         gpus = next((word for word in words if word.isdigit()), "0")
         traits = set(words)
@@ -132,6 +134,7 @@ class World:
             f"{app}-{number}",
             kind.get("namespace", "team"),
             f"uid-{app}-{number}",
+            creation_timestamp=timestamp(after(-5 if "new" in traits else -3_600)),
             deletion_timestamp=timestamp(NOW) if "leaving" in traits else "",
             labels={SELECTED: app} | ({names.COMPONENT: names.SMART_SCHEDULER} if kind.get("smart") else {}),
             annotations=annotations(kind),
@@ -178,8 +181,8 @@ class World:
         evicted = []
         for pod, (node, ago, *first) in said.get("evicted", {}).items():
             made = self._evicted(pod, node)
-            began = after(-(first[0] if first else ago))
-            evicted.append(Evicted(after(-ago), made.title, made.metadata.uid, node, "a100", began, written(made)))
+            title, uid, began = made.title, made.metadata.uid, after(-(first[0] if first else ago))
+            evicted.append(Evicted(after(-ago), title, uid, node, "a100", began, written(made), owner_of(made)))
         return Drained(
             batch=Batch(after(-batch["ago"]), uids(batch["nodes"]), batch.get("torn", False)) if batch else None,
             evicted=tuple(evicted),

@@ -10,6 +10,7 @@ from reconciler.model.cluster.pod import Affinity, Pod, PodTerm, PodTerms
 from reconciler.model.instant import Instant, timestamp
 from reconciler.model.planned.drained import Evicted
 from reconciler.plan.drain.remembering import written
+from reconciler.plan.drain.replacing import owner_of
 
 Json = dict[str, Any]
 
@@ -26,4 +27,4 @@ def leaving(pod: Pod, at: Instant) -> Pod:
 
 def remembered(pod: Pod, said: Json, at: Instant) -> Evicted:
     """`home` is the node on which it was to find a place."""
-    return Evicted(at, pod.title, pod.metadata.uid, pod.node, "a100", at, written(pod), said["home"])
+    return Evicted(at, pod.title, pod.metadata.uid, pod.node, "a100", at, written(pod), owner_of(pod), said["home"])

@@ -172,3 +172,24 @@ def test_holds_and_what_would_be_done_are_not_sent(stage: Stage) -> None:
     stage.decide = lambda inputs: ((hold, msgspec.structs.replace(decision, would=True)), inputs.memory)
     assert stage.cycle.once(Term()).outcomes == ()
     assert stage.said == []
+
+
+def test_a_cycle_tells_how_long_its_parts_took(stage: Stage) -> None:
+    def slowly(inputs: Inputs) -> tuple[tuple[Decision, ...], Memory]:
+        stage.world.now = Instant(stage.world.now + 250)
+        return ((stage.annotate(),), MARK)
+
+    def late(_: Ref) -> None:
+        stage.world.now = Instant(stage.world.now + 40)
+
+    stage.decide, stage.world.on_write = slowly, late
+    assert stage.cycle.once(Term()).spent_ms == (("observe", 0), ("plan", 250), ("remember", 0), ("apply", 40))
+
+
+def test_one_that_came_to_nothing_tells_what_it_did_until_then(stage: Stage) -> None:
+    def fails(_: Inputs) -> tuple[tuple[Decision, ...], Memory]:
+        stage.world.now = Instant(stage.world.now + 250)
+        raise BrokenInvariant("one action a subject")
+
+    stage.decide = fails
+    assert stage.cycle.once(Term()).spent_ms == (("observe", 0), ("plan", 250))

@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as some
 
 from reconciler.kube.cluster_file import read_cluster
-from reconciler.model.cluster.observed import Observed, Unread
+from reconciler.model.cluster.observed import Observed, Quiet, Unread
 from reconciler.model.cluster.whole import ManagedFields, Whole, WholeMetadata
 from reconciler.model.desired import Declared, Desired, Manifest, SmartPod
 from reconciler.model.instant import Instant
@@ -61,7 +61,9 @@ def clusters(draw: some.DrawFn) -> Observed:
         about = {**value["metadata"], "name": draw(some.sampled_from("abcdé")), "labels": draw(LABELS)}
         objects.append({**value, "metadata": about})
     observed = read_cluster("f", listed(*objects), complete=draw(some.booleans())).observed
-    return msgspec.structs.replace(observed, seen_at=Instant(draw(some.integers(0, 2**60))), absent=("b", "a"))
+    quiet = (Quiet("pods", Instant(2)), Quiet("nodes", Instant(1)))
+    seen_at = Instant(draw(some.integers(0, 2**60)))
+    return msgspec.structs.replace(observed, seen_at=seen_at, absent=("b", "a"), quiet=quiet)
 
 
 @some.composite
@@ -96,7 +98,7 @@ def test_every_field_of_an_observed_is_dumped_in_order() -> None:
     """So that a field that is added later can't be forgotten."""
     for field in Observed.__struct_fields__:
         value = getattr(FULL.observed, field)
-        if isinstance(value, tuple) and field not in {"unread", "absent"}:
+        if isinstance(value, tuple) and field not in {"unread", "quiet", "absent"}:
             assert len(value) > 1
             turned = msgspec.structs.replace(FULL.observed, **{field: value[::-1]})
             assert write(msgspec.structs.replace(FULL, observed=turned)) == write(FULL), field

@@ -9,7 +9,7 @@ from reconciler.kube.seeing.store import NOT_YET, SEEN_STEP_MS, STALE_MS, Store
 from reconciler.model.cluster.kinds import SEEN, Seen
 from reconciler.model.cluster.metadata import Metadata
 from reconciler.model.cluster.node import Node
-from reconciler.model.cluster.observed import Observed, Unread
+from reconciler.model.cluster.observed import QUIET_MS, Observed, Quiet, Unread
 from reconciler.model.cluster.pod import Pod
 from reconciler.model.cluster.workload import Workload
 from reconciler.model.instant import Instant, instant
@@ -154,6 +154,20 @@ def test_silence_alone_makes_stale() -> None:
     stage.listed(NODE, 10)
     why = "nothing has been heard of it since 2026-11-02T08:00:00Z"
     assert stage.later(STALE_MS + 1).unread == (Unread("nodes", why),)
+
+
+def test_what_nobody_confirmed_for_a_while_is_quiet_since_then_and_read_all_the_same() -> None:
+    stage = Stage(NODE, NODE_POOL)
+    stage.listed(NODE, 10, node("a", 1))
+    stage.take(Absent(NODE_POOL, stage.now))
+    assert stage.later(QUIET_MS).quiet == ()
+    seen = stage.later(1)
+    assert (seen.quiet, seen.unread) == ((Quiet("nodes", START),), ())
+    assert seen.why_quiet("nodes", "pods") == "nothing has been heard of nodes since 2026-11-02T08:00:00Z"
+    assert stage.later(1_000) is seen
+    assert seen.why_quiet("pods") == ""
+    assert stage.event(NODE, "BOOKMARK", 11).quiet == ()
+    assert stage.later(STALE_MS + 1).quiet == ()
 
 
 def test_a_refusal_matters_at_once_until_the_watch_opens() -> None:

@@ -2,10 +2,12 @@
 
 from typing import Any
 
+from reconciler.model.planned.action import Delete
 from reconciler.model.planned.cycled import Cycled
 from reconciler.model.planned.outcome import Outcome, Result
 from reconciler.serve.metrics import Metrics
 from tests.unit.drain_stage import World
+from tests.unit.scaling_stage import World as EmptyWorld
 from tests.unit.scaling_stage import after
 
 GONE: dict[str, Any] = {
@@ -29,7 +31,8 @@ def test_a_drained_node_counts_once_however_often_its_deletion_is_asked_for() ->
     text = told(GONE, "done", 0, 5)
     assert 'reconciler_scaled_down_nodes_total{reason="underutilized"} 1.0' in text
     assert 'reconciler_scaled_down_gpu_nodes_total{pool="a100",reason="underutilized"} 1.0' in text
-    assert "reconciler_drain_duration_seconds_sum 300.0" in text
+    assert 'reconciler_function_duration_seconds_sum{function="scale_down_non_empty"} 300.0' in text
+    assert 'reconciler_function_duration_seconds_count{function="scale_down_empty"} 0.0' in text
     assert "reconciler_unneeded_nodes 1.0" in text
 
 
@@ -40,3 +43,22 @@ def test_what_was_refused_did_not_go() -> None:
 def test_evictions_count_by_what_came_of_them() -> None:
     assert 'reconciler_evictions_total{result="done"} 1.0' in told(MOVED, "done")
     assert 'reconciler_evictions_total{result="retry"} 1.0' in told(MOVED, "retry")
+
+
+def test_a_node_that_was_empty_anyway_takes_the_time_since_pods_were_kept_from_it() -> None:
+    metrics, world = Metrics(), EmptyWorld({"nodes": 3, "busy": 0, "marked": {1: "hard 0"}})
+    made = world.planned()
+    outcomes = tuple(Outcome(each.subject, "delete", "done") for each in made.decisions if isinstance(each.act, Delete))
+    metrics.publish(Cycled(after(2), world.inputs, made, outcomes))
+    text = metrics.text().decode()
+    assert 'reconciler_scaled_down_nodes_total{reason="empty"} 1.0' in text
+    assert 'reconciler_function_duration_seconds_sum{function="scale_down_empty"} 32.0' in text
+    assert 'reconciler_function_duration_seconds_count{function="scale_down_non_empty"} 0.0' in text
+
+
+def test_the_parts_of_a_cycle_and_the_whole_of_it_are_measured() -> None:
+    metrics = Metrics()
+    metrics.publish(Cycled(after(0), spent_ms=(("observe", 20), ("plan", 700))))
+    text = metrics.text().decode()
+    for function, seconds in (("observe", "0.02"), ("plan", "0.7"), ("main", "0.72")):
+        assert f'reconciler_function_duration_seconds_sum{{function="{function}"}} {seconds}' in text

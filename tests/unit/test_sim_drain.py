@@ -58,11 +58,12 @@ def test_without_a_drain_policy_nothing_that_runs_is_moved(tmp_path: Path) -> No
     [
         {"fault": "ControllerCrash", "at": "20m", "every": "7m"},
         {"fault": "LateWatch", "at": "10m", "lasts": "2h", "delay": "20s"},
+        {"fault": "LateWatch", "at": "23m", "lasts": "40m", "delay": "2m"},
         {"fault": "SlowApi", "at": "10m", "lasts": "2h", "delay": "10s"},
         {"fault": "NodeDeath", "at": "25m", "count": 2},
         {"fault": "ControllerAbsent", "at": "24m", "lasts": "30m"},
     ],
-    ids=lambda fault: fault["fault"],
+    ids=lambda fault: f"{fault['fault']} {fault.get('delay', '')}".strip(),
 )
 def test_whatever_goes_wrong_meanwhile_no_rule_is_broken(fault: Json, tmp_path: Path) -> None:
     outcome = half_empty(tmp_path, sized(), drains(), faults=(fault,), maxUnavailable=1)

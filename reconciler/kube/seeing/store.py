@@ -25,7 +25,7 @@ from reconciler.kube.seeing.changes import (
 )
 from reconciler.kube.seeing.versions import is_newer
 from reconciler.model.cluster.kinds import SEEN, Seen
-from reconciler.model.cluster.observed import Observed, Unread
+from reconciler.model.cluster.observed import QUIET_MS, Observed, Quiet, Unread
 from reconciler.model.instant import Instant, timestamp
 
 STALE_MS = 300_000
@@ -98,7 +98,8 @@ class Store:
     def observed(self) -> Observed:
         """What is known now."""
         now, before = self._clock(), self._observed
-        told = {"cluster_uid": self._identity.uid, "unread": self._unread(now), "absent": self._absent(now)}
+        told = {"cluster_uid": self._identity.uid, "unread": self._unread(now)}
+        told |= {"quiet": self._quiet(now), "absent": self._absent(now)}
         changed: dict[str, Any] = {name: value for name, value in told.items() if value != getattr(before, name)}
         changed |= self._objects()
         seen_at = self._seen_at()
@@ -111,6 +112,15 @@ class Store:
         if not self._identity.uid:
             found[CLUSTER] = self._identity.why or NOT_YET
         return tuple(Unread(kind, why) for kind, why in sorted(found.items()) if why)
+
+    def _quiet(self, now: Instant) -> tuple[Quiet, ...]:
+        """What is not served can't have changed; what is unread is told as that."""
+        found = []
+        for each, sight in self._sights.items():
+            since = sight.confirmed_at
+            if since is not None and now - since > QUIET_MS and not sight.is_absent and not sight.why_unread(now):
+                found.append(Quiet(each.title, since))
+        return tuple(sorted(found))
 
     def _absent(self, now: Instant) -> tuple[str, ...]:
         found = self._sights.items()

@@ -12,7 +12,10 @@ from reconciler.model.cluster.pod import Pod
 from reconciler.model.cluster.volumes import PersistentVolume, PersistentVolumeClaim, StorageClass
 from reconciler.model.cluster.whole import Whole
 from reconciler.model.cluster.workload import PodDisruptionBudget, Workload
-from reconciler.model.instant import Instant
+from reconciler.model.instant import Instant, timestamp
+
+# A watch that stands is told something of each kind once a minute, if only that nothing has changed.
+QUIET_MS = 90_000
 
 
 class Unread(msgspec.Struct, frozen=True, gc=False, order=True):
@@ -22,12 +25,20 @@ class Unread(msgspec.Struct, frozen=True, gc=False, order=True):
     why: str
 
 
+class Quiet(msgspec.Struct, frozen=True, gc=False, order=True):
+    """A kind of which nothing has been heard for a while: what is seen of it counts, and may have changed."""
+
+    kind: str  # the title of a Seen
+    since: Instant
+
+
 class Observed(msgspec.Struct, frozen=True, omit_defaults=True):
     """Objects by kind, in no particular order: whoever's outcome could show the order sorts what it walks."""
 
     cluster_uid: str = ""  # uid of the namespace kube-system
     seen_at: Instant = Instant(0)  # of the kind that was seen longest ago
     unread: tuple[Unread, ...] = ()
+    quiet: tuple[Quiet, ...] = ()
     absent: tuple[str, ...] = ()  # titles of kinds that the cluster does not serve: of these there are none
     nodes: tuple[Node, ...] = ()
     pods: tuple[Pod, ...] = ()
@@ -52,3 +63,8 @@ class Observed(msgspec.Struct, frozen=True, omit_defaults=True):
     def why_unread(self, *titles: str) -> str:
         """Why one of the kinds could not be read; nothing when all could."""
         return next((f"{each.kind}: {each.why}" for each in self.unread if each.kind in titles), "")
+
+    def why_quiet(self, *titles: str) -> str:
+        """Why what is seen of these kinds is old; nothing when none of them is."""
+        found = (each for each in self.quiet if each.kind in titles)
+        return next((f"nothing has been heard of {each.kind} since {timestamp(each.since)}" for each in found), "")

@@ -19,3 +19,4 @@ class Cycled(msgspec.Struct, frozen=True):
     trouble: str = ""  # a sentence: why nothing was done
     problems: tuple[Problem, ...] = ()  # of policies that were refused; those before them stay in force
     wake_at: Instant | None = None  # when to look again, though nothing changes
+    spent_ms: tuple[tuple[str, int], ...] = ()  # what it did, in order, and how long each took

@@ -24,6 +24,7 @@ class Evicted(msgspec.Struct, frozen=True, gc=False, order=True):
     pool: str  # of the node
     first: Instant  # when it was asked first
     pod: str  # JSON, without its status
+    owner: str = ""  # uid of what made it
     home: str = ""  # the node that was found to have room for it
 
 

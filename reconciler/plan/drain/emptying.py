@@ -23,6 +23,7 @@ from reconciler.model.planned.decision import Decision
 from reconciler.model.planned.drained import Emptied
 from reconciler.plan.drain import marks, reasons
 from reconciler.plan.drain.asking.checkpoints import saving, told_of, why_evicted
+from reconciler.plan.drain.asking.successors import Successors
 from reconciler.plan.drain.blockers import blocker, moves
 from reconciler.plan.drain.rehome import Rehomed
 from reconciler.plan.drain.site import Seen, Site, ref_of, ref_of_pod, why
@@ -42,6 +43,7 @@ class Emptying:
     def __init__(self, site: Site, rehomed: Rehomed) -> None:
         self._site, self._rehomed = site, rehomed
         self._remaining = Remaining(site.budgets)
+        self._successors = Successors(site)
         self._told: dict[str, Decision] = {}  # by uid, of pods that save their work, or had time to
         self._before = {(each.node, each.uid): each for each in site.memory.emptied}
         self.emptied: list[Emptied] = []
@@ -98,7 +100,10 @@ class Emptying:
             ruled_out = self._rehomed.unplaced.get(pod.metadata.uid, "it was not looked for")
             unplaced = why(seen, reasons.NO_PLACE, pod=f"Pod/{pod.title}", ruled_out=ruled_out)
             return site.act_on(pod, seen, Hold(), unplaced)
+        if waits := self._successors.why_not(seen, pod):
+            return site.act_on(pod, seen, Hold(), waits)
         self._remaining.take(pod)
+        self._successors.asked(pod)
         saves = saving(site, seen, pod)
         return saves or site.act_on(pod, seen, self._evict(seen, pod), why_evicted(site, seen, pod, home))
 

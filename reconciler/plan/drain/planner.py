@@ -166,7 +166,8 @@ def _counts_still(site: Site, evicted: Evicted) -> bool:
 
 
 def _kept(site: Site, evicted: Evicted) -> Evicted:
-    """What it asks of a node, and where it was to go, is forgotten once nobody keeps room for it."""
+    """What it asks of a node, and where it was to go, is forgotten once nobody keeps room for it.
+    Whose it was, and when it went, is short."""
     is_recent = site.now - evicted.at <= max(HOLDS_MS, 1_000 * recent_seconds(site, evicted.pool))
     return evicted if is_recent else msgspec.structs.replace(evicted, pod="", home="")
 

@@ -110,6 +110,14 @@ BATCH_SETTLES = Because(
 )
 BATCH_TORN = Because("BatchTorn", "not all nodes of its batch could be tainted ({missing}): {node} is given back.")
 MARK_UNREADABLE = Because("DrainMarkUnreadable", "the taint {key} of {node} has no time ({value}): it is taken off.")
+ONE_BY_ONE = Because(
+    "PodWaitsForAnother", "{pod} waits, as {before} of the same owner goes first, and {old}, and so it keeps {node}."
+)
+SUCCESSOR_UNSEEN = Because(
+    "SuccessorUnseen",
+    "{pod} waits: {before} of the same owner was evicted at {time}, nobody was seen to come after it yet, and {old}, "
+    "and so it keeps {node}.",
+)
 EVICTED = Because("PodEvicted", "{pod} is moved off {node}: {home} has room for it.")
 TOLD = Because(
     "PodToldToSave",
@@ -166,4 +174,5 @@ REASONS = (
     DEMAND_FIRST, NO_SLOT, THROTTLED, AWAITS_BATCH, PARTLY_EVALUATED, DRAINED, TAINTED_AGAIN, BATCH_SETTLES, BATCH_TORN,
     MARK_UNREADABLE, EVICTED, DAEMON_EVICTED, POD_LEAVES, WAITS_EMPTY, DELETED, GIVEN_BACK, TOLD, TOLD_CUT,
     TOLD_UNREADABLE, SAVES, EVICTED_SAVED, EVICTED_UNSAVED, CALLED_OFF,
+    ONE_BY_ONE, SUCCESSOR_UNSEEN,
 )  # fmt: skip

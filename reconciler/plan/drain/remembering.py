@@ -11,6 +11,7 @@ from reconciler.model.planned.decision import Decision
 from reconciler.model.planned.drained import Batch, Drained, Evicted, Setback
 from reconciler.model.planned.inputs import Inputs
 from reconciler.plan.drain import reasons
+from reconciler.plan.drain.replacing import owner_of
 from reconciler.plan.drain.setbacks import another
 
 _GIVEN_BACK = frozenset({reasons.GIVEN_BACK.code})
@@ -55,7 +56,7 @@ def _evicted(
         if node is not None and pod.counts and (known is None or inputs.now - known.at >= _RENEWED_MS):
             first = inputs.now if known is None else known.first
             home = str(asked[uid] or "")
-            yield Evicted(inputs.now, pod.title, uid, node.name, node.pool, first, written(pod), home)
+            yield Evicted(inputs.now, pod.title, uid, node.name, node.pool, first, written(pod), owner_of(pod), home)
 
 
 def written(pod: Pod) -> str:

@@ -5,7 +5,6 @@ so many are missing as it has pods fewer than it wants; of one that is not known
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator
 
 import msgspec
 
@@ -26,14 +25,14 @@ def lacking(site: Site) -> tuple[list[tuple[str, Pod]], list[Pod]]:
     by_owner: defaultdict[str, list[tuple[str, Pod]]] = defaultdict(list)
     for each in lately:
         pod = msgspec.json.decode(each.pod, type=Pod)
-        by_owner[_owner(pod)].append((each.node, pod))
+        by_owner[owner_of(pod)].append((each.node, pod))
     found = by_owner.pop("", [])
     missing = _missing(site, by_owner.keys() | set())
     for owner, evicted in sorted(by_owner.items()):
         count = min(len(evicted), missing.get(owner, len(evicted)))
         found += evicted[:count]
-    coming = [pod for pod in waiting if _owner(pod) in by_owner and not pod.spec.scheduling_gates]
-    found += [(by_owner[_owner(pod)][0][0], pod) for pod in coming]
+    coming = [pod for pod in waiting if owner_of(pod) in by_owner and not pod.spec.scheduling_gates]
+    found += [(by_owner[owner_of(pod)][0][0], pod) for pod in coming]
     known = {pod.metadata.uid for pod in coming}
     return found, [pod for pod in waiting if pod.metadata.uid not in known]
 
@@ -58,26 +57,26 @@ def recent_seconds(site: Site, pool: str) -> int:
     return policy.spec.recent_eviction_seconds if policy is not None else _USUAL_SECONDS
 
 
-def _owner(pod: Pod) -> str:
+def owner_of(pod: Pod) -> str:
+    """Uid of what made it; nothing where nothing did."""
     owner = pod.metadata.controller
     return owner.uid if owner is not None else ""
 
 
 def _missing(site: Site, owners: set[str]) -> dict[str, int]:
     """How many pods each lacks; those that are not known are left out."""
-    wanted = dict(_wanted(site, owners))
+    wanted = wanted_by(site, owners)
     have = Counter(
         owner
         for pod in site.inputs.observed.pods
-        if (owner := _owner(pod)) in wanted and not pod.metadata.leaving and not pod.is_finished
+        if (owner := owner_of(pod)) in wanted and not pod.metadata.leaving and not pod.is_finished
     )
     return {uid: max(0, count - have[uid]) for uid, count in wanted.items()}
 
 
-def _wanted(site: Site, owners: set[str]) -> Iterator[tuple[str, int]]:
-    for each in site.inputs.observed.workloads:
-        if each.metadata.uid in owners:
-            yield each.metadata.uid, _target(each)
+def wanted_by(site: Site, owners: set[str]) -> dict[str, int]:
+    """How many pods each shall have; those that are not known are left out."""
+    return {each.metadata.uid: _target(each) for each in site.inputs.observed.workloads if each.metadata.uid in owners}
 
 
 def _target(workload: Workload) -> int:

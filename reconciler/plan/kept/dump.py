@@ -118,6 +118,7 @@ def _observed(observed: Observed) -> Observed:
     return msgspec.structs.replace(
         observed,
         unread=tuple(sorted(observed.unread)),
+        quiet=tuple(sorted(observed.quiet)),
         absent=tuple(sorted(observed.absent)),
         **objects | {"node_classes": tuple(map(_class_told, objects["node_classes"]))},
     )

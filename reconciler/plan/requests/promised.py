@@ -22,7 +22,7 @@ class Promise(msgspec.Struct, frozen=True, gc=False):
     """A pod that waits, whom it comes after, and where it is to go."""
 
     pod: Pod
-    before: Pod  # without its status
+    before: str  # uid
     left: str  # the node that it leaves
     home: str
     until: Instant
@@ -30,25 +30,19 @@ class Promise(msgspec.Struct, frozen=True, gc=False):
 
 def promises(inputs: Inputs, waiting: Iterable[Pod]) -> list[Promise]:
     """Each eviction has one successor, the first by name."""
-    lately = [each for each in inputs.memory.drained.evicted if _holds(each, inputs.now)]
-    by_owner: defaultdict[str, list[tuple[Evicted, Pod]]] = defaultdict(list)
-    for each in lately:
-        before = msgspec.json.decode(each.pod, type=Pod)
-        if owner := before.metadata.controller:
-            by_owner[owner.uid].append((each, before))
+    by_owner: defaultdict[str, list[Evicted]] = defaultdict(list)
+    for each in inputs.memory.drained.evicted:
+        if each.owner and each.home and each.at <= inputs.now < each.at + HOLDS_MS:
+            by_owner[each.owner].append(each)
     found = []
     for pod in sorted(waiting, key=lambda each: (each.metadata.namespace, each.name)) if by_owner else ():
         owner = pod.metadata.controller
-        open_ones = by_owner.get(owner.uid) if owner is not None else None
-        at = next((at for at, (each, _) in enumerate(open_ones or ()) if _came_after(pod, each)), None)
-        if open_ones and at is not None:
-            each, before = open_ones.pop(at)
-            found.append(Promise(pod, before, each.node, each.home, Instant(each.at + HOLDS_MS)))
+        evicted = by_owner.get(owner.uid, []) if owner is not None else []
+        before = next((each for each in evicted if _came_after(pod, each)), None)
+        if before is not None:
+            evicted.remove(before)
+            found.append(Promise(pod, before.uid, before.node, before.home, Instant(before.at + HOLDS_MS)))
     return found
-
-
-def _holds(evicted: Evicted, now: Instant) -> bool:
-    return bool(evicted.home and evicted.pod) and evicted.at <= now < evicted.at + HOLDS_MS
 
 
 def _came_after(pod: Pod, evicted: Evicted) -> bool:

@@ -2,7 +2,7 @@
 
 from collections import deque
 
-from reconciler.model.cluster.observed import Observed
+from reconciler.model.cluster.observed import QUIET_MS, Observed
 from reconciler.model.instant import Instant
 from reconciler.protocol.presumed import Object
 from reconciler.simulate.objects import Key, Written, key_of
@@ -40,7 +40,8 @@ class LateView:
         self._delay_ms = delay_ms
         self._put_together()
         due, self._due = self._due, {}
-        return self._sight.observed(due.items(), Instant(max(0, self._world.now - delay_ms)))
+        now = Instant(max(0, self._world.now - delay_ms))
+        return self._sight.observed(due.items(), now, is_quiet=delay_ms > QUIET_MS)
 
     def _put_together(self) -> None:
         late, until = self._late, self._world.now - self._delay_ms

@@ -51,7 +51,7 @@ def _going(what_if: WhatIf, promises: Sequence[Promise]) -> list[tuple[int, PodC
     for each in promises:
         row = what_if.rows.row_of.get(each.left)
         pods = what_if.pods_of_row(row) if row is not None else []
-        before = next((pod for pod in pods if pod.metadata.uid == each.before.metadata.uid), None)
+        before = next((pod for pod in pods if pod.metadata.uid == each.before), None)
         if row is not None and before is not None and before.metadata.leaving:
             found.append((row, what_if.classes.of(before)))
     return found

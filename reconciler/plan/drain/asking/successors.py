@@ -1,0 +1,84 @@
+"""One pod of a workload after the other, where what is seen is old: the next once somebody came after the last.
+
+Evictions are safe on any view as far as PodDisruptionBudgets go, since the API server weighs them itself. But on a view
+that nobody has confirmed for a while a workload may look better than it is: those who were to come after its evicted
+pods may hang. Then one of its pods is asked at a time, and only when for each that was evicted lately another one was
+seen, made since, or when it has as many pods again as it wants.
+"""
+
+from functools import cached_property
+
+from reconciler.model.cluster.pod import Pod
+from reconciler.model.instant import Instant, instant, timestamp
+from reconciler.model.planned.drained import Evicted
+from reconciler.model.planned.reason import Reason
+from reconciler.plan.drain import reasons
+from reconciler.plan.drain.replacing import owner_of, wanted_by
+from reconciler.plan.drain.site import Seen, Site, why
+
+# Whether pods come after others is seen by these.
+_SEEN_BY = (
+    "pods",
+    "poddisruptionbudgets.policy",
+    "replicasets.apps",
+    "statefulsets.apps",
+    "jobs.batch",
+    "replicationcontrollers",
+)
+
+
+class Successors:
+    """Owner of which workloads had a pod asked in this plan, where it matters."""
+
+    def __init__(self, site: Site) -> None:
+        self._site = site
+        self._old = site.inputs.observed.why_quiet(*_SEEN_BY)
+        self._asked: dict[str, str] = {}  # uid of an owner -> title of its pod
+
+    def asked(self, pod: Pod) -> None:
+        """It is told, or asked to leave."""
+        self._asked.setdefault(owner_of(pod), f"Pod/{pod.title}")
+
+    def why_not(self, seen: Seen, pod: Pod) -> Reason | None:
+        """Why it waits; nothing where what is seen is not old."""
+        owner = owner_of(pod)
+        if not self._old or not owner:
+            return None
+        title = f"Pod/{pod.title}"
+        if before := self._asked.get(owner):
+            return why(seen, reasons.ONE_BY_ONE, pod=title, before=before, old=self._old)
+        others = [each for each in self._evicted.get(owner, ()) if each.uid != pod.metadata.uid]
+        if not others or self._have_come(owner, others):
+            return None
+        last = max(others)
+        facts = {"before": f"Pod/{last.title}", "time": timestamp(last.at), "old": self._old}
+        return why(seen, reasons.SUCCESSOR_UNSEEN, pod=title, **facts)
+
+    @cached_property
+    def _evicted(self) -> dict[str, list[Evicted]]:
+        found: dict[str, list[Evicted]] = {}
+        for each in self._site.memory.evicted:
+            found.setdefault(each.owner, []).append(each)
+        return found
+
+    def _have_come(self, owner: str, evicted: list[Evicted]) -> bool:
+        gone = {each.uid for each in evicted}
+        there = [
+            pod
+            for pod in self._site.inputs.observed.pods
+            if owner_of(pod) == owner
+            and pod.metadata.uid not in gone
+            and not pod.metadata.leaving
+            and not pod.is_finished
+        ]
+        wanted = wanted_by(self._site, {owner}).get(owner)
+        since = min(each.first for each in evicted) // 1_000 * 1_000
+        newer = sum(_made_at(pod) >= since for pod in there)
+        return newer >= len(evicted) or (wanted is not None and len(there) >= wanted)
+
+
+def _made_at(pod: Pod) -> Instant:
+    try:
+        return instant(pod.metadata.creation_timestamp)
+    except ValueError:
+        return Instant(0)
