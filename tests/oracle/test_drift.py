@@ -6,8 +6,8 @@ import pytest
 
 from tests.lab.lab import Lab
 from tests.results.record import Recorder, Result
-from tests.stages.drift_stage import DriftStage
-from tests.stages.node_pool_edits import EDITS
+from tests.stages.drift.node_pool_edits import EDITS
+from tests.stages.drift.stage import DriftStage
 
 WANTED, SEED = 200, 2
 

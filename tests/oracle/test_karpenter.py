@@ -4,8 +4,8 @@ import pytest
 
 from tests.lab.lab import Lab
 from tests.results.record import Recorder, Result
-from tests.stages.purchase_scenarios import SCENARIOS
-from tests.stages.purchases import STILL_SECONDS, imagined, real
+from tests.stages.buying.purchases import STILL_SECONDS, imagined, real
+from tests.stages.buying.scenarios import SCENARIOS
 
 
 @pytest.mark.oracle

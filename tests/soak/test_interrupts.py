@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.live.interrupted_run import Run
+from tests.live.stopping.interrupted_run import Run
 from tests.results.record import Recorder, Result
 
 RUNS, SEED = 40, 1

@@ -1,5 +1,6 @@
 """A lab with policies on a disk, and replicas of the controller that follow them."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import yaml
@@ -10,7 +11,7 @@ from tests.lab.identities import NAMESPACE
 from tests.lab.lab import Lab
 from tests.lab.places import REPOSITORY
 from tests.lab.proxy.door import Proxy
-from tests.stages.replica import Replica
+from tests.stages.replica import PROGRAM, Replica
 
 POOL = {
     "mode": "Enforce",
@@ -26,8 +27,8 @@ RIGHTS = REPOSITORY / "deploy" / "core" / "rbac.yaml"
 class Site:
     """Policies, who writes them, and who acts."""
 
-    def __init__(self, lab: Lab, folder: Path) -> None:
-        self.lab = lab
+    def __init__(self, lab: Lab, folder: Path, program: Sequence[str] = PROGRAM) -> None:
+        self.lab, self._program = lab, program
         self.clean()
         lab.admin.apply(capacity.node_class())
         for manifest in _rights():
@@ -49,7 +50,7 @@ class Site:
         fresh.replace(self.policies / file)
 
     def replica(self, *arguments: str) -> Replica:
-        return Replica(self.kubeconfig, self.policies, *arguments)
+        return Replica(self.kubeconfig, self.policies, *arguments, program=self._program)
 
     def lease_holder(self) -> str:
         lease = self.lab.admin.get("leases", LEASE, NAMESPACE)
@@ -62,7 +63,8 @@ class Site:
     def behind(self, proxy: Proxy, *arguments: str) -> Replica:
         """A replica whose way to the API server leads through the proxy."""
         name = f"proxied-{proxy.url.rpartition(':')[2]}"
-        return Replica(self.lab.site.kubeconfig(name, self.controller.at(proxy.url)), self.policies, *arguments)
+        kubeconfig = self.lab.site.kubeconfig(name, self.controller.at(proxy.url))
+        return Replica(kubeconfig, self.policies, *arguments, program=self._program)
 
     def clean(self) -> None:
         """Takes away the right to write, and what a controller keeps beside what it makes."""

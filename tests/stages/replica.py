@@ -8,7 +8,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -17,14 +17,18 @@ import urllib3
 
 Line = dict[str, Any]
 
+PROGRAM = ("reconciler",)
+
 
 class Replica:
     """`reconciler run`, while in a `with` block; owner of the process and of the lines that it wrote."""
 
-    def __init__(self, kubeconfig: Path, policies: Path | None, *arguments: str) -> None:
+    def __init__(
+        self, kubeconfig: Path, policies: Path | None, *arguments: str, program: Sequence[str] = PROGRAM
+    ) -> None:
         """Without a folder of policies it follows the custom resources."""
         source = ["--policies", str(policies)] if policies else ["--resources"]
-        command = [sys.executable, "-m", "reconciler", "run", *source, "--listen", "127.0.0.1:0"]
+        command = [sys.executable, "-m", *program, "run", *source, "--listen", "127.0.0.1:0"]
         self._process = subprocess.Popen(
             [*command, "--log-format", "json", *arguments],
             env={**os.environ, "KUBECONFIG": str(kubeconfig)},

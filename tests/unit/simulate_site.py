@@ -15,7 +15,7 @@ from reconciler.simulate.stage import Stage
 from reconciler.simulate.world import World
 from tests.lab.capacity import NodePool
 from tests.lab.fleet import Pod
-from tests.stages.purchases import START, market
+from tests.stages.buying.purchases import START, market
 
 Object = dict[str, Any]
 AT_ONCE = {"disruption": {"consolidationPolicy": "WhenEmpty", "consolidateAfter": "Never", "budgets": []}}

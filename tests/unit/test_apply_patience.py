@@ -90,6 +90,18 @@ def test_what_is_never_answered_is_unknown() -> None:
     assert len(server.sent) == ATTEMPTS
 
 
+def test_one_write_that_is_answered_late_or_never_does_not_keep_all_others_waiting() -> None:
+    now = [0.0]
+    server = ScriptedServer([Lost(took_effect=False)] * 99)
+    server.meanwhile = lambda: now.__setitem__(0, now[0] + 30)
+    assert Scene(server, clock=lambda: now[0]).label().result == "unknown"
+    assert len(server.sent) == 1
+    asked_for_long = Scene(ScriptedServer([refusal(429, retryAfterSeconds=8)] * 99), clock=lambda: now[0])
+    asked_for_long.on_pause = lambda: now.__setitem__(0, now[0] + 0.1)
+    assert asked_for_long.label().result == "retry"
+    assert len(asked_for_long.server.sent) == 3
+
+
 def test_what_the_server_never_ends_in_time_is_unknown() -> None:
     server = ScriptedServer([SLOW] * 99)
     assert Scene(server).label().result == "unknown"

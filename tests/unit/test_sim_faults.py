@@ -13,7 +13,7 @@ from reconciler.simulate.actors.karpenter.karpenter import Karpenter
 from reconciler.simulate.controller import Controller
 from reconciler.simulate.playing.faults import Faults, Victims
 from reconciler.simulate.scenario.fault import Fault
-from tests.stages.purchases import market
+from tests.stages.buying.purchases import market
 from tests.unit.simulate_stage import START, Small, node
 from tests.unit.test_sim_controller import wish
 

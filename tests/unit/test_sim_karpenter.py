@@ -12,8 +12,8 @@ from reconciler.simulate.actors.karpenter.cloud import Stockout
 from reconciler.simulate.actors.karpenter.timing import Timing
 from tests.lab.capacity import G5, G6, P4D, P5, NodePool
 from tests.lab.fleet import Pod
-from tests.stages.purchase_scenarios import SCENARIOS
-from tests.stages.purchases import START, imagined, market
+from tests.stages.buying.purchases import START, imagined, market
+from tests.stages.buying.scenarios import SCENARIOS
 from tests.unit.simulate_site import AT_ONCE, ONE_BY_ONE, Site, labelled
 
 

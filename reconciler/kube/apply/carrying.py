@@ -63,14 +63,20 @@ class Errand:
     def _tried(self) -> Settled:
         backoff = Backoff(_WAITS, random.Random())  # noqa: S311 - of no secret
         otherwise = Settled("retry")
+        limits = self._pen.limits
         was_quiet = True  # a second conflict in a row tells of somebody busy: not to be raced
-        for left in reversed(range(self._pen.limits.attempts)):
+        ends = limits.clock() + limits.patience_seconds
+        for left in reversed(range(limits.attempts)):
             step = self._step()
             if isinstance(step, Settled):
                 return step
             otherwise = step.otherwise
-            if left and not (step.is_at_once and was_quiet):
-                self._pen.wait(max(step.wait_seconds, backoff.seconds_after(0)))
+            is_at_once = step.is_at_once and was_quiet
+            wait_seconds = 0.0 if is_at_once else max(step.wait_seconds, backoff.seconds_after(0))
+            wait_seconds = min(wait_seconds, limits.longest_wait_seconds)
+            if not left or limits.clock() + wait_seconds > ends:
+                break
+            self._pen.wait(wait_seconds)
             was_quiet = False
         if self._in_doubt and otherwise.result == "retry":
             return Settled("unknown", otherwise.detail)

@@ -34,7 +34,9 @@ class Limits(msgspec.Struct, frozen=True):
     burst_of_events: int = 60
     attempts: int = 5
     longest_wait_seconds: float = 10.0
+    patience_seconds: float = 20.0  # with one write: no try begins later, since the next plan waits for all of them
     pause: Callable[[float], None] = time.sleep
+    clock: Callable[[], float] = time.monotonic
 
 
 class FenceFell(Exception):
@@ -89,7 +91,7 @@ class Pen:
 
     def take_turn(self) -> None:
         """Waits until another write may be sent. Raises FenceFell."""
-        self._wait(self._bucket.reserve())
+        self.wait(self._bucket.reserve())
 
     def send(self, request: Request, has_turn: bool = False) -> Answer:
         """Raises Unreachable, where it may have taken effect all the same, and FenceFell, where nothing was sent."""
@@ -100,9 +102,6 @@ class Pen:
 
     def wait(self, seconds: float) -> None:
         """Raises FenceFell."""
-        self._wait(min(seconds, self.limits.longest_wait_seconds))
-
-    def _wait(self, seconds: float) -> None:
         left_seconds = seconds
         while left_seconds > 0:
             self._mind_fence()

@@ -7,7 +7,7 @@ import yaml
 from reconciler.model import names
 from tests.lab import capacity
 from tests.lab.lab import Lab
-from tests.stages.drift_stage import DriftStage
+from tests.stages.drift.stage import DriftStage
 
 EDITS, SEED = 20, 1
 HASHES = yaml.safe_load((Path(__file__).parents[2] / "cases" / "karpenter" / "template_hash.yaml").read_text())

@@ -3,8 +3,8 @@
 import pytest
 
 from tests.lab.lab import Lab
-from tests.stages.purchase_scenarios import SCENARIOS
-from tests.stages.purchases import Scenario, imagined, real
+from tests.stages.buying.purchases import Scenario, imagined, real
+from tests.stages.buying.scenarios import SCENARIOS
 
 
 @pytest.mark.parametrize("scenario", SCENARIOS[:2], ids=lambda each: each.name)

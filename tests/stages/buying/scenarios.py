@@ -5,7 +5,7 @@ from typing import Any
 
 from tests.lab.capacity import CPU_ONLY, G5, G6, P4D, P5, ZONES, InstanceType, NodePool
 from tests.lab.fleet import Pod
-from tests.stages.purchases import Scenario
+from tests.stages.buying.purchases import Scenario
 
 _TAINT = {"key": "dedicated", "value": "training", "effect": "NoSchedule"}
 _SOFT = {"key": "spare", "value": "true", "effect": "PreferNoSchedule"}

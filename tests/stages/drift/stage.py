@@ -24,7 +24,7 @@ from reconciler.plan.karpenter.template_hash import template_hash
 from tests.lab import capacity, fleet
 from tests.lab.api import Manifest, Refused
 from tests.lab.lab import Lab
-from tests.stages import node_pool_edits as edits
+from tests.stages.drift import node_pool_edits as edits
 
 POOLS, NODES_A_POOL = 5, 4
 

@@ -11,7 +11,7 @@ import pytest
 from reconciler.cli.main import main
 from tests.lab.demo_fleet import load_demo_fleet
 from tests.lab.lab import Lab
-from tests.live.interrupted_run import SECONDS, Run
+from tests.live.stopping.interrupted_run import SECONDS, Run
 
 
 @pytest.fixture(scope="module")

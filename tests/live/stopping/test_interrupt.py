@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.live.interrupted_run import SECONDS, Run
+from tests.live.stopping.interrupted_run import SECONDS, Run
 
 
 @pytest.fixture

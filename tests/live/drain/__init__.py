@@ -1,0 +1,1 @@
+"""Nodes that are emptied and given up on a real cluster."""

@@ -1,0 +1,1 @@
+"""Labs that are stopped at any moment, and leave nothing behind."""

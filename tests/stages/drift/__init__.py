@@ -1,0 +1,1 @@
+"""Edits of NodePools whose nodes are there, and what drifts of them."""
