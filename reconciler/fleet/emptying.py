@@ -63,7 +63,7 @@ def _one(fleet: WhatIf, row: int, walk: Walk, hints: Mapping[str, str]) -> tuple
     mark = walk.mark()
     moves: list[Move] = []
     with fleet.fork() as fork:
-        fleet.take_away(row)
+        fleet.vacate(row)
         for pod_class, count in moving:
             hinted = [to for to in wanted.get(pod_class, ())[:count] if walk.put_on(pod_class, to)]
             left = count - len(hinted)

@@ -12,7 +12,7 @@ import msgspec
 from reconciler.fleet.amounts import counted
 from reconciler.fleet.books.bound import FINISHED, Bound
 from reconciler.fleet.books.journal import Fork, Journal
-from reconciler.fleet.books.listener import Listener
+from reconciler.fleet.books.listener import Listener, says_anything
 from reconciler.fleet.books.sightings import Change, change_between
 from reconciler.fleet.books.stock import Stock
 from reconciler.fleet.classes import Classes
@@ -80,10 +80,7 @@ class WhatIf:
         return len(self.classes.all) > self._forget_at
 
     def part(self, make: Callable[["WhatIf"], T]) -> T:
-        """The one `make` of this what-if, made when first asked for from what is booked by then.
-
-        Not to be kept across `advance`, which may forget them all.
-        """
+        """The one `make` of this what-if, made when first asked for; not to be kept across `advance`."""
         found: T | None = self._parts.get(make)
         if found is None:
             found = self._parts[make] = make(self)
@@ -117,6 +114,10 @@ class WhatIf:
 
     def take_away(self, row: int) -> None:
         """What if the node were gone, and all that is booked on it."""
+        self.vacate(row, stands=False)
+
+    def vacate(self, row: int, stands: bool = True) -> None:
+        """What if all that is booked on it were gone, and nothing could come; while it stands it counts as a domain."""
         booked, self._booked[row] = self._booked[row], {}
         left = self.stock.give_all(row)
         self._journal.note(self._give_back, row, booked, left)
@@ -124,8 +125,8 @@ class WhatIf:
             for each in self._listeners:
                 each.removed(pod_class, row, count, self)
         self.rows.alive[row] = False
-        for each in self._listeners:
-            each.went(row, self)
+        if not stands:
+            self._fall(row)
 
     def bring(self, node: Node) -> int:
         """What if there were one more node; its row."""
@@ -138,14 +139,11 @@ class WhatIf:
         return row
 
     def fingerprint(self) -> bytes:
-        """Everything that a fork may change, in one order: equal if and only if the what-ifs are.
-
-        The figures of whoever listens are part of it, so both must have been asked the same.
-        """
+        """Everything that a fork may change, in one order: equal if the what-ifs are and were asked alike."""
         rows = [
             (
                 name,
-                bool(self.rows.alive[row]),
+                (bool(self.rows.alive[row]), bool(self.rows.standing[row])),
                 self.stock.fingerprint(row),
                 sorted((each.text, count) for each, count in self._booked[row].items()),
                 [(each.title, each.metadata.uid) for each in self.pods_of_row(row)],
@@ -153,8 +151,8 @@ class WhatIf:
             for name, row in sorted(self.rows.row_of.items())
         ]
         heard = sorted((type(each).__name__, each.fingerprint(self)) for each in self._listeners)
-        told = (rows, self._bound.fingerprint(), [each for each in heard if _says_anything(each[1])])
-        return msgspec.json.encode(told, order="deterministic")
+        told = [each for each in heard if says_anything(each[1])]
+        return msgspec.json.encode((rows, self._bound.fingerprint(), told), order="deterministic")
 
     # From one sighting to the next
 
@@ -265,8 +263,10 @@ class WhatIf:
 
     def _give_back(self, row: int, booked: dict[PodClass, int], left: Counts) -> None:
         self.rows.alive[row] = True
-        for each in self._listeners:
-            each.came(row, self)
+        if not self.rows.standing[row]:
+            self.rows.standing[row] = True
+            for each in self._listeners:
+                each.came(row, self)
         self._booked[row] = booked
         self.stock.leave(row, left)
         for pod_class, count in booked.items():
@@ -280,10 +280,14 @@ class WhatIf:
 
     def _leave(self, row: int) -> None:
         self.rows.alive[row] = False
-        for each in self._listeners:
-            each.went(row, self)
+        self._fall(row)
         self.rows.drop(row)
         self.stock.clear(row)
+
+    def _fall(self, row: int) -> None:
+        self.rows.standing[row] = False
+        for each in self._listeners:
+            each.went(row, self)
 
     def _has(self, node: Node) -> Request:
         amounts = counted(node.status.allocatable)
@@ -293,8 +297,3 @@ class WhatIf:
         self._booked += [{} for _ in range(capacity - len(self._booked))]
         self._bound.grow(capacity)
         self.stock.grow(capacity)
-
-
-def _says_anything(figures: object) -> bool:
-    """Whether there is anything in what may be lists within lists."""
-    return any(map(_says_anything, figures)) if isinstance(figures, list | tuple) else bool(figures)

@@ -1,10 +1,11 @@
 """What is done on nodes that are being drained, each by itself: pods are asked to leave, and then the node goes.
 
-A pod is asked only if it has a place, nothing keeps it, and its PodDisruptionBudget allows one more; its grace is what
-it asks for, and no longer than maxGracefulTerminationSeconds. One that saves its work first draws on its budget from
-the moment it is told, ahead of all that were not. Pods of gangs are seen to before all others, each gang as a whole.
-Pods of DaemonSets are asked when nothing else is left, unless they tolerate the taint and would come again. A node is
-deleted once it was empty for a minute, and a most recent look finds nothing on it that counts.
+A pod is asked only if it has a place, nothing keeps it, no pod that is on its way could take its place, and its
+PodDisruptionBudget allows one more; its grace is what it asks for, and no longer than maxGracefulTerminationSeconds.
+One that saves its work first draws on its budget from the moment it is told, ahead of all that were not. Pods of gangs
+are seen to before all others, each gang as a whole. Pods of DaemonSets are asked when nothing else is left, unless they
+tolerate the taint and would come again. A node is deleted once it was empty for a minute, and a most recent look finds
+nothing on it that counts.
 
 A node whose last eviction, or whose pods' time to save their work, is longer ago than a pod's longest grace and two
 minutes is given back: its taint comes off, and it is left alone for a while. What was evicted is not called back.
@@ -24,6 +25,7 @@ from reconciler.model.planned.drained import Emptied
 from reconciler.plan.drain import marks, reasons
 from reconciler.plan.drain.asking.checkpoints import saving, told_of, why_evicted
 from reconciler.plan.drain.asking.grace import grace_of
+from reconciler.plan.drain.asking.setting_out import SettingOut
 from reconciler.plan.drain.asking.successors import Successors
 from reconciler.plan.drain.blockers import blocker, moves
 from reconciler.plan.drain.gangs.leaving import GangsLeaving, asked_by
@@ -45,6 +47,7 @@ class Emptying:
     def __init__(self, site: Site, rehomed: Rehomed, members: Members) -> None:
         self._site, self._rehomed = site, rehomed
         self._remaining = Remaining(site.budgets)
+        self._setting_out = SettingOut(site, rehomed.on_their_way)
         self._successors = Successors(site)
         self._gangs = GangsLeaving(site, members, self._remaining, self._successors)
         self._told: dict[str, Decision] = {}  # by uid, of pods that save their work, or had time to
@@ -56,6 +59,9 @@ class Emptying:
         """Of all nodes but those. What is decided of a whole gang is told once."""
         in_hand = [each for each in self._site.draining if each.name not in waits and self._is_ours(each)]
         self._gangs.decide(self._rehomed.homes, waits)
+        for pod in (pod for each in in_hand for pod in self._counting(each)):
+            if (decided := self._gangs.of(pod)) is not None and isinstance(decided.act, Evict):
+                self._setting_out.take(pod)
         self._go_on(in_hand)
         told: set[Ref] = set()
         for each in (*self._of_nodes(in_hand), *self._gangs.elsewhere):
@@ -87,7 +93,7 @@ class Emptying:
                     self._told[pod.metadata.uid] = self._asked(seen, pod)
 
     def _busy(self, seen: Seen, pods: list[Pod]) -> Iterator[Decision]:
-        staying = [pod for pod in pods if moves(pod)]
+        staying = sorted((pod for pod in pods if moves(pod)), key=self._setting_out.rank)
         free = [pod for pod in staying if not self._site.is_claimed(ref_of_pod(pod))]
         asked = [self._decided(pod) or self._asked(seen, pod) for pod in free]
         holds = [each for each in asked if isinstance(each.act, Hold)]
@@ -95,6 +101,7 @@ class Emptying:
         self.wakes.append(ends)
         known = {each.uid for each in self._site.memory.evicted}
         goes_on = any(not known.issuperset(asked_by(each)) for each in asked)
+        goes_on = goes_on or any(each.reason.code == reasons.WAITS_TURN.code for each in holds)
         if ends <= self._site.now and not goes_on:
             yield self._given_back(seen, holds)
             return
@@ -116,6 +123,10 @@ class Emptying:
             return site.act_on(pod, seen, Hold(), unplaced)
         if waits := self._successors.why_not(seen, pod):
             return site.act_on(pod, seen, Hold(), waits)
+        if not self._setting_out.may(pod):
+            others = counted(self._setting_out.count, "pod")
+            return site.act_on(pod, seen, Hold(), why(seen, reasons.WAITS_TURN, pod=f"Pod/{pod.title}", others=others))
+        self._setting_out.take(pod)
         self._remaining.take(pod)
         self._successors.asked(pod)
         saves = saving(site, seen, pod)

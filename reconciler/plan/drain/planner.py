@@ -104,7 +104,7 @@ def _wakes(site: Site, rehomed: Rehomed, drained: Drained) -> Iterator[Instant]:
     yield from (rests_until(each) for each in drained.setbacks)
     if rehomed.left_out:
         yield Instant(site.now + _NEXT_MS)
-    if rehomed.homeless[0]:
+    if rehomed.on_their_way:  # room is kept for them until then
         yield from (Instant(each.at + 1_000 * recent_seconds(site, each.pool) + 1) for each in drained.evicted)
 
 

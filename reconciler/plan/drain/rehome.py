@@ -56,6 +56,7 @@ class Rehomed(msgspec.Struct):
     refused: dict[str, Reason] = {}
     unplaced: dict[str, str] = {}  # uid of a pod that leaves -> what rules out the nodes that stay
     left_out: tuple[str, ...] = ()  # nodes for which there was no time
+    on_their_way: tuple[Pod, ...] = ()  # those that were evicted, and are in no place yet
     homeless: tuple[str, str] = ("", "")  # a pod that leaves and finds no place, and the node it leaves
     crews: dict[str, Crew] = {}  # of nodes that can go, and do so together with others or not at all
 
@@ -92,7 +93,7 @@ class Rehoming:
             if row is None or (is_marked_only and node.taint(names.DISRUPTED) is None):
                 continue
             found.append((node, [pod for pod in self._what_if.pods_of_row(row) if moves(pod)]))
-            self._what_if.take_away(row)
+            self._what_if.vacate(row)
         return found
 
     def _take_gangs(self) -> list[Pod]:
@@ -131,6 +132,7 @@ class Rehoming:
             if self._place([pod]):
                 self.told.homeless = (f"Pod/{pod.title}", pod.node)
         anew, waiting = lacking(self._site)
+        self.told.on_their_way = tuple(pod for _, pod in anew)
         for node_name, pod in anew:
             if self._place([pod]):
                 self.told.homeless = (f"Pod/{pod.title}", node_name)
@@ -235,11 +237,10 @@ class Rehoming:
 
     def _no_place(self, seen: Seen, row: int, stuck: PodClass, allowed: Mask) -> Reason:
         """Which predicates rule out how many nodes; found once for pods that are alike."""
-        if stuck not in self._ruled_out:
-            among = allowed.copy()
-            among[row] = False
-            counted = self._what_if.part(Judging).counted(stuck, among)
-            self._ruled_out[stuck] = _ruled_out(counted)
+        if stuck not in self._ruled_out or not stuck.is_plain:
+            with self._what_if.fork():
+                self._what_if.vacate(row)
+                self._ruled_out[stuck] = _ruled_out(self._what_if.part(Judging).counted(stuck, allowed))
         of = self._what_if.classes.of
         pod = next(pod for pod in self._what_if.pods_of_row(row) if of(pod).anew is stuck)
         return why(seen, reasons.NO_PLACE, pod=f"Pod/{pod.title}", ruled_out=self._ruled_out[stuck])
