@@ -114,6 +114,10 @@ class Controller:
         """How long it has been there so far, and seen soon what happened."""
         return self._presence.so_far_ms(self._stage.now)
 
+    def remembered(self) -> Memory:
+        """As it is stored."""
+        return self._memory.load().memory
+
     def _note_presence(self) -> None:
         sees_soon = self.watch_delay_ms + self.answer_delay_ms <= _SOON_MS
         self._presence.note(self._cycle is not None and sees_soon, self._stage.now)
