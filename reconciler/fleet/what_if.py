@@ -60,8 +60,8 @@ class WhatIf:
         """How many pods of each class are booked on a row. Not to be changed."""
         return self._booked[row]
 
-    def pods_of_row(self, row: int) -> list[Pod]:
-        """The pods seen on the node, by namespace and name, wherever the what-if has them now; no finished ones."""
+    def pods_of_row(self, row: int) -> tuple[Pod, ...]:
+        """The pods seen on the node, in order, wherever they are now; the same object until something changes there."""
         return self._bound.of_row(row)
 
     @property
@@ -208,7 +208,7 @@ class WhatIf:
             if row is None:
                 self._bound.be_nowhere(pod)
             else:
-                self._bound.on[row].append(pod)
+                self._bound.put_on(pod, row)
                 self._book(self.classes.of(pod), row, 1)
 
     def _lose(self, pod: Pod) -> None:

@@ -9,7 +9,7 @@ from hypothesis import strategies as some
 from reconciler.fleet.fleet import Fleet
 from reconciler.model.planned.action import Evict
 from reconciler.plan.planner import plan
-from tests.unit.drain_stage import World
+from tests.unit.drain_stage import World, homes
 
 GPUS = 8
 NODES = "abcde"
@@ -54,16 +54,17 @@ def test_all_that_go_together_fit_on_those_that_stay(fleet: Pods) -> None:
 @settings(max_examples=200, deadline=None)
 def test_what_is_told_to_fit_nowhere_fits_nowhere(fleet: Pods) -> None:
     """A node of one pod: packing several is the greedy order's own affair."""
-    made = world(fleet).planned()
+    given = world(fleet)
+    made = given.planned()
     gone = {each.node for each in made.weighed if each.is_candidate}
-    homes = made.hints.destinations
+    to = homes(given, made)
     free = {name: GPUS - sum(pods) for name, pods in fleet.items() if name not in gone and pods}
     uids = iter(range(100))
     for name, pods in fleet.items():
         for gpus in pods:
             uid = f"uid-web-{next(uids)}"
             if name in gone:
-                free[homes[uid]] -= gpus
+                free[to[uid]] -= gpus
     assert min(free.values(), default=0) >= 0
     for each in made.weighed:
         if each.reason.code == "PodWithoutPlace" and len(fleet[each.node]) == 1:
@@ -80,10 +81,11 @@ def test_no_plan_asks_more_pods_to_leave_than_their_budget_allows_or_without_a_p
         name: {"pods": [f"web {gpus}" for gpus in pods], **({"draining": 60} if name in drained else {})}
         for name, pods in fleet.items()
     }
-    made = World({"nodes": said, "apps": {"web": {"budget": allowed}}}).planned()
+    given = World({"nodes": said, "apps": {"web": {"budget": allowed}}})
+    made = given.planned()
     asked = [each for each in made.decisions if isinstance(each.act, Evict)]
     assert len(asked) <= allowed
-    assert all(made.hints.destinations[each.subject.uid] not in drained for each in asked)
+    assert all(homes(given, made)[each.subject.uid] not in drained for each in asked)
 
 
 @given(FLEETS, some.sets(some.sampled_from(NODES)), some.integers(1, 3), some.integers(1, 3))

@@ -187,7 +187,7 @@ def test_nothing_is_booked_twice_when_only_times_change() -> None:
     fleet.advance(Observed(nodes=(msgspec.structs.replace(node("n1", {})),), pods=(later,)))
     assert fleet.fingerprint() == before
     assert fleet.rows.version == version
-    assert fleet.pods_of_row(0) == [later]
+    assert fleet.pods_of_row(0) == (later,)
 
 
 def test_a_node_may_have_more_than_before() -> None:

@@ -22,4 +22,6 @@ class Memory(msgspec.Struct, frozen=True):
 class Hints(msgspec.Struct, frozen=True):
     """May change destinations, never safety, timers or batches in flight."""
 
-    destinations: dict[str, str] = {}  # uid of a pod -> name of the node on which it would find a place
+    # Name of the node that pods leave, or nothing -> key of their class -> name of a node, and how many of them find a
+    # place there. Pods of a class are as good as each other.
+    destinations: dict[str, dict[str, dict[str, int]]] = {}

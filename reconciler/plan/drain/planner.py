@@ -75,7 +75,7 @@ def drain(inputs: Inputs, draft: Draft) -> Verdict:
         begin_at=rehomed.left_out[0] if rehomed.left_out else "",
     )
     weighed = tuple(_weighed(site, refused, rehomed))
-    hints = Hints(dict(sorted(rehomed.homes.items())))
+    hints = Hints(rehomed.hints)
     wakes = [*_wakes(site, rehomed, drained), *ground.wakes, *emptying.wakes]
     wakes += [settling.wake_at] if settling.wake_at is not None else []
     wake_at = min((each for each in wakes if each > site.now), default=None)
@@ -149,9 +149,9 @@ def _left_out(site: Site, rehomed: Rehomed) -> Iterator[Decision]:
 
 def _weighed(site: Site, refused: dict[str, Reason], rehomed: Rehomed) -> Iterator[Weighed]:
     for seen in site.seen:
-        name, pool, policy = seen.name, seen.node.pool, seen.policy.name
+        name, pool, policy = seen.name, seen.pool, seen.policy.name
         if name in rehomed.together:
-            reason = timers.candidacy(seen, rehomed.together[name])
+            reason = timers.candidacy(site, seen, rehomed.together[name])
             yield Weighed(name, pool, policy, reason, is_candidate=True, since=timers.since(site, seen))
         else:
             yield Weighed(name, pool, policy, refused.get(name) or why(seen, reasons.NOT_EVALUATED))

@@ -15,13 +15,14 @@ back. A budget that allows some, but not all of a node's pods at once, is no hin
 Steps are limited, by the policies' simulationTimeBound; but so many nodes are tried in any case.
 """
 
-from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from itertools import chain, repeat
 
 import msgspec
 import numpy as np
 
-from reconciler.fleet.emptying import Move, empty
+from reconciler.fleet.emptying import Emptying, Move
 from reconciler.fleet.judging import Judging
 from reconciler.fleet.placing import Search
 from reconciler.fleet.pod_class import PodClass
@@ -33,7 +34,8 @@ from reconciler.model.cluster.node import Node
 from reconciler.model.cluster.pod import Pod
 from reconciler.model.planned.reason import Reason
 from reconciler.plan.drain import reasons
-from reconciler.plan.drain.blockers import blocker, moves
+from reconciler.plan.drain.blockers import moves
+from reconciler.plan.drain.nodes.moving import Moving, Movings, first_blocker, take
 from reconciler.plan.drain.replacing import lacking
 from reconciler.plan.drain.site import Seen, Site, why
 from reconciler.plan.eviction import Remaining
@@ -46,7 +48,8 @@ STEPS_A_MS = 50  # of a slow machine: others have done in less time what so many
 class Rehomed(msgspec.Struct):
     """What came of it."""
 
-    homes: dict[str, str] = {}  # uid of a pod -> name of the node that it would go to
+    homes: dict[str, str] = {}  # uid of a pod that leaves already -> name of the node that it would go to
+    hints: dict[str, dict[str, dict[str, int]]] = {}  # where all would go, as Hints tells it
     together: dict[str, tuple[str, ...]] = {}  # nodes that can go, in order, and where their pods would go
     refused: dict[str, Reason] = {}
     unplaced: dict[str, str] = {}  # uid of a pod that leaves -> what rules out the nodes that stay
@@ -61,6 +64,8 @@ class Rehoming:
         self._site = site
         self._what_if = site.fleet.what_if
         self._hints = site.inputs.hints.destinations
+        self._movings = self._what_if.part(Movings)
+        self._names = self._what_if.rows.names
         self._remaining = Remaining(site.budgets)
         self._takers: set[int] = set()  # rows that took pods of others
         self._ruled_out: dict[PodClass, str] = {}
@@ -94,13 +99,11 @@ class Rehoming:
         found = rows.alive.copy()
         for facts in self._site.fleet.nodes_unsettled:
             found[rows.row_of[facts.name]] = False
+        found[[row for row in rows.row_of.values() if not rows.node(row).is_ready]] = False
         self._empty = np.zeros_like(found)
-        for name, row in rows.row_of.items():
-            found[row] &= rows.node(row).is_ready
-            self._empty[row] = not counting[name]
+        self._empty[[row for name, row in rows.row_of.items() if not counting[name]]] = True
         self._tried = np.zeros_like(found)
-        for each in order:
-            self._tried[rows.row_of[each.name]] = each.candidate is not None
+        self._tried[[rows.row_of[each.name] for each in order if each.candidate is not None]] = True
         return found
 
     def _settle(self, leaving: list[tuple[Node, list[Pod]]]) -> None:
@@ -108,22 +111,26 @@ class Rehoming:
         for node, pods in leaving:
             for pod in pods:
                 self._remaining.take(pod)
-            if lost := self._place(pods):
+            if lost := self._place(pods, node.name):
                 is_ours = node.taint(names.DRAINING) is not None
                 self.told.homeless = (f"Pod/{lost[0].title}", node.name) if is_ours else self.told.homeless
         anew, waiting = lacking(self._site)
         for node_name, pod in anew:
-            if self._place([pod]):
+            if self._place([pod], node_name):
                 self.told.homeless = (f"Pod/{pod.title}", node_name)
-        self._place([pod for pod in waiting if not is_smart(pod) and not pod.spec.scheduling_gates])
+        self._place([pod for pod in waiting if not is_smart(pod) and not pod.spec.scheduling_gates], "")
 
-    def _place(self, pods: Sequence[Pod]) -> list[Pod]:
+    def _place(self, pods: Sequence[Pod], source: str) -> list[Pod]:
         """Books them, and gives back those that found no place; candidates and empty nodes are asked last."""
         for allowed in (self._stays & ~self._tried & ~self._empty, self._stays):
             if not pods:
                 break
-            found = place(self._what_if, pods, Search(backwards=True, allowed=allowed, hints=self._hints))
+            hints = self._hinted(pods, source)
+            found = place(self._what_if, pods, Search(backwards=True, allowed=allowed, hints=hints))
             self.told.homes |= found.destinations
+            for pod in pods:
+                if to := found.destinations.get(pod.metadata.uid):
+                    self._hint(source, self._what_if.classes.of(pod).anew, to)
             self._takers.update(self._what_if.rows.row_of[name] for name in found.destinations.values())
             pods = [pod for pod in pods if pod.metadata.uid not in found.destinations]
             self.told.unplaced |= {uid: _ruled_out(why_not) for uid, why_not in found.unplaced.items()}
@@ -131,54 +138,61 @@ class Rehoming:
 
     def _try(self, order: Sequence[Seen]) -> None:
         allowed = self._stays & ~self._tried & ~self._empty
-        pointer, left, tried = "", self._steps, 0
+        emptying, tried = Emptying(self._what_if, Search(backwards=True, allowed=allowed)), 0
         for at, seen in enumerate(order):
             row = self._what_if.rows.row_of[seen.name]
-            if found := self._blocker(seen, row):
+            moving = self._movings.of(row)
+            if found := self._blocker(seen, row, moving):
                 self.told.refused[seen.name] = found
                 allowed[row] = self._stays[row]
                 continue
-            budget = left if tried >= LEAST_TRIED else None
-            done = empty(self._what_if, [row], Search(pointer, True, allowed, self._hints, budget))
-            if done.not_evaluated:
+            emptying.walk.budget = self._steps if tried >= LEAST_TRIED else None
+            moved = emptying.one(row, self._hints.get(seen.name, {}))
+            if emptying.walk.spent:
                 self.told.left_out = tuple(each.name for each in order[at:])
                 return
-            tried, left, pointer = tried + 1, max(0, left - done.steps), done.pointer
-            if row in done.stuck:
+            tried += 1
+            if isinstance(moved, PodClass):
                 allowed[row] = self._stays[row]
-                self.told.refused[seen.name] = self._no_place(seen, row, done.stuck[row], allowed)
+                self.told.refused[seen.name] = self._no_place(seen, row, moved, allowed)
             else:
-                self._goes(seen, row, done.together[row])
+                take(self._remaining, moving)
+                self._takers.update([each.to for each in moved])
+                self.told.hints[seen.name], self.told.together[seen.name] = self._told(moved)
 
-    @property
+    @cached_property
     def _steps(self) -> int:
         bounds = [each.spec.simulation_time_bound.milliseconds for each in self._site.policies]
         return min(self._site.inputs.budget, max(bounds, default=0) * STEPS_A_MS)
 
-    def _blocker(self, seen: Seen, row: int) -> Reason | None:
+    def _blocker(self, seen: Seen, row: int, moving: Moving) -> Reason | None:
         if row in self._takers:
-            return why(seen, reasons.DESTINATION)
-        pods = (pod for pod in self._what_if.pods_of_row(row) if moves(pod))
-        return next((found for pod in pods if (found := blocker(self._site, self._remaining, seen, pod))), None)
+            said = self._site.said.again
+            return said(seen.name, "takes", seen.policy, lambda: why(seen, reasons.DESTINATION))
+        return first_blocker(self._site, self._remaining, seen, moving)
 
-    def _goes(self, seen: Seen, row: int, moved: tuple[Move, ...]) -> None:
-        pods = [pod for pod in self._what_if.pods_of_row(row) if moves(pod)]
-        for pod in pods:
-            self._remaining.take(pod)
-        self._takers.update(each.to for each in moved)
-        homes = dict(self._homes(pods, moved))
-        self.told.homes |= homes
-        self.told.together[seen.name] = tuple(sorted({self._what_if.rows.node(each.to).name for each in moved}))
-
-    def _homes(self, pods: Sequence[Pod], moved: tuple[Move, ...]) -> Iterator[tuple[str, str]]:
-        """Pods of one class are as good as each other."""
-        rooms: defaultdict[PodClass, list[str]] = defaultdict(list)
+    def _told(self, moved: tuple[Move, ...]) -> tuple[dict[str, dict[str, int]], tuple[str, ...]]:
+        """As hints, and by the names of the nodes that take them."""
+        found: dict[str, dict[str, int]] = {}
+        places = set()
         for each in moved:
-            rooms[each.pod_class] += [self._what_if.rows.node(each.to).name] * each.count
-        for pod in pods:
-            found = rooms[self._what_if.classes.of(pod).anew]
-            if found:
-                yield pod.metadata.uid, found.pop(0)
+            to = self._names[each.to]
+            places.add(to)
+            known = found.setdefault(each.pod_class.key, {})
+            known[to] = known.get(to, 0) + each.count
+        return found, tuple(sorted(places))
+
+    def _hint(self, source: str, pod_class: PodClass, to: str) -> None:
+        known = self.told.hints.setdefault(source, {}).setdefault(pod_class.key, {})
+        known[to] = known.get(to, 0) + 1
+
+    def _hinted(self, pods: Sequence[Pod], source: str) -> dict[str, str]:
+        """Where each would go if it went where one like it went the last time."""
+        of = self._what_if.classes.of
+        told = self._hints.get(source, {})
+        places = {key: chain.from_iterable(repeat(name, many) for name, many in to.items()) for key, to in told.items()}
+        found = ((pod.metadata.uid, next(places.get(of(pod).anew.key, iter(())), "")) for pod in pods if places)
+        return {uid: name for uid, name in found if name}
 
     def _no_place(self, seen: Seen, row: int, stuck: PodClass, allowed: Mask) -> Reason:
         """Which predicates rule out how many nodes; found once for pods that are alike."""
