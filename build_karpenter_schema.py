@@ -76,7 +76,7 @@ def _downloaded(root: Path, version: str) -> Path:
         go = toolchain.go(say)
     except toolchain.LabUnavailable as missing:
         raise Unavailable(str(missing)) from missing
-    command = [go, "mod", "download", "-json", f"{KARPENTER}@{version}"]
+    command = [str(go), "mod", "download", "-json", f"{KARPENTER}@{version}"]
     done = subprocess.run(
         command, cwd=root / MODULE, env=toolchain.environment(), capture_output=True, text=True, check=False
     )

@@ -16,7 +16,7 @@ from reconciler.fleet.amounts import CPU, MEMORY, PODS, STORAGE, is_settled, pod
 from reconciler.fleet.pod_class import Kind, LabelClass, Needs, PodClass, Request
 from reconciler.model.cluster.pod import Affinity, NodeAffinity, Pod
 
-_MOST_OWNERS = 20_000
+_FEW_OWNERS, _MOST_OWNERS = 1_000, 20_000
 _write = msgspec.json.Encoder(order="deterministic").encode
 _change = msgspec.structs.replace
 
@@ -28,7 +28,8 @@ class Classes:
         self.columns: dict[str, int] = {CPU: 0, MEMORY: 1, STORAGE: 2, PODS: 3}
         self.on_column: list[Callable[[], None]] = []
         self.all: list[PodClass] = []
-        self.most_owners = _MOST_OWNERS  # whose last pod is remembered, with what it is told by
+        self.written_bytes = 0  # that tell them all
+        self._most_owners = _FEW_OWNERS  # whose last pod is remembered, with what it is told by
         self.label_classes: list[LabelClass] = []
         self._last: dict[str | int, tuple[tuple[Any, ...], PodClass]] = {}
         self._classes: dict[bytes, PodClass] = {}
@@ -36,6 +37,11 @@ class Classes:
         self._labels: dict[bytes, LabelClass] = {}
         self._last_needs: tuple[Any, Needs] | None = None
         self._last_labels: tuple[Any, LabelClass] | None = None
+
+    def expect(self, pods: int) -> None:
+        """So many there are. Jobs come by the thousand, most of one pod: to remember more owners than there can be pods
+        for would only take room."""
+        self._most_owners = min(max(pods, _FEW_OWNERS), _MOST_OWNERS)
 
     def of(self, pod: Pod) -> PodClass:
         """The class of a pod, where it is booked or anywhere else if it waits."""
@@ -53,7 +59,7 @@ class Classes:
         found = self._written(pod, "")
         # One that is being resized, or has something of its own, may be of another class than one that looks the same.
         if is_settled(pod) and not _has_its_own(pod):
-            if len(self._last) >= self.most_owners:
+            if len(self._last) >= self._most_owners:
                 self._last.clear()
             self._last[kin] = told, found
         return found
@@ -96,6 +102,7 @@ class Classes:
             kind = Kind(self._needs_of(pod, node_name), self._label_class(pod), text, stays)
             found = self._classes[text] = PodClass(len(self.all), pod, kind)
             self.all.append(found)
+            self.written_bytes += len(text)
             found.request = found.held = self._request(pod_request(pod))
             if held is not None:
                 found.held = self._request(held)

@@ -4,7 +4,6 @@ What a node is emptied of may go to any node that is allowed and is not gone its
 not emptied any more: nothing moves twice. What goes with its node (DaemonSets, static pods) needs no other place.
 """
 
-from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
 import msgspec
@@ -12,6 +11,10 @@ import msgspec
 from reconciler.fleet.placing import Search, Walk
 from reconciler.fleet.pod_class import PodClass, Rank
 from reconciler.fleet.what_if import WhatIf
+
+# Key of a class -> name of a node -> how many pods of the class went there the last time.
+Hints = Mapping[str, Mapping[str, int]]
+_NOWHERE: Mapping[str, int] = {}
 
 
 class Move(msgspec.Struct, frozen=True, gc=False):
@@ -35,15 +38,15 @@ class Emptied(msgspec.Struct):
 
 def empty(fleet: WhatIf, order: Sequence[int], search: Search) -> Emptied:
     """Leaves the fleet with those rows gone that can go: call it within a fork."""
-    walk = Walk(fleet, search)
+    emptying = Emptying(fleet, search)
     told = Emptied()
     took: set[int] = set()
     for place, row in enumerate(order):
         if row in took:
             told.taking += (row,)
             continue
-        found = _one(fleet, row, walk, search.hints)
-        if walk.spent:
+        found = emptying.one(row, {})
+        if emptying.walk.spent:
             told.not_evaluated = tuple(order[place:])
             break
         if isinstance(found, PodClass):
@@ -51,40 +54,46 @@ def empty(fleet: WhatIf, order: Sequence[int], search: Search) -> Emptied:
         else:
             told.together[row] = found
             took.update([each.to for each in found])
-    told.pointer, told.steps = walk.pointer, walk.steps
+    told.pointer, told.steps = emptying.walk.pointer, emptying.walk.steps
     return told
 
 
-def _one(fleet: WhatIf, row: int, walk: Walk, hints: Mapping[str, str]) -> tuple[Move, ...] | PodClass:
-    """The moves that empty a row, or whose pods found no place: then nothing has changed."""
-    moving = [(each.anew, count) for each, count in fleet.booked_on(row).items() if not each.goes_with_its_node]
-    moving.sort(key=_rank)
-    wanted = _wanted(fleet, row, hints) if hints else {}
-    mark = walk.mark()
-    moves: list[Move] = []
-    with fleet.fork() as fork:
-        fleet.take_away(row)
-        for pod_class, count in moving:
-            hinted = [to for to in wanted.get(pod_class, ())[:count] if walk.put_on(pod_class, to)]
-            left = count - len(hinted)
-            put = walk.put(pod_class, left) if left else []
-            if sum([booked for _, booked in put]) < left:
-                walk.back(mark)
-                return pod_class
-            moves += [Move(pod_class, to, 1) for to in hinted]
-            moves += [Move(pod_class, to, booked) for to, booked in put]
-        fork.commit()
-    return tuple(moves)
+class Emptying:
+    """One row after the other; whoever asks sees to it that no row is asked about that took something in."""
 
+    def __init__(self, fleet: WhatIf, search: Search) -> None:
+        self.walk = Walk(fleet, search)
+        self._fleet = fleet
 
-def _wanted(fleet: WhatIf, row: int, hints: Mapping[str, str]) -> dict[PodClass, list[int]]:
-    """The rows that pods of the row went to last time, by class."""
-    found: defaultdict[PodClass, list[int]] = defaultdict(list)
-    for pod in fleet.pods_of_row(row):
-        to = fleet.rows.row_of.get(hints.get(pod.metadata.uid, ""))
-        if to is not None and to != row:
-            found[fleet.classes.of(pod).anew].append(to)
-    return found
+    def one(self, row: int, hints: Hints) -> tuple[Move, ...] | PodClass:
+        """The moves that empty a row, or whose pods found no place: then nothing has changed."""
+        fleet, walk = self._fleet, self.walk
+        booked = fleet.booked_on(row)
+        moving = [(each.anew, count) for each, count in booked.items() if not each.goes_with_its_node]
+        moving.sort(key=_rank)
+        mark = walk.mark()
+        moves: list[Move] = []
+        with fleet.fork() as fork:
+            fleet.vacate(row)
+            for pod_class, count in moving:
+                left = self._put_as_before(pod_class, count, hints, moves) if hints else count
+                for to, put in walk.put(pod_class, left) if left else ():
+                    moves.append(Move(pod_class, to, put))
+                    left -= put
+                if left:
+                    walk.back(mark)
+                    return pod_class
+            fork.commit()
+        return tuple(moves)
+
+    def _put_as_before(self, pod_class: PodClass, count: int, hints: Hints, moves: list[Move]) -> int:
+        """How many are left of them."""
+        for name, many in hints.get(pod_class.key, _NOWHERE).items():
+            to = self._fleet.rows.row_of.get(name)
+            if to is not None and (put := self.walk.put_on(pod_class, to, min(many, count))):
+                moves.append(Move(pod_class, to, put))
+                count -= put
+        return count
 
 
 def _rank(moving: tuple[PodClass, int]) -> Rank:

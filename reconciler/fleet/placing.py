@@ -38,9 +38,10 @@ class Walk:
         self.steps = 0
         self.spent = False  # steps were lacking: of whatever was not put, nothing is known
         self.allowed = search.allowed
+        self.budget = search.budget
+        self._search = search
         self._fleet = fleet
         self._judging = fleet.part(Judging)
-        self._budget = search.budget
         self._order: Places = fleet.rows.order[::-1] if search.backwards else fleet.rows.order
         self._ring: Places = np.concatenate((self._order, self._order))
         self._sweep = -(-len(self._order) // _AT_ONCE)
@@ -50,6 +51,10 @@ class Walk:
     def pointer(self) -> str:
         """The name of the node where it stands."""
         return self._fleet.rows.node(int(self._order[self._at])).name if len(self._order) else ""
+
+    def stand_at(self, pointer: str) -> None:
+        """Go on from there: others have walked meanwhile."""
+        self._at = _place(self._fleet, msgspec.structs.replace(self._search, pointer=pointer))
 
     def mark(self) -> int:
         """Where it stands, to come `back` to."""
@@ -79,23 +84,31 @@ class Walk:
                 asked = self._judging.asked(pod_class)
         return put
 
-    def put_on(self, pod_class: PodClass, row: int) -> bool:
-        """Books a pod on one row, if it fits there; where the walk stands does not change."""
-        fits = self._fits(pod_class, row, self._judging.asked(pod_class))
-        if fits:
+    def put_on(self, pod_class: PodClass, row: int, count: int = 1) -> int:
+        """Books as many pods of a class on one row as fit there; where the walk stands does not change."""
+        asked = self._judging.asked(pod_class)
+        if self._judging.goes_in_bulk(asked):
+            return self._put_on_in_bulk(pod_class, row, count, asked)
+        put = 0
+        while put < count and self._fits(pod_class, row, asked):
             self._fleet.add(pod_class, row)
-        return fits
+            put += 1
+            asked = self._judging.asked(pod_class) if put < count else asked
+        return put
+
+    def _put_on_in_bulk(self, pod_class: PodClass, row: int, count: int, asked: Asked) -> int:
+        if not (self._spend(len(asked) + 1) and self._is_open(row) and self._judging.may_be_on(pod_class, row)):
+            return 0
+        booked = min(count, self._fleet.stock.room(pod_class.request, row))
+        if booked:
+            self._fleet.add(pod_class, row, booked)
+        return booked
 
     def _put_in_bulk(self, pod_class: PodClass, count: int, asked: Asked) -> list[tuple[int, int]]:
         fleet, room = self._fleet, self._fleet.stock.room
-        put: list[tuple[int, int]] = []
         row = int(self._order[self._at])
-        booked = 0
-        if self._spend(len(asked) + 1) and self._is_open(row) and self._judging.may_be_on(pod_class, row):
-            booked = min(count, room(pod_class.request, row))
-        if booked:
-            fleet.add(pod_class, row, booked)
-            put.append((row, booked))
+        booked = self._put_on_in_bulk(pod_class, row, count, asked)
+        put = [(row, booked)] if booked else []
         count -= booked
         for place in self._roomy_places(pod_class) if count else ():
             if not self._spend(len(asked)):
@@ -167,7 +180,7 @@ class Walk:
         return int(places[int(places.searchsorted(self._at)) % len(places)])
 
     def _spend(self, steps: int) -> bool:
-        if self._budget is not None and self.steps + steps > self._budget:
+        if self.budget is not None and self.steps + steps > self.budget:
             self.spent = True
             return False
         self.steps += steps

@@ -1,5 +1,7 @@
 """What pods of one kind need: what is found out for one of them holds for all."""
 
+from hashlib import blake2b
+
 from reconciler.model.cluster.pod import NodeSelector, Pod, Port, Toleration
 
 Request = tuple[tuple[int, int], ...]  # column of a resource, amount; in order of columns
@@ -55,6 +57,7 @@ class PodClass:
 
     __slots__ = (
         "_anew",
+        "_key",
         "_rank",
         "goes_with_its_node",
         "gpu_claim",
@@ -89,6 +92,7 @@ class PodClass:
         self.held: Request = ()
         self._anew: PodClass | None = None  # not itself, which would keep it from being let go
         self._rank: Rank | None = None
+        self._key = ""
 
     @property
     def anew(self) -> "PodClass":
@@ -105,6 +109,13 @@ class PodClass:
     @property
     def labels(self) -> dict[str, str]:
         return self.label_class.labels
+
+    @property
+    def key(self) -> str:
+        """By which it is known again later, and in another process."""
+        if not self._key:
+            self._key = blake2b(self.text, digest_size=8).hexdigest()
+        return self._key
 
     @property
     def rank(self) -> Rank:

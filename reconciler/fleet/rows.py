@@ -30,7 +30,8 @@ class Rows:
         self.capacity = max(capacity, _FEWEST)
         self.row_of: dict[str, int] = {}
         self.nodes: list[Node | None] = [None] * self.capacity
-        self.alive: Mask = np.zeros(self.capacity, bool)  # rows with a node that was not taken away
+        self.alive: Mask = np.zeros(self.capacity, bool)  # rows with a node on which something may be placed
+        self.standing: Mask = np.zeros(self.capacity, bool)  # and those that were only vacated
         self.taint_group: Numbers = np.zeros(self.capacity, np.int32)
         self.taint_groups: list[tuple[tuple[NodeTaint, ...], bool]] = []  # taints, and whether the nodes are cordoned
         self.version = 0
@@ -82,7 +83,7 @@ class Rows:
         self._sorted.insert(place, node.name)
         if self._order is not None:
             self._order = np.concatenate((self._order[:place], (row,), self._order[place:]))
-        self.alive[row] = True
+        self.alive[row] = self.standing[row] = True
         self._describe(row, node)
         self.changed()
         return row
@@ -96,7 +97,7 @@ class Rows:
         if self._order is not None:
             self._order = np.concatenate((self._order[:place], self._order[place + 1 :]))
         self.nodes[row] = None
-        self.alive[row] = False
+        self.alive[row] = self.standing[row] = False
         self.taint_group[row] = 0
         for column in self._columns.values():
             column[row] = ABSENT
@@ -146,7 +147,7 @@ class Rows:
         before, self.capacity = self.capacity, self.capacity * 2
         self.nodes += [None] * before
         self._unused += range(self.capacity - 1, before - 1, -1)
-        self.alive = grown(self.alive, self.capacity)
+        self.alive, self.standing = grown(self.alive, self.capacity), grown(self.standing, self.capacity)
         self.taint_group = grown(self.taint_group, self.capacity)
         self._columns = {key: grown(column, self.capacity, ABSENT) for key, column in self._columns.items()}
         for each in self.on_growth:

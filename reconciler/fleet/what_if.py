@@ -11,8 +11,9 @@ import msgspec
 
 from reconciler.fleet.amounts import counted
 from reconciler.fleet.books.bound import FINISHED, Bound
+from reconciler.fleet.books.crowding import Crowding
 from reconciler.fleet.books.journal import Fork, Journal
-from reconciler.fleet.books.listener import Listener
+from reconciler.fleet.books.listener import Listener, says_anything
 from reconciler.fleet.books.sightings import Change, change_between
 from reconciler.fleet.books.stock import Stock
 from reconciler.fleet.classes import Classes
@@ -23,9 +24,6 @@ from reconciler.model.cluster.observed import Observed
 from reconciler.model.cluster.pod import Pod
 
 T = TypeVar("T")
-
-# With this many classes, and so many for each of the first, all is built anew: of most of them nobody may be left.
-_MANY_CLASSES, _TIMES = 10_000, 4
 
 
 class WhatIf:
@@ -38,6 +36,7 @@ class WhatIf:
     def _build(self, observed: Observed) -> None:
         self.observed = observed
         self.classes = Classes()
+        self.classes.expect(len(observed.pods))
         self.rows = Rows(len(observed.nodes))
         self.stock = Stock(self.classes, self.rows.capacity)
         self._bound = Bound(self.rows.capacity)
@@ -52,7 +51,7 @@ class WhatIf:
             self.rows.add(node)
         self.stock.settle_all(self.rows.order, [self._has(node) for node in nodes])
         self._book_first(observed.pods)
-        self._forget_at = _MANY_CLASSES + _TIMES * len(self.classes.all)
+        self._crowding = Crowding(self.classes, self.rows)
 
     # What is where
 
@@ -60,8 +59,8 @@ class WhatIf:
         """How many pods of each class are booked on a row. Not to be changed."""
         return self._booked[row]
 
-    def pods_of_row(self, row: int) -> list[Pod]:
-        """The pods seen on the node, by namespace and name, wherever the what-if has them now; no finished ones."""
+    def pods_of_row(self, row: int) -> tuple[Pod, ...]:
+        """The pods seen on the node, in order, wherever they are now; the same object until something changes there."""
         return self._bound.of_row(row)
 
     @property
@@ -76,14 +75,11 @@ class WhatIf:
 
     @property
     def is_crowded(self) -> bool:
-        """Whether it holds more classes of pods than there can be pods for: the next is better built anew."""
-        return len(self.classes.all) > self._forget_at
+        """Whether most of what it remembers is of pods and nodes that are gone: the next is better built anew."""
+        return self._crowding.is_over(self._classes_in_use)
 
     def part(self, make: Callable[["WhatIf"], T]) -> T:
-        """The one `make` of this what-if, made when first asked for from what is booked by then.
-
-        Not to be kept across `advance`, which may forget them all.
-        """
+        """The one `make` of this what-if, made when first asked for; not to be kept across `advance`."""
         found: T | None = self._parts.get(make)
         if found is None:
             found = self._parts[make] = make(self)
@@ -117,6 +113,10 @@ class WhatIf:
 
     def take_away(self, row: int) -> None:
         """What if the node were gone, and all that is booked on it."""
+        self.vacate(row, stands=False)
+
+    def vacate(self, row: int, stands: bool = True) -> None:
+        """What if all that is booked on it were gone, and nothing could come; while it stands it counts as a domain."""
         booked, self._booked[row] = self._booked[row], {}
         left = self.stock.give_all(row)
         self._journal.note(self._give_back, row, booked, left)
@@ -124,8 +124,8 @@ class WhatIf:
             for each in self._listeners:
                 each.removed(pod_class, row, count, self)
         self.rows.alive[row] = False
-        for each in self._listeners:
-            each.went(row, self)
+        if not stands:
+            self._fall(row)
 
     def bring(self, node: Node) -> int:
         """What if there were one more node; its row."""
@@ -138,14 +138,11 @@ class WhatIf:
         return row
 
     def fingerprint(self) -> bytes:
-        """Everything that a fork may change, in one order: equal if and only if the what-ifs are.
-
-        The figures of whoever listens are part of it, so both must have been asked the same.
-        """
+        """Everything that a fork may change, in one order: equal if the what-ifs are and were asked alike."""
         rows = [
             (
                 name,
-                bool(self.rows.alive[row]),
+                (bool(self.rows.alive[row]), bool(self.rows.standing[row])),
                 self.stock.fingerprint(row),
                 sorted((each.text, count) for each, count in self._booked[row].items()),
                 [(each.title, each.metadata.uid) for each in self.pods_of_row(row)],
@@ -153,8 +150,8 @@ class WhatIf:
             for name, row in sorted(self.rows.row_of.items())
         ]
         heard = sorted((type(each).__name__, each.fingerprint(self)) for each in self._listeners)
-        told = (rows, self._bound.fingerprint(), [each for each in heard if _says_anything(each[1])])
-        return msgspec.json.encode(told, order="deterministic")
+        told = [each for each in heard if says_anything(each[1])]
+        return msgspec.json.encode((rows, self._bound.fingerprint(), told), order="deterministic")
 
     # From one sighting to the next
 
@@ -166,6 +163,7 @@ class WhatIf:
         if self._journal.is_open:
             raise RuntimeError("a fleet can't advance within a fork")
         before, self.observed = self.observed, observed
+        self.classes.expect(len(observed.pods))
         changed = change or change_between(before, observed)
         self.sightings += bool(changed.gone_pods or changed.came_pods)
         for pod in changed.gone_pods:
@@ -208,7 +206,7 @@ class WhatIf:
             if row is None:
                 self._bound.be_nowhere(pod)
             else:
-                self._bound.on[row].append(pod)
+                self._bound.put_on(pod, row)
                 self._book(self.classes.of(pod), row, 1)
 
     def _lose(self, pod: Pod) -> None:
@@ -265,8 +263,10 @@ class WhatIf:
 
     def _give_back(self, row: int, booked: dict[PodClass, int], left: Counts) -> None:
         self.rows.alive[row] = True
-        for each in self._listeners:
-            each.came(row, self)
+        if not self.rows.standing[row]:
+            self.rows.standing[row] = True
+            for each in self._listeners:
+                each.came(row, self)
         self._booked[row] = booked
         self.stock.leave(row, left)
         for pod_class, count in booked.items():
@@ -280,21 +280,23 @@ class WhatIf:
 
     def _leave(self, row: int) -> None:
         self.rows.alive[row] = False
-        for each in self._listeners:
-            each.went(row, self)
+        self._fall(row)
         self.rows.drop(row)
         self.stock.clear(row)
+
+    def _fall(self, row: int) -> None:
+        self.rows.standing[row] = False
+        for each in self._listeners:
+            each.went(row, self)
 
     def _has(self, node: Node) -> Request:
         amounts = counted(node.status.allocatable)
         return tuple([(self.classes.column(name), amounts[name]) for name in sorted(amounts)])
 
+    def _classes_in_use(self) -> set[PodClass]:
+        return {each for booked in self._booked for each in booked} | {self.classes.of(pod) for pod in self.waiting}
+
     def _grow(self, capacity: int) -> None:
         self._booked += [{} for _ in range(capacity - len(self._booked))]
         self._bound.grow(capacity)
         self.stock.grow(capacity)
-
-
-def _says_anything(figures: object) -> bool:
-    """Whether there is anything in what may be lists within lists."""
-    return any(map(_says_anything, figures)) if isinstance(figures, list | tuple) else bool(figures)

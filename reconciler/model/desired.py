@@ -1,5 +1,6 @@
 """Desired: all policies of one environment, resolved into one wish."""
 
+from functools import cached_property
 from typing import Any, Generic, TypeVar
 
 import msgspec
@@ -14,7 +15,7 @@ from reconciler.model.origin import Origin
 Spec_co = TypeVar("Spec_co", covariant=True)
 
 
-class Declared(msgspec.Struct, Generic[Spec_co], frozen=True):
+class Declared(msgspec.Struct, Generic[Spec_co], frozen=True, dict=True):
     """One object of a kind, and where each of its values was written."""
 
     kind: str
@@ -24,10 +25,14 @@ class Declared(msgspec.Struct, Generic[Spec_co], frozen=True):
 
     def origin(self, path: str = "") -> Origin:
         """Where a value was written, or what stands around it, where a default serves."""
-        known = dict(self.origins)
+        known = self._by_path
         while path and path not in known:
             path = path[: max(path.rfind("."), path.rfind("["), 0)]
         return known[path]
+
+    @cached_property
+    def _by_path(self) -> dict[str, Origin]:
+        return dict(self.origins)
 
 
 class Manifest(msgspec.Struct, frozen=True):

@@ -49,6 +49,11 @@ class Draft:
         """Who starts together or not at all."""
         return Gangs(self.fleet.observed)
 
+    @property
+    def has_claims(self) -> bool:
+        """Whether anybody acts on anything yet."""
+        return bool(self._claimed)
+
     def claimed_by(self, subject: Ref) -> str:
         """The planner that acts on it already; nothing when it is free."""
         return self._claimed.get(subject, "")

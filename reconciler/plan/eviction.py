@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Mapping
 
 import msgspec
 
+from reconciler.fleet.pod_class import LabelClass
 from reconciler.model import names
 from reconciler.model.cluster.metadata import LabelSelector
 from reconciler.model.cluster.pod import Pod
@@ -19,15 +20,18 @@ BUDGET_SPENT = "budget allows none"
 BUDGET_TAKEN = "budget is drawn on by others"
 NOTHING = ""
 
+Weights = tuple[tuple[LabelClass, int], ...]  # how many healthy pods there are that are alike in their labels
+
 FOREVER = Instant(2**63 - 1)
 _NEVER = Instant(-1)
 _NO_STATUS = BudgetStatus()
 
 
 class PodBudgets:
-    """PodDisruptionBudgets by namespace and by one label that each asks for; never changed once it is made."""
+    """PodDisruptionBudgets by namespace and by one label that each asks for; owner of what was looked up of them."""
 
     def __init__(self, budgets: Iterable[PodDisruptionBudget] = ()) -> None:
+        self._of_kin: dict[LabelClass, tuple[PodDisruptionBudget, ...]] = {}
         self._by_namespace: dict[str, _Namespace] = {}
         found = defaultdict(list)
         for each in budgets:
@@ -41,6 +45,13 @@ class PodBudgets:
         """Those that select the pod, by name."""
         there = self._by_namespace.get(pod.metadata.namespace)
         return there.of(pod.metadata.labels) if there is not None else ()
+
+    def of_kin(self, kin: LabelClass) -> tuple[PodDisruptionBudget, ...]:
+        """The same for pods that are alike in their labels; compared once."""
+        if kin not in self._of_kin:
+            there = self._by_namespace.get(kin.namespace)
+            self._of_kin[kin] = there.of(kin.labels) if there is not None else ()
+        return self._of_kin[kin]
 
 
 class _Budget(msgspec.Struct, frozen=True, gc=False):
@@ -171,6 +182,18 @@ def stays_until_of(written: str, started: str) -> Instant:
     return Instant(instant(started) - -length_nanoseconds // 1_000_000) if started else FOREVER
 
 
+class _Quota:
+    """What a budget allows still."""
+
+    __slots__ = ("left",)
+
+    def __init__(self, left: int) -> None:
+        self.left = left
+
+    def take(self, pods: int) -> None:
+        self.left = max(0, self.left - pods)
+
+
 class Remaining:
     """Owner of what budgets still allow, while pods are moved in thought or asked to leave in one plan.
 
@@ -180,18 +203,19 @@ class Remaining:
 
     def __init__(self, budgets: PodBudgets, left: Mapping[str, int] | None = None) -> None:
         self._budgets = budgets
-        self._left = dict(left or {})  # by the title of a budget, where it was drawn on
+        self._quotas = {title: _Quota(pods) for title, pods in (left or {}).items()}  # by the title of a budget
+        self._of_kin: dict[LabelClass, _Quota | None] = {}
 
     def copy(self) -> "Remaining":
         """To try on."""
-        return Remaining(self._budgets, self._left)
+        return Remaining(self._budgets, {title: quota.left for title, quota in self._quotas.items()})
 
     def budgets_of(self, pod: Pod) -> tuple[PodDisruptionBudget, ...]:
         return self._budgets.of(pod)
 
     def why_not(self, pod: Pod) -> str:
         """The code of what keeps it; empty when nothing does."""
-        budgets = () if _weighs_nothing(pod) else self._budgets.of(pod)
+        budgets = () if weighs_nothing(pod) else self._budgets.of(pod)
         if not budgets:
             return NOTHING
         if len(budgets) > 1:
@@ -199,30 +223,66 @@ class Remaining:
         budget = budgets[0]
         if _is_unhealthy_enough(pod, budget):
             return NOTHING
-        if budget.status == _NO_STATUS or budget.status.observed_generation < budget.metadata.generation:
+        if _is_unseen(budget):
             return BUDGET_UNSEEN
         if budget.status.disruptions_allowed <= 0:
             return BUDGET_SPENT
-        return NOTHING if self._left_of(budget) > 0 else BUDGET_TAKEN
+        return NOTHING if self._quota(budget).left > 0 else BUDGET_TAKEN
 
     def take(self, pod: Pod) -> None:
         """It goes; what is used up stays used up."""
-        for budget in () if _weighs_nothing(pod) else self._budgets.of(pod):
+        for budget in () if weighs_nothing(pod) else self._budgets.of(pod):
             if not _is_unhealthy_enough(pod, budget):
-                self._left[budget.title] = max(0, self._left_of(budget) - 1)
+                self._quota(budget).take(1)
 
-    def _left_of(self, budget: PodDisruptionBudget) -> int:
-        return self._left.get(budget.title, budget.status.disruptions_allowed)
+    def allow(self, ready: Weights) -> bool:
+        """Whether there is nothing to keep any of these, the same as `why_not` says of each of them."""
+        for kin, _ in ready:
+            quota = self._quota_of(kin)
+            if quota is not None and quota.left <= 0:
+                return False
+        return True
+
+    def take_all(self, ready: Weights) -> None:
+        """They go, which was allowed to each of them."""
+        for kin, pods in ready:
+            quota = self._quota_of(kin)
+            if quota is not None:
+                quota.take(pods)
+
+    def _quota_of(self, kin: LabelClass) -> _Quota | None:
+        """Of healthy pods that are alike in all that budgets look at; None where they have no budget."""
+        if kin not in self._of_kin:
+            budgets = self._budgets.of_kin(kin)
+            is_clear = len(budgets) == 1 and not _is_unseen(budgets[0])
+            self._of_kin[kin] = self._quota(budgets[0]) if is_clear else _Quota(0) if budgets else None
+        return self._of_kin[kin]
+
+    def _quota(self, budget: PodDisruptionBudget) -> _Quota:
+        found = self._quotas.get(budget.title)
+        if found is None:
+            found = self._quotas[budget.title] = _Quota(budget.status.disruptions_allowed)
+        return found
 
 
-def _weighs_nothing(pod: Pod) -> bool:
+def _is_unseen(budget: PodDisruptionBudget) -> bool:
+    return budget.status == _NO_STATUS or budget.status.observed_generation < budget.metadata.generation
+
+
+def weighs_nothing(pod: Pod) -> bool:
+    """Whether budgets do not look at it."""
     return pod.is_finished or pod.metadata.leaving or pod.status.phase == "Pending"
 
 
 def _is_unhealthy_enough(pod: Pod, budget: PodDisruptionBudget) -> bool:
     """Whether it is not ready, and may go for that without being weighed."""
-    if any(each.type == "Ready" and each.status == "True" for each in pod.status.conditions):
+    if is_healthy(pod):
         return False
     status = budget.status
     is_always_allowed = budget.spec.unhealthy_pod_eviction_policy == "AlwaysAllow"
     return is_always_allowed or 0 < status.desired_healthy <= status.current_healthy
+
+
+def is_healthy(pod: Pod) -> bool:
+    """As budgets see it."""
+    return any(each.type == "Ready" and each.status == "True" for each in pod.status.conditions)

@@ -11,12 +11,11 @@ from reconciler.fleet.what_if import WhatIf
 from reconciler.model.cluster.node import Node
 from reconciler.model.cluster.observed import Observed
 from reconciler.model.cluster.pod import Pod
+from reconciler.simulate.collecting import let_go
 from reconciler.simulate.objects import Key, Written
 from reconciler.simulate.world import World
 
 T = TypeVar("T")
-
-_MOST_OWNERS = 1_000  # Jobs come by the thousand, most of one pod: to remember them all would only take room
 
 # No predicate looks at these.
 _NOT_ASKED_ABOUT = frozenset(
@@ -51,11 +50,17 @@ class Following:
         """As the world stands now."""
         if self._rest is None:
             self._rest = self._world.observe()
-        if self._what_if is None or self._what_if.is_crowded:
+        if self._what_if is None:
             return self._afresh()
         if self._changed or self._what_if.observed is not self._rest:
             self._what_if.advance(self._rest, self._taken())
         return self._what_if
+
+    def move_on(self) -> None:
+        """Another hour, in which nobody has asked yet: whoever asks twice within one is not to get another what-if."""
+        if self._what_if is not None and self._what_if.is_crowded:
+            self._what_if = None
+            let_go()  # or, while somebody still has it, the next time: never more than one
 
     def _afresh(self) -> WhatIf:
         self._changed.clear()
@@ -63,7 +68,6 @@ class Following:
         self._nodes = {("Node", "", each.name): each for each in self._rest.nodes}
         self._pods = {("Pod", each.metadata.namespace, each.name): each for each in self._rest.pods}
         self._what_if = WhatIf(self._rest)
-        self._what_if.classes.most_owners = _MOST_OWNERS
         return self._what_if
 
     def _taken(self) -> Change:

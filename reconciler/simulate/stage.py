@@ -61,6 +61,7 @@ class Stage:
 
     def _move_on(self, now: Instant) -> None:
         self.world.now = now
+        self._following.move_on()
 
 
 class _Waking:

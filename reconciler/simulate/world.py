@@ -22,6 +22,7 @@ from reconciler.protocol.turns import Turns, verb_of
 from reconciler.simulate.api_server import ownership
 from reconciler.simulate.api_server.admission import admitted
 from reconciler.simulate.api_server.eviction import evicted
+from reconciler.simulate.api_server.failing import Failing
 from reconciler.simulate.api_server.together import Partly
 from reconciler.simulate.effects import Place, edited_by, effect_of
 from reconciler.simulate.objects import GRACE_SECONDS, Key, Objects, Write, Written, going, key_of
@@ -39,6 +40,7 @@ class World:
     def __init__(self, now: Instant = _BEGINNING, cluster_uid: str = "world") -> None:
         self.now = now
         self.on_write: Callable[[Ref], None] = _nothing
+        self.failing = Failing()
         self._objects = Objects()
         self._sight = Sight(cluster_uid)
         self._subscribers: list[tuple[Listener, tuple[str, ...]]] = []
@@ -156,6 +158,9 @@ class World:
         yield from turns.left()
 
     def _carried_out(self, decision: Decision, fence: Fence) -> Settled:
+        failure = self.failing.of(decision)
+        if failure is not None and not failure.takes_effect:
+            return failure.told
         effect = effect_of(decision, Place(self._objects, self.now))
         if isinstance(effect, Settled):
             return effect
@@ -165,7 +170,7 @@ class World:
                 return NO_LONGER_OURS
             self._write(write, names.FIELD_MANAGER)
             self.on_write(Ref(*key_of(write.body)))
-        return settled
+        return failure.told if failure is not None else settled
 
     def _look(self) -> None:
         for key in self._objects.take_changed():

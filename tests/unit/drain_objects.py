@@ -4,9 +4,15 @@ from collections.abc import Iterator
 from typing import Any
 
 from reconciler.model import names
-from reconciler.model.cluster.metadata import Annotations, Condition, Metadata, OwnerReference
+from reconciler.model.cluster.metadata import (
+    Annotations,
+    Condition,
+    LabelSelector,
+    Metadata,
+    OwnerReference,
+)
 from reconciler.model.cluster.node import Node, NodeSpec, NodeStatus, NodeTaint
-from reconciler.model.cluster.pod import Container, PodSpec, Present, Resources, Toleration, Volume
+from reconciler.model.cluster.pod import Container, PodSpec, Present, Resources, Spread, Toleration, Volume
 from reconciler.model.cluster.whole import Whole, WholeMetadata
 from reconciler.model.instant import timestamp
 from reconciler.model.planned.imagined import Imagined
@@ -131,6 +137,14 @@ def pod_spec(kind: Json, gpus: str, node: str) -> PodSpec:
         containers=(Container(resources=Resources(requests=requests)),),
         volumes=tuple(volumes[each] for each in kind.get("volumes", [])),
         termination_grace_period_seconds=kind.get("grace"),
+        topology_spread_constraints=_spread(kind),
         host_network=bool(kind.get("odd")),
         host_users=False if kind.get("odd") else None,
     )
+
+
+def _spread(kind: Json) -> tuple[Spread, ...]:
+    """spread: web says that pods of web are spread over nodes, one more on one than on another at most."""
+    if "spread" not in kind:
+        return ()
+    return (Spread(1, names.HOSTNAME, "DoNotSchedule", LabelSelector({"app": kind["spread"]})),)

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import yaml
 
 from reconciler.fleet.fleet import Fleet
@@ -36,6 +37,7 @@ from reconciler.model.planned.inputs import Inputs
 from reconciler.model.planned.memory import Hints, Memory
 from reconciler.model.planned.plan import Plan
 from reconciler.plan.check import check
+from reconciler.plan.drain.blockers import moves
 from reconciler.plan.drain.planner import drain
 from reconciler.plan.drain.remembering import written
 from reconciler.plan.drain.replacing import owner_of
@@ -80,8 +82,17 @@ class World:
             namespaces=(Namespace(Metadata(names.OWN_NAMESPACE)),),
         )
         memory = Memory(imagined=tuple(sorted(imagined(case))), drained=self._drained())
-        hints = Hints({f"uid-{name}": node for name, node in case.get("hints", {}).items()}, dict(tried(case)))
+        hints = Hints(self._hints(case.get("hints", {}), observed), dict(tried(case)))
         self.inputs = Inputs(self._desired(), observed, NOW, memory, hints, budget=case.get("budget", 1_000_000))
+
+    def _hints(self, said: dict[str, str], observed: Observed) -> dict[str, dict[str, dict[str, int]]]:
+        found: dict[str, dict[str, Counter[str]]] = {}
+        classes = Fleet(observed).what_if.classes
+        for pod in self.pods:
+            if pod.name in said:
+                places = found.setdefault(pod.node, {}).setdefault(classes.of(pod).anew.key, Counter())
+                places[said[pod.name]] += 1
+        return {node: dict(by_class) for node, by_class in found.items()}
 
     def planned(self) -> Plan:
         """What comes of it; no invariant is broken by it."""
@@ -206,6 +217,23 @@ class World:
         kind = self._apps.get(app, {})
         metadata = Metadata(name, "team", f"uid-{name}", labels={SELECTED: app}, owner_references=owner(app, kind))
         return Pod(metadata, pod_spec(kind, gpus, node))
+
+
+def homes(world: World, made: Plan) -> dict[str, str]:
+    """Where each pod would go, by its uid: those of a class in the order of their names."""
+    classes = Fleet(world.inputs.observed).what_if.classes
+    rooms = {
+        (source, key): list(Counter(places).elements())
+        for source, by_class in made.hints.destinations.items()
+        for key, places in by_class.items()
+    }
+    found = {}
+    evicted = [msgspec.json.decode(each.pod, type=Pod) for each in world.inputs.memory.drained.evicted]
+    for pod in sorted([*world.pods, *evicted], key=lambda each: each.name):
+        places = rooms.get((pod.node, classes.of(pod).anew.key))
+        if places and moves(pod):
+            found[pod.metadata.uid] = places.pop(0)
+    return found
 
 
 def _declared(kind: str, name: str, body: Json, of: Any) -> Declared[Any]:

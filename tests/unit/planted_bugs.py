@@ -13,6 +13,7 @@ from reconciler.model.planned.inputs import Inputs
 from reconciler.model.planned.plan import Plan
 from reconciler.model.planned.reason import Reason
 from reconciler.simulate.outcome.reading import SMART
+from tests.unit import planted_drains as drain
 
 Bug = Callable[[Inputs], Iterator[tuple[Ref, Action]]]
 
@@ -31,8 +32,8 @@ class Planted(InProcess):
     def plan(self, inputs: Inputs) -> Plan:
         plan = super().plan(inputs)
         added = [Decision("planted", ref, act, Reason("Planted"), "a100") for ref, act in self._bug(inputs)]
-        left_out = ALONE.get(self._bug, "")
-        kept = [each for each in plan.decisions if each.subject.kind != left_out]
+        left_out = ALONE.get(self._bug)
+        kept = [each for each in plan.decisions if left_out is None or not left_out(each)]
         return msgspec.structs.replace(plan, decisions=(*kept, *added))
 
 
@@ -53,7 +54,9 @@ def evicts_the_protected(inputs: Inputs) -> Iterator[tuple[Ref, Action]]:
 
 
 def evicts_who_saves(inputs: Inputs) -> Iterator[tuple[Ref, Action]]:
-    for pod in inputs.observed.pods:
+    """Once it is known that they run."""
+    is_known = inputs.now % 3_600_000 > 120_000
+    for pod in inputs.observed.pods if is_known else ():
         if pod.metadata.annotations.checkpoint and pod.status.phase == "Running":
             yield Ref("Pod", pod.metadata.namespace, pod.name), Evict(grace_seconds=30)
 
@@ -147,13 +150,23 @@ def smart(name: str) -> tuple[Ref, Action]:
     return Ref("Pod", "default", name), Apply(manifest=msgspec.json.encode(body).decode())
 
 
-# Kinds of objects that the real planners would put right at once.
-ALONE: dict[Bug, str] = {
-    makes_two_for_one_need: "Pod",
-    forgets_a_smart_pod: "Pod",
-    lifts_the_gate_of_another: "Pod",
-    lifts_its_gate_without_room: "Pod",
-    marks_twice: "Node",
+def is_of_pods(decision: Decision) -> bool:
+    return decision.subject.kind == "Pod"
+
+
+def is_of_nodes(decision: Decision) -> bool:
+    return decision.subject.kind == "Node"
+
+
+# What the real planners decide that would put things right at once.
+ALONE: dict[Bug, Callable[[Decision], bool]] = {
+    makes_two_for_one_need: is_of_pods,
+    forgets_a_smart_pod: is_of_pods,
+    lifts_the_gate_of_another: is_of_pods,
+    lifts_its_gate_without_room: is_of_pods,
+    marks_twice: is_of_nodes,
+    drain.taints_one_of_two: drain.is_of_another,
+    drain.deletes_what_it_has_just_emptied: is_of_nodes,
 }
 
 BUGS: dict[str, Bug] = {
@@ -174,6 +187,7 @@ BUGS: dict[str, Bug] = {
     "no gate of another is lifted by us": lifts_the_gate_of_another,
     "no pod that waits for capacity is let go before there is room": lifts_its_gate_without_room,
     "no pod that asks for time to save its work is evicted by us before it has": evicts_who_saves,
+    **drain.BUGS,
 }
 
 

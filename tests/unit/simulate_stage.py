@@ -10,6 +10,7 @@ from reconciler.simulate.actors.budgets import Budgets
 from reconciler.simulate.actors.collector import Collector
 from reconciler.simulate.actors.deaths import Deaths
 from reconciler.simulate.actors.kubelets import Kubelets
+from reconciler.simulate.actors.lapses import Lapses
 from reconciler.simulate.actors.scheduler import Scheduler
 from reconciler.simulate.actors.taints import Taints
 from reconciler.simulate.actors.workloads import Workloads
@@ -28,12 +29,14 @@ class Small:
         self.engine = Engine(seed, START)
         self.stage = Stage(self.engine, World(START))
         self.world = self.stage.world
-        self.deaths = Deaths()
+        self.deaths, self.lapses = Deaths(), Lapses()
+        self.workloads, self.kubelets = Workloads(), Kubelets()
         for each in nodes:
             self.world.put(each)
 
     def start(self) -> "Small":
-        for each in (Workloads(), Scheduler(), Kubelets(), Budgets(), Collector(), Taints(), self.deaths):
+        kubernetes = (self.workloads, Scheduler(), self.kubelets, Budgets(), Collector(), Taints())
+        for each in (*kubernetes, self.deaths, self.lapses):
             each.start(self.stage)
         return self
 

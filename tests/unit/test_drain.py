@@ -12,7 +12,7 @@ from reconciler.model.planned.reason import Reason
 from reconciler.plan.drain import timers
 from reconciler.plan.drain.reasons import PLANNER, REASONS
 from reconciler.plan.explain import sentence
-from tests.unit.drain_stage import World, tables
+from tests.unit.drain_stage import World, homes, tables
 from tests.unit.drain_told import told
 from tests.unit.scaling_stage import after
 
@@ -22,7 +22,8 @@ CASES = tables()
 @pytest.mark.parametrize("name", CASES)
 def test_case(name: str) -> None:
     case: dict[str, Any] = CASES[name]
-    made, now = World(case).planned(), World(case).inputs.now
+    world = World(case)
+    made, now = world.planned(), world.inputs.now
     own = tuple(each for each in made.decisions if each.planner == PLANNER)
     weighed = {each.node: each.reason.code for each in made.weighed}
     sentences = [sentence(each) for each in reasons_of(made)]
@@ -31,7 +32,7 @@ def test_case(name: str) -> None:
     for words in case.get("says", []):
         assert any(words in each for each in sentences), sentences
     for uid, node in case.get("homes", {}).items():
-        assert made.hints.destinations.get(f"uid-{uid}") == node, made.hints
+        assert homes(world, made).get(f"uid-{uid}") == node, made.hints
     if "keeps_in_mind" in case:
         assert in_mind(made.memory.drained) == case["keeps_in_mind"]
     if "fails" in case:

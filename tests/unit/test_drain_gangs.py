@@ -8,7 +8,7 @@ from hypothesis import strategies as some
 
 from reconciler.model.planned.action import Evict
 from reconciler.model.planned.plan import Plan
-from tests.unit.drain_stage import World
+from tests.unit.drain_stage import World, homes
 
 GPUS = 8
 NODES = "abcde"
@@ -70,12 +70,13 @@ def moved(fleet: Pods, leave: set[str]) -> set[str]:
 def test_whole_gangs_find_places_for_all_their_pods_on_nodes_that_stay(fleet: Pods, most: int, alone: str) -> None:
     """However many nodes may go at once, and though nothing is moved off one of them."""
     limits = {"utilizationThresholdPercent": 100, "maxDrainParallelism": most}
-    made = world(fleet, {alone: {"do_not_disrupt": "true"}}, policy=limits).planned()
-    leave, pods = gone(made), uids(fleet)
+    seen = world(fleet, {alone: {"do_not_disrupt": "true"}}, policy=limits)
+    made = seen.planned()
+    leave, pods, homes_of = gone(made), uids(fleet), homes(seen, made)
     moving = moved(fleet, leave)
     used = Counter[str]()
     for uid, (node, gpus, _) in pods.items():
-        at = made.hints.destinations[uid] if uid in moving else node
+        at = homes_of[uid] if uid in moving else node
         assert uid not in moving or at not in leave
         used[at] += gpus
     assert max(used.values(), default=0) <= GPUS
@@ -95,15 +96,16 @@ def test_nodes_on_which_one_gang_runs_go_together_or_stay_together(fleet: Pods) 
 @settings(max_examples=120, deadline=None)
 def test_a_gang_that_is_told_to_find_no_place_finds_none(fleet: Pods) -> None:
     """Pods of one size: packing others is the greedy order's own affair."""
-    made = world(fleet).planned()
-    leave, pods = gone(made), uids(fleet)
+    seen = world(fleet)
+    made = seen.planned()
+    leave, pods, homes_of = gone(made), uids(fleet), homes(seen, made)
     stuck = {each.node for each in made.weighed if each.reason.code in {"GangWithoutPlace", "PodWithoutPlace"}}
     stuck |= {each.node for each in made.weighed if each.reason.code == "GoesWithOthers"} if stuck else set()
     together = {name for name in stuck if {gang for _, gang in fleet[name]} - {0}}
     if not together or stuck != together:
         return
     moving = moved(fleet, leave)
-    used = Counter[str](made.hints.destinations[uid] if uid in moving else node for uid, (node, _, _) in pods.items())
+    used = Counter[str](homes_of[uid] if uid in moving else node for uid, (node, _, _) in pods.items())
     wanted = moved(fleet, together) - moving
     staying = [name for name in fleet if name not in leave | together]
     room = sum(GPUS - used[name] for name in staying) + sum(pods[uid][0] in staying for uid in wanted)
@@ -118,7 +120,8 @@ def test_a_gang_is_asked_as_a_whole_or_not_at_all_and_within_its_budget(
     budgets = {
         f"g{gang}x{gpus}": {"claim": f"g{gang}x{gpus}", "budget": allowed} for gpus in range(1, 6) for gang in (1, 2)
     }
-    made = world(fleet, {name: {"draining": 60} for name in drained}, apps=budgets).planned()
+    seen = world(fleet, {name: {"draining": 60} for name in drained}, apps=budgets)
+    made = seen.planned()
     pods = uids(fleet)
     asked: list[str] = []
     for each in made.decisions:
@@ -130,4 +133,4 @@ def test_a_gang_is_asked_as_a_whole_or_not_at_all_and_within_its_budget(
         assert members <= set(asked) or not members & set(asked)
     spent = Counter(uid.removeprefix("uid-").rpartition("-")[0] for uid in asked if "-g" in uid)
     assert max(spent.values(), default=0) <= allowed
-    assert all(made.hints.destinations[uid] not in drained for uid in asked)
+    assert all(homes(seen, made)[uid] not in drained for uid in asked)

@@ -1,6 +1,5 @@
-"""Which nodes can go together, on small fleets, judged by sums alone; and what holds for every plan of drains."""
+"""What holds for every plan of drains, on small fleets (which nodes can go together: test_drain_brute_force.py)."""
 
-from itertools import product
 from typing import Any
 
 from hypothesis import given, settings
@@ -9,7 +8,7 @@ from hypothesis import strategies as some
 from reconciler.fleet.fleet import Fleet
 from reconciler.model.planned.action import Evict
 from reconciler.plan.planner import plan
-from tests.unit.drain_stage import World
+from tests.unit.drain_stage import World, homes
 
 GPUS = 8
 NODES = "abcde"
@@ -26,51 +25,6 @@ def world(fleet: Pods, **more: Any) -> World:
     return World({"nodes": nodes, "policy": {"utilizationThresholdPercent": 100}, **more})
 
 
-def fits(pods: list[int], free: list[int]) -> bool:
-    """By trying every way."""
-    for ways in product(range(len(free)), repeat=len(pods)):
-        left = list(free)
-        for gpus, at in zip(pods, ways, strict=True):
-            left[at] -= gpus
-        if min(left, default=0) >= 0:
-            return True
-    return not pods
-
-
-def free_without(fleet: Pods, gone: set[str]) -> list[int]:
-    """Of busy nodes that stay."""
-    return [GPUS - sum(pods) for name, pods in fleet.items() if name not in gone and pods]
-
-
-@given(FLEETS.filter(lambda fleet: sum(map(len, fleet.values())) <= 8))
-@settings(max_examples=200, deadline=None)
-def test_all_that_go_together_fit_on_those_that_stay(fleet: Pods) -> None:
-    made = world(fleet).planned()
-    gone = {each.node for each in made.weighed if each.is_candidate}
-    assert fits([gpus for name in gone for gpus in fleet[name]], free_without(fleet, gone))
-
-
-@given(FLEETS.filter(lambda fleet: sum(map(len, fleet.values())) <= 8))
-@settings(max_examples=200, deadline=None)
-def test_what_is_told_to_fit_nowhere_fits_nowhere(fleet: Pods) -> None:
-    """A node of one pod: packing several is the greedy order's own affair."""
-    made = world(fleet).planned()
-    gone = {each.node for each in made.weighed if each.is_candidate}
-    homes = made.hints.destinations
-    free = {name: GPUS - sum(pods) for name, pods in fleet.items() if name not in gone and pods}
-    uids = iter(range(100))
-    for name, pods in fleet.items():
-        for gpus in pods:
-            uid = f"uid-web-{next(uids)}"
-            if name in gone:
-                free[homes[uid]] -= gpus
-    assert min(free.values(), default=0) >= 0
-    for each in made.weighed:
-        if each.reason.code == "PodWithoutPlace" and len(fleet[each.node]) == 1:
-            others = [left for name, left in free.items() if name != each.node]
-            assert max(others, default=0) < fleet[each.node][0]
-
-
 @given(FLEETS, some.integers(0, 3), some.sets(some.sampled_from(NODES)))
 @settings(max_examples=200, deadline=None)
 def test_no_plan_asks_more_pods_to_leave_than_their_budget_allows_or_without_a_place(
@@ -80,10 +34,11 @@ def test_no_plan_asks_more_pods_to_leave_than_their_budget_allows_or_without_a_p
         name: {"pods": [f"web {gpus}" for gpus in pods], **({"draining": 60} if name in drained else {})}
         for name, pods in fleet.items()
     }
-    made = World({"nodes": said, "apps": {"web": {"budget": allowed}}}).planned()
+    given = World({"nodes": said, "apps": {"web": {"budget": allowed}}})
+    made = given.planned()
     asked = [each for each in made.decisions if isinstance(each.act, Evict)]
     assert len(asked) <= allowed
-    assert all(made.hints.destinations[each.subject.uid] not in drained for each in asked)
+    assert all(homes(given, made)[each.subject.uid] not in drained for each in asked)
 
 
 @given(FLEETS, some.sets(some.sampled_from(NODES)), some.integers(1, 3), some.integers(1, 3))

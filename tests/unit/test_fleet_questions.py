@@ -7,7 +7,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as some
 
-from reconciler.fleet.emptying import empty
+from reconciler.fleet.emptying import Emptying, empty
 from reconciler.fleet.judging import Judging
 from reconciler.fleet.placing import Search
 from reconciler.fleet.pod_class import PodClass
@@ -193,9 +193,21 @@ def test_what_could_not_be_looked_at_is_said() -> None:
 
 def test_pods_are_moved_where_they_were_to_go_last_time() -> None:
     fleet = fleet_of(4, (pod("p0", {"cpu": 1, "nodeName": "n0"}), pod("p1", {"cpu": 1, "nodeName": "n0"})))
+    (key,) = {each.key for each in fleet.booked_on(0)}
     with fleet.fork():
-        done = empty(fleet, [0], Search(backwards=True, hints={"uid-p0": "n2"}))
-    assert {each.to: each.count for each in done.together[0]} == {2: 1, 3: 1}
+        moves = Emptying(fleet, Search(backwards=True)).one(0, {key: {"n2": 1}})
+        assert not isinstance(moves, PodClass)
+        assert {each.to: each.count for each in moves} == {2: 1, 3: 1}
+
+
+def test_a_hint_to_a_node_that_is_gone_or_full_is_passed_over() -> None:
+    there = (pod("p0", {"cpu": 1, "nodeName": "n0"}), pod("p1", {"cpu": 4, "nodeName": "n1"}))
+    fleet = fleet_of(3, there)
+    (key,) = {each.key for each in fleet.booked_on(0)}
+    with fleet.fork():
+        moves = Emptying(fleet, Search(backwards=True)).one(0, {key: {"n0": 1, "n1": 1, "n9": 1}})
+        assert not isinstance(moves, PodClass)
+        assert [(each.to, each.count) for each in moves] == [(2, 1)]
 
 
 @settings(max_examples=80, deadline=None)

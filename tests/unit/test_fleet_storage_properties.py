@@ -47,7 +47,7 @@ WORLD = some.fixed_dictionaries(
     }
 )
 STEPS = some.lists(
-    some.tuples(some.sampled_from(["book", "empty", "away", "fork"]), some.integers(0, 2), POD), max_size=6
+    some.tuples(some.sampled_from(["book", "empty", "away", "vacate", "fork"]), some.integers(0, 2), POD), max_size=6
 )
 
 
@@ -72,6 +72,8 @@ def change(fleet: WhatIf, steps: list[tuple[str, int, Any]], pods: list[Pod]) ->
             take_off(fleet, sorted(NODES)[which])
         elif step == "away" and fleet.rows.alive[row]:
             fleet.take_away(row)
+        elif step == "vacate" and fleet.rows.alive[row]:
+            fleet.vacate(row)
         for pod in pods:
             where(fleet, pod, PREDICATES)
 

@@ -56,9 +56,15 @@ class Stage:
         self._number += 1
         return f"new{self._number}"
 
+    @property
+    def open_to_pods(self) -> list[Json]:
+        """Nodes that were not vacated."""
+        rows = self.fleet.rows
+        return [each for each in self.world["nodes"] if rows.alive[rows.row_of[each["metadata"]["name"]]]]
+
     def book(self) -> None:
-        if self.world["nodes"]:
-            node = self.draw(some.sampled_from([each["metadata"]["name"] for each in self.world["nodes"]]))
+        if open_to_pods := self.open_to_pods:
+            node = self.draw(some.sampled_from([each["metadata"]["name"] for each in open_to_pods]))
             made = self.draw(pods(self.name(), node))
             self.fleet.add(self.fleet.classes.of(pod(made)), self.fleet.rows.row_of[node])
             self.world = {**self.world, "pods": [*self.world["pods"], made]}
@@ -71,13 +77,21 @@ class Stage:
             self.world = {**self.world, "pods": [each for each in self.world["pods"] if each is not gone]}
 
     def take_away(self) -> None:
-        if self.world["nodes"]:
-            gone = self.draw(some.sampled_from(self.world["nodes"]))
+        if open_to_pods := self.open_to_pods:
+            gone = self.draw(some.sampled_from(open_to_pods))
             name = gone["metadata"]["name"]
             self.fleet.take_away(self.fleet.rows.row_of[name])
             left = [each for each in self.world["pods"] if each["spec"]["nodeName"] != name]
             kept = [each for each in self.world["nodes"] if each is not gone]
             self.world = {**self.world, "nodes": kept, "pods": left}
+
+    def vacate(self) -> None:
+        """The node stands, and counts as a domain."""
+        if open_to_pods := self.open_to_pods:
+            name = self.draw(some.sampled_from(open_to_pods))["metadata"]["name"]
+            self.fleet.vacate(self.fleet.rows.row_of[name])
+            left = [each for each in self.world["pods"] if each["spec"]["nodeName"] != name]
+            self.world = {**self.world, "pods": left}
 
     def bring(self) -> None:
         made = self.draw(nodes(self.name()))
@@ -107,7 +121,7 @@ class Stage:
             assert self.fleet.fingerprint() == before
 
     def step(self, depth: int) -> None:
-        steps = [self.book, self.book, self.unbook, self.take_away, self.bring, self.ask]
+        steps = [self.book, self.book, self.unbook, self.take_away, self.vacate, self.bring, self.ask]
         if depth < 3 and self.draw(some.booleans()):
             self.fork(depth + 1)
         else:

@@ -71,6 +71,9 @@ class Tried:
     def take_away(self, row: int) -> None:
         self.fleet.take_away(row)
 
+    def vacate(self, row: int) -> None:
+        self.fleet.vacate(row)
+
     def bring(self, row: int) -> None:
         self._number += 1
         self.fleet.bring(node(f"new{self._number}", self.draw(node_words)))
@@ -85,7 +88,7 @@ class Tried:
         elif depth < 3 and self.draw(some.integers(0, 2)) == 0:
             self.fork(depth + 1)
         else:
-            steps = [self.add, self.add, self.remove, self.take_away, self.bring, self.ask]
+            steps = [self.add, self.add, self.remove, self.take_away, self.vacate, self.bring, self.ask]
             self.draw(some.sampled_from(steps))(self.draw(some.sampled_from(rows)))
 
     def fork(self, depth: int) -> None:
@@ -187,7 +190,7 @@ def test_nothing_is_booked_twice_when_only_times_change() -> None:
     fleet.advance(Observed(nodes=(msgspec.structs.replace(node("n1", {})),), pods=(later,)))
     assert fleet.fingerprint() == before
     assert fleet.rows.version == version
-    assert fleet.pods_of_row(0) == [later]
+    assert fleet.pods_of_row(0) == (later,)
 
 
 def test_a_node_may_have_more_than_before() -> None:

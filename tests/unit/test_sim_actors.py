@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from reconciler.fleet import what_if
+from reconciler.fleet.books import crowding
 from reconciler.model import names
 from reconciler.model.planned.action import Ref
 from reconciler.simulate.actors.workloads.making import pod_of
@@ -122,16 +122,31 @@ def test_a_pod_that_waits_gets_the_room_that_another_leaves() -> None:
 
 
 def test_what_waits_is_not_forgotten_when_the_what_if_is_built_anew(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(what_if, "_MANY_CLASSES", 3)
-    monkeypatch.setattr(what_if, "_TIMES", 1)
+    written, is_another, _ = waves()
+    assert not is_another
+    for name, figure in (("_LEAST_BYTES", 6_500), ("_LEAST_BYTES_A_ROW", 0), ("_TIMES", 2)):
+        monkeypatch.setattr(crowding, name, figure)
+    again, is_another, waited = waves()
+    assert is_another, "or this would show nothing"
+    assert waited == [f"p{number}" for number in range(1, 8)]
+    assert again == written, "nor does anything come later, or in another order"
+
+
+def waves() -> tuple[list[tuple[int, Written]], bool, list[str]]:
+    """All that is written; whether the what-if was built anew while pods waited, and which did."""
     there = Small(node("n1")).start()
+    written: list[tuple[int, Written]] = []
+    there.world.subscribe(lambda each: written.append((there.stage.now, each)))
+    for number in range(20):
+        there.world.put(pod(f"gone-{number}", gpus=0, seconds=10, priority=number))
+    first = there.until(60).stage.what_if()
     for number in range(8):
         there.world.put(pod(f"p{number}", gpus=8, seconds=10, priority=-number))
-        there.until(number + 1)
-    first = there.stage.what_if()
+    is_another = there.until(65).stage.what_if() is not first
+    waited = [name for name, (on, _) in there.pods().items() if not on]
     there.until(300)
     assert {phase for _, phase in there.pods().values()} == {"Succeeded"}
-    assert there.stage.what_if() is not first, "or this would show nothing"
+    return written, is_another, waited
 
 
 def test_a_gated_pod_waits_for_its_gate_and_is_not_said_to_be_unschedulable() -> None:

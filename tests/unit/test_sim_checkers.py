@@ -9,8 +9,10 @@ from reconciler.model import names
 from reconciler.model.desired import Declared, Desired
 from reconciler.model.instant import Instant
 from reconciler.model.kinds.change_guard import Ceiling, ChangeGuard
+from reconciler.model.kinds.drain_policy import DrainPolicy
 from reconciler.model.kinds.node_provisioner import NodeProvisioner
 from reconciler.model.planned.action import Ref
+from reconciler.model.planned.memory import Memory
 from reconciler.simulate.checkers.watching import Watching
 from reconciler.simulate.engine import Engine
 from reconciler.simulate.outcome.meter import Meter
@@ -24,6 +26,7 @@ HOUR_MS = 3_600_000
 DELETION = {"key": names.DELETION_TIME, "value": "1795013520", "effect": "PreferNoSchedule"}
 DRAINING = {"key": names.DRAINING, "effect": "NoSchedule"}
 NODES = 4
+ANY_DRAIN = DrainPolicy(pool_names=["a100"])
 
 
 class Site:
@@ -34,6 +37,7 @@ class Site:
         mode: str = "Enforce",
         provisioner: NodeProvisioner | None = None,
         presence_ms: Callable[[], int] | None = None,
+        drains: DrainPolicy = ANY_DRAIN,
     ) -> None:
         engine = Engine(1, Instant(NOW - HOUR_MS))
         self.world = World(engine.now)
@@ -46,11 +50,13 @@ class Site:
             (pool("a100", {"mode": mode}),),
             provisioners=tuple(scaled),
             guards=(Declared("ChangeGuard", "fleet", guard, (("", POLICY),)),),
+            drains=(Declared("DrainPolicy", "drains", drains, (("", POLICY),)),),
         )
+        self.memory = Memory()
         for number in range(NODES):
             self.world.put(node(f"n{number}"))
         meter = Meter(self.stage, desired, ())
-        self.watching = Watching(meter.where, lambda: desired, presence_ms)
+        self.watching = Watching(meter.where, lambda: desired, presence_ms, lambda: self.memory)
         self.watching.start(self.stage)
         self.world.put(pod("busy", "n0"))
         engine.run(NOW)
@@ -68,7 +74,8 @@ class Site:
 
 def node(name: str) -> Any:
     labels = {names.KARPENTER_POOL: "a100", names.INSTANCE_TYPE: "p4d.24xlarge"}
-    status = {"allocatable": {names.NVIDIA_GPU: "8", "pods": "110"}}
+    ready = {"type": "Ready", "status": "True"}
+    status = {"allocatable": {names.NVIDIA_GPU: "8", "pods": "110"}, "conditions": [ready]}
     return {"apiVersion": "v1", "kind": "Node", "metadata": {"name": name, "labels": labels}, "status": status}
 
 
@@ -92,6 +99,7 @@ def cordoned(site: Site) -> None:
 
 def protected(site: Site) -> None:
     site.world.put(pod("kept", "n1", annotations={names.DO_NOT_DISRUPT: "true"}))
+    site.taint("n1", DRAINING)
     site.world.evict(Ref("Pod", "default", "kept"), US)
 
 

@@ -1,13 +1,20 @@
 """The real loop on an imagined cluster: when it looks, what it sees, and that a crash at any write changes no end."""
 
+import gc
+import weakref
 from typing import Any
 
 import pytest
 
+from reconciler.fleet.judging import Judging
+from reconciler.fleet.what_if import WhatIf
+from reconciler.loop import InProcess
 from reconciler.model import names
 from reconciler.model.desired import Desired
 from reconciler.model.planned.action import Ref
 from reconciler.model.planned.cycled import Cycled
+from reconciler.model.planned.inputs import Inputs
+from reconciler.model.planned.plan import Plan
 from reconciler.ports import Wished
 from reconciler.simulate.controller import Controller, Setting
 from reconciler.simulate.objects import Written
@@ -117,3 +124,29 @@ def test_killed_after_any_write_it_starts_again_and_repeats_none(after_writes: i
     assert len(play.writes) == after_writes
     play.there.until(60)
     assert sorted(play.writes) == [f"NodePool/{name}" for name in _POOLS]
+
+
+def test_killed_it_lets_go_of_what_it_held() -> None:
+    held: list[weakref.ref[WhatIf]] = []
+
+    class Held(InProcess):
+        def plan(self, inputs: Inputs) -> Plan:
+            planned = super().plan(inputs)
+            assert self.scene is not None
+            what_if = self.scene.fleet.what_if
+            assert what_if.part(Judging).fleet is what_if, "a circle, or this would show nothing"
+            held.append(weakref.ref(what_if))
+            return planned
+
+    gc.disable()
+    try:
+        play = Play(brain=Held)
+        play.controller.crash(after_writes=2)
+        play.there.until(1)
+        assert [each() for each in held] == [None]
+        play.there.until(60)
+        assert held[-1]() is not None
+        play.controller.crash()
+        assert held[-1]() is None
+    finally:
+        gc.enable()

@@ -1,20 +1,25 @@
 """Faults befall whom they should, for as long as they say, however many of them there are at once."""
 
+from collections import Counter
 from typing import Any
 
 import msgspec
 
 from reconciler.model.instant import Instant
+from reconciler.model.planned.action import Evict, Ref
+from reconciler.model.planned.decision import Decision
+from reconciler.model.planned.reason import Reason
 from reconciler.model.quantity import Duration
 from reconciler.ports import Wished
-from reconciler.simulate.actors.deaths import Deaths
+from reconciler.protocol.presumed import Object
+from reconciler.simulate.actors.conditions import says
 from reconciler.simulate.actors.karpenter.cloud import Stockout
 from reconciler.simulate.actors.karpenter.karpenter import Karpenter
 from reconciler.simulate.controller import Controller
 from reconciler.simulate.playing.faults import Faults, Victims
 from reconciler.simulate.scenario.fault import Fault
 from tests.stages.buying.purchases import market
-from tests.unit.simulate_stage import START, Small, node
+from tests.unit.simulate_stage import START, Small, node, pod, template, workload
 from tests.unit.test_sim_controller import wish
 
 
@@ -27,7 +32,8 @@ class Stricken:
         self.controller = Controller(self)
         self.karpenter = Karpenter(market())
         self.controller.start(self.there.stage)
-        victims = Victims(self.controller, self.karpenter, Deaths())
+        crew = self.there
+        victims = Victims(self.controller, self.karpenter, crew.deaths, crew.lapses, crew.workloads, crew.kubelets)
         Faults(list(faults), victims, self._tell).start(self.there.stage)
 
     def wish(self, cluster_uid: str) -> Wished:
@@ -105,3 +111,71 @@ def test_nobody_dies_where_nobody_is_there() -> None:
     stricken = Stricken(fault("NodeDeath", 10, pool="a100"))
     stricken.there.until(11)
     assert stricken.told == [(10, "no machine of a100 is there to die")]
+
+
+def test_a_node_is_not_ready_for_a_while_and_so_are_its_pods() -> None:
+    stricken = Stricken(fault("NodeNotReady", 30, 60), fault("NodeNotReady", 60, 60))
+    stricken.there.world.put(workload("ReplicaSet", "web", template()))
+    for at, ready in ((29, "True"), (31, "False"), (95, "False"), (121, "True")):
+        stricken.there.until(at)
+        (web,) = stricken.there.world.of("Pod")
+        assert (says(stricken.there.get("Node", "n1"), "Ready"), says(web, "Ready")) == (ready, ready)
+        shut = {each["key"] for each in stricken.there.get("Node", "n1")["spec"]["taints"]}
+        assert ("node.kubernetes.io/not-ready" in shut) == (ready == "False")
+    assert stricken.told[0] == (30, "1 node is not ready: n1")
+
+
+def test_pods_of_a_node_that_is_not_ready_for_long_are_made_anew() -> None:
+    stricken = Stricken(fault("NodeNotReady", 30, 600))
+    stricken.there.world.put(workload("ReplicaSet", "web", template()))
+    stricken.there.until(400)
+    assert stricken.there.pods() == {"web-00002": ("", "Pending")}
+
+
+def test_a_node_that_died_is_not_ready_again() -> None:
+    stricken = Stricken(fault("NodeNotReady", 10, 60), fault("NodeDeath", 20))
+    stricken.there.until(100)
+    assert says(stricken.there.get("Node", "n1"), "Ready") == "Unknown"
+
+
+def test_evictions_fail_in_every_way_there_is_and_then_no_more() -> None:
+    stricken = Stricken(fault("EvictionsFail", 10, 100))
+    for number in range(60):
+        stricken.there.world.put(bound(f"web-{number}"))
+    stricken.there.until(11)
+    asked = [evict(f"web-{number}") for number in range(50)]
+    ended = Counter((each.result, each.detail.partition(":")[0]) for each in stricken.controller.apply(asked, Holds()))
+    gone = 50 - sum(not each["metadata"].get("deletionTimestamp") for each in stricken.there.world.of("Pod")) + 10
+    assert {result for result, _ in ended} == {"done", "retry", "unknown"}
+    assert {"the API server says 429", "the API server says 500"} <= {told for _, told in ended}
+    assert ended["done", ""] < gone < ended["done", ""] + ended["unknown", "no answer came"]
+    stricken.there.until(120)
+    (after,) = stricken.controller.apply([evict("web-55")], Holds())
+    assert after.result == "done"
+
+
+def test_kubelets_and_those_who_make_pods_are_late_for_a_while() -> None:
+    late = {"delay": Duration(100_000)}
+    stricken = Stricken(fault("SlowKubelets", 10, 50, **late), fault("SlowWorkloads", 200, 50, **late))
+    stricken.there.until(20).world.put(workload("ReplicaSet", "web", template()))
+    assert stricken.there.until(100).pods() == {"web-00001": ("n1", "Pending")}
+    assert stricken.there.until(140).pods() == {"web-00001": ("n1", "Running")}
+    stricken.there.until(210).world.put(workload("ReplicaSet", "api", template()))
+    assert "api-00001" not in stricken.there.until(300).pods()
+    assert "api-00001" in stricken.there.until(320).pods()
+    assert (60, "pods start and end as usual") in stricken.told
+
+
+def bound(name: str) -> Object:
+    return pod(name, gpus=0, nodeName="n1") | {"status": {"phase": "Running"}}
+
+
+def evict(name: str) -> Decision:
+    return Decision("tests", Ref("Pod", "default", name), Evict(grace_seconds=30), Reason("Tests"))
+
+
+class Holds:
+    """A Fence."""
+
+    def holds(self) -> bool:
+        return True

@@ -6,6 +6,9 @@ from reconciler.model import names
 from reconciler.model.planned.action import Ref
 from reconciler.model.quantity import Duration
 from reconciler.simulate.actors.deaths import Deaths
+from reconciler.simulate.actors.kubelets import Kubelets
+from reconciler.simulate.actors.lapses import Lapses
+from reconciler.simulate.actors.workloads import Workloads
 from reconciler.simulate.playing.faults import Faults, Victims
 from reconciler.simulate.scenario.fault import Fault
 from tests.lab.capacity import P4D, P5, NodePool
@@ -17,7 +20,7 @@ from tests.unit.test_sim_controller import Play
 def site_with(*faults: Fault) -> tuple[Site, list[str]]:
     """A controller is there, and has nothing to do with it."""
     site, told = Site(NodePool("a100", [P4D, P5])), list[str]()
-    victims = Victims(Play().controller, site.karpenter, Deaths())
+    victims = Victims(Play().controller, site.karpenter, Deaths(), Lapses(), Workloads(), Kubelets())
     Faults(list(faults), victims, lambda _, sentence: told.append(sentence)).start(site.stage)
     return site, told
 
@@ -54,7 +57,7 @@ def test_a_controller_is_killed_at_once_or_between_two_writes(after_writes: int)
     pools = play.pools()
     play.writes.clear()
     fault = Fault(fault="ControllerCrash", at=Duration(0), after_writes=after_writes)
-    victims = Victims(play.controller, Site().karpenter, Deaths())
+    victims = Victims(play.controller, Site().karpenter, Deaths(), Lapses(), Workloads(), Kubelets())
     Faults([fault], victims, lambda _, sentence: told.append(sentence)).start(play.there.stage)
     for name in pools:
         play.there.world.delete(Ref("NodePool", "", name))

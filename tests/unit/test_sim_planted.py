@@ -1,14 +1,18 @@
 """For each rule of safety: a planner that breaks it is found, its event is named, and a small scenario is left."""
 
+from collections.abc import Iterator
+
 import msgspec
 import pytest
+import yaml
 
 from reconciler.model import names
 from reconciler.model.bundle import Text
 from reconciler.model.desired import Declared, Desired
 from reconciler.model.kinds.change_guard import Ceiling, ChangeGuard
+from reconciler.model.kinds.drain_policy import DrainPolicy
 from reconciler.model.kinds.node_provisioner import NodeProvisioner
-from reconciler.model.quantity import Duration
+from reconciler.model.quantity import Duration, Quantity
 from reconciler.report.simulated.simulated import Simulated
 from reconciler.simulate.checkers.watching import CHECKERS
 from reconciler.simulate.playing.play import Play, Revised
@@ -21,6 +25,7 @@ from reconciler.simulate.scenario.workload import Constant, Workload
 from reconciler.simulate.scenario.writing import scenario_text
 from reconciler.wiring.simulated.reading import Asked, prepared
 from tests.lab.places import REPOSITORY
+from tests.unit import planted_drains as drains
 from tests.unit.manifests_stage import POLICY
 from tests.unit.planted_bugs import BUGS, FOREIGN, Planted
 
@@ -32,6 +37,7 @@ OBSERVES, FROZEN, CORDONED, BOOKED, GUARDED = (
     "no node has pods for more GPUs than it has",
     "no guard's ceiling is passed",
 )
+CPU = {"cpu": Quantity.parse("4")}
 EARLY = "no node is deleted before its time, nor within 30 s of pods being kept away"
 OF_ANOTHER = "no gate of another is lifted by us"
 NO_ROOM = "no pod that waits for capacity is let go before there is room"
@@ -50,15 +56,20 @@ def play_for(rule: str) -> Play:
         Workload(
             name="saved", gpus=4, checkpoint=Duration(120_000), constant=Constant(pods=2 if rule == UNSAVED else 0)
         ),
-        Workload(name="large", gpus=8, constant=Constant(pods=6 if rule == BOOKED else 0)),
+        Workload(name="large", gpus=8, constant=Constant(pods=6 if rule in {BOOKED, drains.PLACE} else 0)),
         *[gated] * (rule in {OF_ANOTHER, NO_ROOM}),
+        *[Workload(name="guarded", gpus=1, max_unavailable=0, constant=Constant(pods=1))] * (rule == drains.BUDGET),
+        *[Workload(name="sparse", gpus=3, resources=CPU, constant=Constant(pods=10))] * (rule == drains.BATCH),
     ]
     scenario = msgspec.structs.replace(
         found.scenario,
         duration=Duration(600_000),
         workloads=[*found.scenario.workloads, *more],
         policies=found.scenario.policies[:1],
-        cluster=Beginning(nodes=[Nodes(pool="a100", count=22 if rule == GUARDED else 12)]),
+        cluster=Beginning(
+            nodes=[Nodes(pool="a100", count=22 if rule in {GUARDED, drains.BATCH} else 12)],
+            objects=[*gang()] if rule == drains.GANG else [],
+        ),
         edits=edits_for(rule),
         expect=[],
     )
@@ -72,6 +83,39 @@ def edits_for(rule: str) -> list[Edit]:
     return [frozen] * (rule == FROZEN) + [cordoned] * (rule == CORDONED)
 
 
+def gang() -> Iterator[str]:
+    """Two pods, and the claims by which they are of one gang."""
+    for number in range(2):
+        name, claim = f"gang-{number}", f"claim-{number}"
+        spec = {"containers": [{"name": "main"}]}
+        yield yaml.safe_dump(
+            {
+                "apiVersion": "v1",
+                "kind": "Pod",
+                "metadata": {"name": name, "namespace": "default", "annotations": {names.CLAIM: claim}},
+                "spec": spec,
+            }
+        )
+        head = {"apiVersion": "gpu.scheduling/v1", "kind": "GpuClaim"}
+        metadata = {"name": claim, "namespace": "default"}
+        yield yaml.safe_dump({**head, "metadata": metadata, "spec": {"gangRef": "train"}})
+
+
+def drained(rule: str) -> tuple[Declared[DrainPolicy], ...]:
+    """Nothing is little enough used for the real planner, but where a batch is to begin."""
+    if rule not in {drains.GANG, drains.EMPTY, drains.SLOTS, drains.BATCH}:
+        return ()
+    percent = 50 if rule == drains.BATCH else 0
+    spec = DrainPolicy(
+        pool_names=["a100"],
+        utilization_threshold_percent=percent,
+        max_drain_parallelism=2,
+        max_scale_down_parallelism=2,
+        scale_down_unneeded_time=Duration(0),
+    )
+    return (Declared("DrainPolicy", "drains", spec, (("", POLICY),)),)
+
+
 def desired_for(rule: str, desired: Desired) -> Desired:
     guard = ChangeGuard(pool_names=["*"], per_plan=Ceiling(max_removed_nodes=2))
     declared = Declared("ChangeGuard", "fleet", guard, (("", POLICY),))
@@ -79,8 +123,10 @@ def desired_for(rule: str, desired: Desired) -> Desired:
     pools = [
         msgspec.structs.replace(each, spec=msgspec.structs.replace(each.spec, mode=mode)) for each in desired.pools
     ]
-    scaled = provisioners(12 if rule == TOO_FEW else 0) if rule in {EARLY, TOO_FEW} else desired.provisioners
-    return msgspec.structs.replace(desired, pools=tuple(pools), guards=(declared,), provisioners=scaled)
+    is_scaled = rule in {EARLY, TOO_FEW, drains.LEAST}
+    scaled = provisioners(0 if rule == EARLY else 12) if is_scaled else desired.provisioners
+    parts = {"pools": tuple(pools), "guards": (declared,), "provisioners": scaled, "drains": drained(rule)}
+    return msgspec.structs.replace(desired, **parts)
 
 
 def provisioners(min_size: int) -> tuple[Declared[NodeProvisioner], ...]:
@@ -102,7 +148,7 @@ def test_a_planner_that_breaks_it_is_found_and_what_fails_is_made_small(rule: st
     assert run(whole).broken == (), "the real planners break nothing"
     found = planted(rule, whole)
     assert rule in {each.rule for each in found.broken}
-    assert {each.event for each in found.broken} == {"a cycle"} or rule == OUTSTAYS
+    assert {each.event for each in found.broken} == {"a cycle"} or rule in {OUTSTAYS, drains.GANG}
     small = shrink(whole, lambda each: rule in how_it_fails(planted(rule, each)), most_tries=60)
     assert size(small) <= size(whole) // 3
     again = read_scenario(Text("small.yaml", scenario_text("small", small.scenario).encode()))

@@ -47,6 +47,9 @@ def test_the_shortest_scenario_is_read() -> None:
         ("  expect: [{measure: evictions}]", "7:12 RC104 spec.expect[0] expects nothing; add atLeast or atMost"),
         ("  expect: [{measure: evictions, pool: a, atMost: 1}]", "7:33 RC310 evictions is only known of all pools"),
         ("  cluster: {nodes: [{count: 1}]}", "7:21 RC104 spec.cluster.nodes[0] names neither a pool nor"),
+        ("  cluster: {objects: ['kind: Pod']}", "7:23 RC105 this is no object of a cluster; write one object"),
+        ("  cluster: {objects: ['{']}", "7:23 RC105 "),
+        ("  faults: [{fault: SlowKubelets, at: 1m, pool: a}]", "7:42 RC310 a SlowKubelets has no pool"),
         ("  start: tomorrow", '7:10 RC106 spec.start: expected a time such as "2026-11-16T08:00:00Z"'),
     ],
 )

@@ -10,6 +10,7 @@ from reconciler.model.quantity import Duration
 from reconciler.simulate.playing.play import Play
 from reconciler.simulate.playing.shrinking import shrink
 from reconciler.simulate.playing.staging import Watched, run
+from reconciler.simulate.scenario.cluster import Beginning
 from reconciler.simulate.scenario.edit import Edit
 from reconciler.simulate.scenario.expectation import Expectation
 from reconciler.simulate.scenario.fault import Fault
@@ -40,6 +41,13 @@ def play(**changes: Any) -> Play:
 def left(whole: Play, kept: str) -> Scenario:
     """What is left where nothing must stay but one such thing."""
     return shrink(whole, lambda smaller: bool(getattr(smaller.scenario, kept)), most_tries=500).scenario
+
+
+def test_objects_that_were_applied_are_left_out_one_by_one() -> None:
+    head = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: "
+    whole = play(cluster=Beginning(objects=[f"{head}{name}}}\n" for name in "abcde"]))
+    small = shrink(whole, lambda each: any("name: c" in text for text in each.scenario.cluster.objects))
+    assert small.scenario.cluster.objects == [f"{head}c}}\n"]
 
 
 def test_replicas_and_gangs_become_few() -> None:

@@ -11,14 +11,23 @@ class Bound:
     """Pods by row; those bound to a node that is not there, by its name."""
 
     def __init__(self, capacity: int) -> None:
-        self.on: list[list[Pod]] = [[] for _ in range(capacity)]
+        self.on: list[list[Pod]] = [[] for _ in range(capacity)]  # to be changed from elsewhere only at the very first
+        self._told: list[tuple[Pod, ...] | None] = [None] * capacity  # of each row in order, once it was asked for
         self._waiting: dict[int, Pod] = {}  # not bound to a node, by the identity of the object
         self._nominated: dict[int, Pod] = {}  # those of them for which a node was nominated
         self._strays: defaultdict[str, list[Pod]] = defaultdict(list)
 
-    def of_row(self, row: int) -> list[Pod]:
-        """By namespace and name."""
-        return sorted(self.on[row], key=_name)
+    def of_row(self, row: int) -> tuple[Pod, ...]:
+        """By namespace and name; the same object for as long as nothing changes there."""
+        found = self._told[row]
+        if found is None:
+            found = self._told[row] = tuple(sorted(self.on[row], key=_name))
+        return found
+
+    def put_on(self, pod: Pod, row: int) -> None:
+        """It is bound to the node of that row."""
+        self.on[row].append(pod)
+        self._told[row] = None
 
     @property
     def waiting(self) -> list[Pod]:
@@ -47,12 +56,17 @@ class Bound:
             return
         among = self._strays[pod.node] if row is None else self.on[row]
         del among[next(place for place, each in enumerate(among) if each is pod)]
+        if row is not None:
+            self._told[row] = None
+        elif not among:
+            del self._strays[pod.node]
 
     def leave(self, name: str, row: int) -> None:
         """The node went, and its pods are bound to it still."""
         if self.on[row]:
             self._strays[name] += self.on[row]
             self.on[row] = []
+            self._told[row] = None
 
     def back(self, name: str) -> list[Pod]:
         """The node is there: the pods that are bound to it, no longer astray."""
@@ -60,17 +74,19 @@ class Bound:
 
     def grow(self, capacity: int) -> None:
         """More rows."""
-        self.on += [[] for _ in range(capacity - len(self.on))]
+        more = capacity - len(self.on)
+        self.on += [[] for _ in range(more)]
+        self._told += [None] * more
 
     def fingerprint(self) -> object:
         """Who is astray, and who waits; who is where is told row by row."""
-        strays = {name: sorted(map(_told, pods)) for name, pods in self._strays.items() if pods}
-        return sorted(strays.items()), sorted(map(_told, self._waiting.values()))
+        strays = {name: sorted(map(_written, pods)) for name, pods in self._strays.items() if pods}
+        return sorted(strays.items()), sorted(map(_written, self._waiting.values()))
 
 
 def _name(pod: Pod) -> tuple[str, str]:
     return pod.metadata.namespace, pod.metadata.name
 
 
-def _told(pod: Pod) -> tuple[str, str]:
+def _written(pod: Pod) -> tuple[str, str]:
     return pod.title, pod.metadata.uid

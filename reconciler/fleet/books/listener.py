@@ -21,3 +21,8 @@ class Listener(Protocol):
 
     def fingerprint(self, fleet: "WhatIf") -> object:
         """All figures: the same for the same bookings, however they came about; empty where there are none."""
+
+
+def says_anything(figures: object) -> bool:
+    """Whether there is anything in what may be lists within lists."""
+    return any(map(says_anything, figures)) if isinstance(figures, list | tuple) else bool(figures)

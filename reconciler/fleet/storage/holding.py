@@ -49,7 +49,7 @@ class Holding:
         self.counts = {each: np.zeros(rows.capacity, np.int64) for each in sorted(drivers)}
         self._uses, self._besides = {}, self._attached(fleet)
         for row in rows.row_of.values() if drivers else ():
-            if rows.alive[row]:
+            if rows.standing[row]:
                 self.came(row, fleet)
             for pod_class, count in fleet.booked_on(row).items():
                 if pod_class.pod.spec.volumes:

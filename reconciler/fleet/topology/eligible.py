@@ -41,8 +41,8 @@ class Eligible:
         if not before or not before + change:
             self.domains += change
 
-    def is_true(self, alive: Mask) -> bool:
-        return self._nodes == _nodes(self.column, np.frombuffer(self.counted, bool) & alive) and self.domains == sum(
+    def is_true(self, standing: Mask) -> bool:
+        return self._nodes == _nodes(self.column, np.frombuffer(self.counted, bool) & standing) and self.domains == sum(
             map(bool, self._nodes)
         )
 
@@ -66,7 +66,7 @@ class Eligibles:
             self._forget()
         found = self._by_asker.get(asker)
         if found is None:
-            found = self._by_asker[asker] = self._share(asker.key, *find(), rows.alive)
+            found = self._by_asker[asker] = self._share(asker.key, *find(), rows.standing)
         return found
 
     def flip(self, row: int, change: int) -> None:
@@ -76,13 +76,13 @@ class Eligibles:
 
     def are_true(self, rows: Rows) -> bool:
         """Whether counting afresh would find the same."""
-        return self._version != rows.version or all(each.is_true(rows.alive) for each in self._shared.values())
+        return self._version != rows.version or all(each.is_true(rows.standing) for each in self._shared.values())
 
-    def _share(self, key: str, column: Column, mask: Mask, alive: Mask) -> Eligible:
+    def _share(self, key: str, column: Column, mask: Mask, standing: Mask) -> Eligible:
         counted = mask.tobytes()
         found = self._shared.get((key, counted))
         if found is None:
-            found = self._shared[key, counted] = Eligible(column, counted, _nodes(column, mask & alive))
+            found = self._shared[key, counted] = Eligible(column, counted, _nodes(column, mask & standing))
             for row in mask.nonzero()[0].tolist():
                 self._by_row.setdefault(row, []).append(found)
         return found

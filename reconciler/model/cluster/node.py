@@ -64,7 +64,13 @@ class Node(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
 
     @property
     def is_ready(self) -> bool:
-        return any(each.type == "Ready" and each.status == "True" for each in self.status.conditions)
+        for each in self.status.conditions:  # asked for so often that a generator would cost more than the look
+            if each.type == "Ready":
+                return each.status == "True"
+        return False
 
     def taint(self, key: str) -> NodeTaint | None:
-        return next((taint for taint in self.spec.taints if taint.key == key), None)
+        for each in self.spec.taints:  # as above
+            if each.key == key:
+                return each
+        return None

@@ -33,5 +33,7 @@ class Tried(msgspec.Struct, frozen=True, gc=False):
 class Hints(msgspec.Struct, frozen=True):
     """May change destinations and what is told, never safety, timers or batches in flight."""
 
-    destinations: dict[str, str] = {}  # uid of a pod -> name of the node on which it would find a place
+    # Name of the node that pods leave, or nothing -> key of their class -> name of a node, and how many of them find a
+    # place there. Pods of a class are as good as each other.
+    destinations: dict[str, dict[str, dict[str, int]]] = {}
     tried: dict[str, Tried] = {}  # name of a node -> what came of it

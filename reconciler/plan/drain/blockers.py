@@ -8,7 +8,8 @@ from collections.abc import Callable
 
 import msgspec
 
-from reconciler.model.cluster.pod import Pod
+from reconciler.model.cluster.metadata import Annotations
+from reconciler.model.cluster.pod import Pod, Volume
 from reconciler.model.planned.reason import Reason
 from reconciler.plan import eviction
 from reconciler.plan.drain import reasons
@@ -17,6 +18,7 @@ from reconciler.plan.eviction import Remaining
 from reconciler.plan.reasons import Because
 from reconciler.plan.requests.request import is_smart
 
+_NOT_ANNOTATED = Annotations()
 _SYSTEM = "kube-system"
 
 
@@ -37,6 +39,7 @@ Facts = dict[str, str | int]
 
 class _Line(msgspec.Struct, frozen=True):
     because: Because
+    concerns: Callable[[Pod], bool]  # whether it could ever apply to such a pod, by what the pod alone says
     facts: Callable[[Asked], Facts | None]  # None: it does not apply
 
 
@@ -49,11 +52,15 @@ def _claim(asked: Asked) -> Facts | None:
     return {"claim": asked.pod.metadata.annotations.claim, "why": told} if told else None
 
 
+def _local(pod: Pod) -> Volume | None:
+    for each in pod.spec.volumes:
+        if each.empty_dir is not None or each.host_path is not None:
+            return each
+    return None
+
+
 def _local_storage(asked: Asked) -> Facts | None:
-    if asked.is_safe:
-        return None
-    found = (each for each in asked.pod.spec.volumes if each.empty_dir is not None or each.host_path is not None)
-    volume = next(found, None)
+    volume = None if asked.is_safe else _local(asked.pod)
     return {"volume": volume.name} if volume is not None else None
 
 
@@ -67,22 +74,35 @@ def _place_unknown(asked: Asked) -> Facts | None:
     return {"why": told} if told else None
 
 
+def _is_annotated(pod: Pod) -> bool:
+    return pod.metadata.annotations != _NOT_ANNOTATED
+
+
 _LINES = (
     _Line(
         reasons.DO_NOT_DISRUPT_POD,
+        _is_annotated,
         _if(lambda asked: eviction.stays_until(asked.pod) > asked.site.now),
     ),
-    _Line(reasons.NOT_SAFE_TO_EVICT, _if(lambda asked: asked.pod.metadata.annotations.safe_to_evict == "false")),
-    _Line(reasons.SMART_POD, _if(lambda asked: is_smart(asked.pod))),
-    _Line(reasons.CLAIM, _claim),
+    _Line(
+        reasons.NOT_SAFE_TO_EVICT,
+        _is_annotated,
+        _if(lambda asked: asked.pod.metadata.annotations.safe_to_evict == "false"),
+    ),
+    _Line(reasons.SMART_POD, is_smart, _if(lambda asked: is_smart(asked.pod))),
+    _Line(reasons.CLAIM, _is_annotated, _claim),
     _Line(
         reasons.NO_CONTROLLER,
+        lambda pod: pod.metadata.controller is None,
         _if(lambda asked: asked.pod.metadata.controller is None and not asked.is_safe),
     ),
-    _Line(reasons.LOCAL_STORAGE, _local_storage),
-    _Line(reasons.SYSTEM_POD, _if(_is_of_the_system)),
-    _Line(reasons.PLACE_UNKNOWN, _place_unknown),
+    _Line(reasons.LOCAL_STORAGE, lambda pod: _local(pod) is not None, _local_storage),
+    _Line(reasons.SYSTEM_POD, lambda pod: pod.metadata.namespace == _SYSTEM, _if(_is_of_the_system)),
+    # What may concern any pod is asked of its class, beside this table.
+    _Line(reasons.PLACE_UNKNOWN, lambda _: False, _place_unknown),
 )
+
+_CONCERNING = tuple(dict.fromkeys(each.concerns for each in _LINES))
 
 
 # Looked at after all of these, and once.
@@ -97,6 +117,11 @@ _OF_BUDGETS = {
 def moves(pod: Pod) -> bool:
     """Whether it has to find another place when its node goes; one that is leaving has one, or needs none."""
     return pod.counts and not pod.metadata.leaving
+
+
+def is_plain(pod: Pod) -> bool:
+    """Whether nothing could keep it but a budget, or that nobody can tell where such a pod would fit."""
+    return not any(concerns(pod) for concerns in _CONCERNING)
 
 
 def blocker(site: Site, remaining: Remaining, seen: Seen, pod: Pod) -> Reason | None:

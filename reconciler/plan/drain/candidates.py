@@ -11,15 +11,18 @@ from functools import cached_property
 
 import msgspec
 
+from reconciler.fleet.books.per_row import PerRow
+from reconciler.fleet.what_if import WhatIf
 from reconciler.model import names
+from reconciler.model.cluster.node import Node
 from reconciler.model.instant import Instant, timestamp
 from reconciler.model.planned.reason import Reason
 from reconciler.plan.drain import reasons
 from reconciler.plan.drain.beginning.worth import Key, Worth
 from reconciler.plan.drain.failing.setbacks import rests_until
 from reconciler.plan.drain.limits import Budget, Least, budgets_of
+from reconciler.plan.drain.nodes.usage import Usage, usage_of
 from reconciler.plan.drain.site import Seen, Site, ref_of, why
-from reconciler.plan.drain.usage import Usage, usage_of
 from reconciler.plan.eviction import stays_until_of
 from reconciler.plan.removal import untouchable
 from reconciler.plan.requests.settling import settles_at
@@ -34,6 +37,10 @@ class Ground:
         self.site = site
         self.setbacks = {(each.node, each.uid): each for each in site.memory.setbacks}
         self.wakes: list[Instant] = []  # when nodes have settled
+        self._looks = site.fleet.what_if.part(Looks)
+        self._looked: dict[str, Look] = {}
+        self._row_of = site.fleet.what_if.rows.row_of
+        self._rules: dict[tuple[str, bool], tuple[Rule, ...]] = {}
 
     @cached_property
     def budgets(self) -> dict[str, Budget]:
@@ -48,12 +55,59 @@ class Ground:
         return Least(self.site)
 
     def usage(self, seen: Seen) -> Usage:
-        what_if = self.site.fleet.what_if
-        return usage_of(what_if, what_if.rows.row_of[seen.name])
+        return self._look(seen).usage
+
+    def _look(self, seen: Seen) -> "Look":
+        found = self._looked.get(seen.name)
+        if found is None:
+            found = self._looked[seen.name] = self._looks.of(self._row_of[seen.name])
+        return found
+
+    def rules(self, seen: Seen) -> "tuple[Rule, ...]":
+        """Those that could apply to the node."""
+        look = self._look(seen)
+        # One with taints that are only imagined is another node than the one that was looked at.
+        is_plain = look.is_plain and look.node is seen.node
+        found = self._rules.get((seen.pool, is_plain))
+        if found is None:
+            may = [each for each in RULES if each.may_apply(self, seen.pool)]
+            found = self._rules[seen.pool, is_plain] = tuple(each for each in may if not (is_plain and each.concerns))
+        return found
 
 
 Facts = dict[str, str | int]
-Rule = Callable[[Ground, Seen], Reason | None]
+
+
+class Rule(msgspec.Struct, frozen=True):
+    """Why a node is no candidate."""
+
+    why_not: Callable[[Ground, Seen], Reason | None]
+    concerns: Callable[[Node], bool] | None = None  # whether it could ever apply, where the node alone says so
+    may_apply: Callable[[Ground, str], bool] = lambda _, pool: bool(pool)  # to any node of a pool
+
+
+class Look(msgspec.Struct, frozen=True, eq=False):
+    """What a node is found to be, for as long as it and its pods are the same."""
+
+    node: Node
+    is_plain: bool  # no rule that goes by the node alone could apply
+    usage: Usage
+
+
+class Looks:
+    """Owner of these; `what_if.part(Looks)` is the one of a what-if. Not to be asked within a fork."""
+
+    def __init__(self, what_if: WhatIf) -> None:
+        self._what_if = what_if
+        self._looks = PerRow(what_if, self._look)
+
+    def of(self, row: int) -> Look:
+        return self._looks.of(row)
+
+    def _look(self, row: int) -> Look:
+        node = self._what_if.rows.node(row)
+        is_plain = not any(rule.concerns(node) for rule in RULES if rule.concerns is not None)
+        return Look(node, is_plain, usage_of(self._what_if, row))
 
 
 def _of_others(_: Ground, seen: Seen) -> Reason | None:
@@ -72,7 +126,7 @@ def _scaled_down(_: Ground, seen: Seen) -> Reason | None:
 
 
 def _frozen(ground: Ground, seen: Seen) -> Reason | None:
-    pool = ground.site.pools[seen.node.pool]
+    pool = ground.site.pools[seen.pool]
     if pool.spec.suspend:
         facts = {"what": f"GpuPool/{pool.name}", "until": "until suspend is taken back"}
         return why(seen, reasons.FROZEN_NODE, **facts)
@@ -87,9 +141,11 @@ def _others_turn(ground: Ground, seen: Seen) -> Reason | None:
 
 
 def _settling(ground: Ground, seen: Seen) -> Reason | None:
-    claim = ground.site.fleet.claims_on(seen.node.pool).get(seen.name)
-    # Whether a node is ready is known to come and go: what was a candidate before has settled.
-    settles = settles_at(seen.node, claim, ground.site.now) if seen.candidate is None else None
+    if seen.candidate is not None:
+        # Whether a node is ready is known to come and go: what was a candidate before has settled.
+        return None
+    claim = ground.site.fleet.claims_on(seen.pool).get(seen.name)
+    settles = settles_at(seen.node, claim, ground.site.now)
     if settles is None:
         return None
     ground.wakes.append(settles)
@@ -123,15 +179,13 @@ def _empty(ground: Ground, seen: Seen) -> Reason | None:
 
 
 def _pool_unready(ground: Ground, seen: Seen) -> Reason | None:
-    pool = ground.site.fleet.pool(seen.node.pool)
-    if not brake.is_on(len(pool.nodes), pool.unready):
-        return None
+    pool = ground.site.fleet.pool(seen.pool)
     return why(seen, reasons.POOL_UNREADY, unready=pool.unready, size=len(pool.nodes))
 
 
 def at_minimum(ground: Ground, seen: Seen) -> Reason | None:
     """Why its pool may lose no node more."""
-    budget = ground.budgets.get(seen.node.pool)
+    budget = ground.budgets.get(seen.pool)
     if budget is None or budget.left:
         return None
     facts: Facts = {"size": budget.size, "leaving": budget.leaving, "floor": budget.floor, "why": budget.reason}
@@ -146,7 +200,7 @@ def cluster_at_minimum(ground: Ground, seen: Seen) -> Reason | None:
 
 
 def _too_much_used(ground: Ground, seen: Seen) -> Reason | None:
-    if not seen.node.is_ready:  # what runs on one that is not ready is of no use to anybody
+    if not seen.is_ready:  # what runs on one that is not ready is of no use to anybody
         return None
     usage, threshold = ground.usage(seen), seen.policy.spec.utilization_threshold_percent
     if usage.is_below(threshold):
@@ -155,21 +209,36 @@ def _too_much_used(ground: Ground, seen: Seen) -> Reason | None:
     return why(seen, reasons.TOO_MUCH_USED, "utilizationThresholdPercent", threshold=threshold, **facts)
 
 
+def _says_anything(node: Node) -> bool:
+    annotations = node.metadata.annotations
+    return bool(annotations.scale_down_disabled or annotations.do_not_disrupt)
+
+
+def _may_be_frozen(ground: Ground, pool: str) -> bool:
+    site = ground.site
+    return site.pools[pool].spec.suspend or bool(site.freezes.of_pool(pool) or site.fleet.nodes_frozen)
+
+
+def _is_unready(ground: Ground, pool: str) -> bool:
+    seen = ground.site.fleet.pool(pool)
+    return brake.is_on(len(seen.nodes), seen.unready)
+
+
 RULES: tuple[Rule, ...] = (
-    _of_others,
-    _draining,
-    _scaled_down,
-    _frozen,
-    _others_turn,
-    _settling,
-    _opted_out,
-    _set_back,
-    _lent,
-    _empty,
-    _pool_unready,
-    at_minimum,
-    cluster_at_minimum,
-    _too_much_used,
+    Rule(_of_others, concerns=lambda node: untouchable(node) is not None),
+    Rule(_draining, concerns=lambda node: node.taint(names.DRAINING) is not None),
+    Rule(_scaled_down, concerns=lambda node: node.taint(names.DELETION_TIME) is not None),
+    Rule(_frozen, may_apply=_may_be_frozen),
+    Rule(_others_turn, may_apply=lambda ground, _: ground.site.draft.has_claims),
+    Rule(_settling),
+    Rule(_opted_out, concerns=_says_anything),
+    Rule(_set_back, may_apply=lambda ground, _: bool(ground.setbacks)),
+    Rule(_lent, may_apply=lambda ground, _: bool(ground.site.fleet.lent)),
+    Rule(_empty),
+    Rule(_pool_unready, may_apply=_is_unready),
+    Rule(at_minimum, may_apply=lambda ground, pool: pool in ground.budgets),
+    Rule(cluster_at_minimum, may_apply=lambda ground, pool: bool(ground.site.policy_of[pool].spec.cluster_min)),
+    Rule(_too_much_used),
 )
 
 
@@ -190,11 +259,12 @@ def eligible(ground: Ground) -> Eligible:
     order: list[Seen] = []
     refused: dict[str, Reason] = {}
     for seen in ground.site.seen:
-        found = next((reason for rule in RULES if (reason := rule(ground, seen)) is not None), None)
-        if found is None:
-            order.append(seen)
+        for rule in ground.rules(seen):
+            if (found := rule.why_not(ground, seen)) is not None:
+                refused[seen.name] = found
+                break
         else:
-            refused[seen.name] = found
+            order.append(seen)
     return Eligible(tuple(_in_order(ground, order)), refused)
 
 
@@ -217,4 +287,4 @@ def _from(order: Sequence[Seen], name: str) -> list[Seen]:
 
 
 def _key(ground: Ground, seen: Seen) -> tuple[bool, int, Key, str]:
-    return seen.node.is_ready, ground.usage(seen).percent, ground.worth.key((seen,)), seen.name
+    return seen.is_ready, ground.usage(seen).percent, ground.worth.key((seen,)), seen.name

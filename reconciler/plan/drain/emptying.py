@@ -1,10 +1,11 @@
 """What is done on nodes that are being drained, each by itself: pods are asked to leave, and then the node goes.
 
-A pod is asked only if it has a place, nothing keeps it, and its PodDisruptionBudget allows one more; its grace is what
-it asks for, and no longer than maxGracefulTerminationSeconds. One that saves its work first draws on its budget from
-the moment it is told, ahead of all that were not. Pods of gangs are seen to before all others, each gang as a whole.
-Pods of DaemonSets are asked when nothing else is left, unless they tolerate the taint and would come again. A node is
-deleted once it was empty for a minute, and a most recent look finds nothing on it that counts.
+A pod is asked only if it has a place, nothing keeps it, no pod that is on its way could take its place, and its
+PodDisruptionBudget allows one more; its grace is what it asks for, and no longer than maxGracefulTerminationSeconds.
+One that saves its work first draws on its budget from the moment it is told, ahead of all that were not. Pods of gangs
+are seen to before all others, each gang as a whole. Pods of DaemonSets are asked when nothing else is left, unless they
+tolerate the taint and would come again. A node is deleted once it was empty for a minute, and a most recent look finds
+nothing on it that counts.
 
 A node whose last eviction, or whose pods' time to save their work, is longer ago than a pod's longest grace and two
 minutes is given back: its taint comes off, and it is left alone for a while. What was evicted is not called back.
@@ -24,6 +25,8 @@ from reconciler.model.planned.drained import Emptied
 from reconciler.plan.drain import marks, reasons
 from reconciler.plan.drain.asking.checkpoints import as_told, saving, told_of, why_evicted
 from reconciler.plan.drain.asking.grace import grace_of
+from reconciler.plan.drain.asking.pacing import Pacing
+from reconciler.plan.drain.asking.setting_out import SettingOut
 from reconciler.plan.drain.asking.successors import Successors
 from reconciler.plan.drain.blockers import blocker, moves
 from reconciler.plan.drain.gangs.leaving import GangsLeaving, asked_by
@@ -45,8 +48,8 @@ class Emptying:
     def __init__(self, site: Site, rehomed: Rehomed, members: Members) -> None:
         self._site, self._rehomed = site, rehomed
         self._remaining = Remaining(site.budgets)
-        self._successors = Successors(site)
-        self._gangs = GangsLeaving(site, members, self._remaining, self._successors)
+        self._pacing = Pacing(Successors(site), SettingOut(site, rehomed.on_their_way))
+        self._gangs = GangsLeaving(site, members, self._remaining, self._pacing)
         self._told: dict[str, Decision] = {}  # by uid, of pods that save their work, or had time to
         self._before = {(each.node, each.uid): each for each in site.memory.emptied}
         self.emptied: list[Emptied] = []
@@ -87,7 +90,7 @@ class Emptying:
                     self._told[pod.metadata.uid] = self._asked(seen, pod)
 
     def _busy(self, seen: Seen, pods: list[Pod]) -> Iterator[Decision]:
-        staying = [pod for pod in pods if moves(pod)]
+        staying = sorted((pod for pod in pods if moves(pod)), key=self._pacing.setting_out.rank)
         free = [pod for pod in staying if not self._site.is_claimed(ref_of_pod(pod))]
         asked = [self._decided(pod) or self._asked(seen, pod) for pod in free]
         holds = [each for each in asked if isinstance(each.act, Hold)]
@@ -95,6 +98,7 @@ class Emptying:
         self.wakes.append(ends)
         known = {each.uid for each in self._site.memory.evicted}
         goes_on = any(not known.issuperset(asked_by(each)) for each in asked)
+        goes_on = goes_on or any(each.reason.code == reasons.WAITS_TURN.code for each in holds)
         if ends <= self._site.now and not goes_on:
             yield self._given_back(seen, holds)
             return
@@ -114,10 +118,13 @@ class Emptying:
             ruled_out = self._rehomed.unplaced.get(pod.metadata.uid, "it was not looked for")
             unplaced = why(seen, reasons.NO_PLACE, pod=f"Pod/{pod.title}", ruled_out=ruled_out)
             return site.act_on(pod, seen, Hold(), unplaced)
-        if waits := self._successors.why_not(seen, pod):
+        if waits := self._pacing.successors.why_not(seen, pod):
             return site.act_on(pod, seen, Hold(), waits)
+        if not self._pacing.setting_out.may(pod):
+            others = counted(self._pacing.setting_out.count, "pod")
+            return site.act_on(pod, seen, Hold(), why(seen, reasons.WAITS_TURN, pod=f"Pod/{pod.title}", others=others))
         self._remaining.take(pod)
-        self._successors.asked(pod)
+        self._pacing.asked(pod)
         saves = saving(site, seen, pod)
         evict = Evict(grace_seconds=grace_of(seen, pod), presumes=as_told(pod))
         return saves or site.act_on(pod, seen, evict, why_evicted(site, seen, pod, home))

@@ -15,9 +15,9 @@ from reconciler.plan.removal import untouchable
 
 def left_behind(site: Site) -> Iterator[Decision]:
     """The hard one first, where a node has both: one action a subject."""
-    for node in (each.node for each in site.fleet.nodes_drained):
-        pool = site.pools.get(node.pool)
-        if pool is None or pool.spec.mode != "Enforce" or pool.name in site.policy_of:
+    for facts in site.fleet.nodes_drained:
+        node, pool = facts.node, site.pools.get(facts.pool)
+        if facts.pool in site.policy_of or pool is None or pool.spec.mode != "Enforce":
             continue
         mark = draining_mark(node) or candidate_mark(node)
         if mark is not None and untouchable(node) is None and not site.is_claimed(ref_of(node)):

@@ -17,6 +17,7 @@ from reconciler.fleet.amounts import CPU
 from reconciler.model import names
 from reconciler.model.cluster.node import Node
 from reconciler.model.desired import Declared
+from reconciler.model.kinds.drain_policy import DrainPolicy
 from reconciler.model.kinds.node_provisioner import NodeProvisioner
 from reconciler.model.quantity import Quantity
 from reconciler.plan.drain.marks import draining_mark
@@ -45,8 +46,8 @@ def budgets_of(site: Site) -> dict[str, Budget]:
     """By pool; those that nobody scales are left out."""
     wishes = {each.spec.pool_name: each for each in site.inputs.desired.provisioners}
     leaving: dict[str, int] = {}
-    for each in site.seen:
-        leaving[each.node.pool] = leaving.get(each.node.pool, 0) + is_going_anyway(each.node)
+    for each in site.seen if wishes else ():
+        leaving[each.pool] = leaving.get(each.pool, 0) + is_going_anyway(each.node)
     return {pool: _budget(site, pool, wishes[pool], leaving.get(pool, 0)) for pool in site.policy_of if pool in wishes}
 
 
@@ -128,6 +129,7 @@ class Slots:
     def __init__(self, site: Site) -> None:
         self.draining: dict[str, int] = dict.fromkeys((each.name for each in site.policies), 0)
         self.leaving: dict[str, int] = dict.fromkeys(self.draining, 0)
+        self._full: dict[str, str] = {}  # by policy, until the next node takes a slot
         self._most_drained = max((each.spec.max_drain_parallelism for each in site.policies), default=0)
         self._most_leaving = max((each.spec.max_scale_down_parallelism for each in site.policies), default=0)
         for node in _leaving_now(site):
@@ -137,7 +139,13 @@ class Slots:
 
     def why_none(self, seen: Seen) -> str:
         """The limit that is reached; nothing where there is a slot."""
-        spec, name = seen.policy.spec, seen.policy.name
+        name = seen.policy.name
+        if name not in self._full:
+            self._full[name] = self._why_full(seen.policy)
+        return self._full[name]
+
+    def _why_full(self, policy: Declared[DrainPolicy]) -> str:
+        spec, name = policy.spec, policy.name
         limits = (
             (self.leaving[name], spec.max_scale_down_parallelism, "maxScaleDownParallelism"),
             (self.draining[name], spec.max_drain_parallelism, "maxDrainParallelism"),
@@ -148,6 +156,7 @@ class Slots:
 
     def take(self, seen: Seen, count: int = 1) -> None:
         """Or gives it back, with -1."""
+        self._full.clear()
         self.leaving[seen.policy.name] += count
         self.draining[seen.policy.name] += count
 

@@ -21,12 +21,7 @@ class Mark(msgspec.Struct, frozen=True, gc=False):
     key: str
     value: str
     effect: str
-
-    @property
-    def since(self) -> Instant | None:
-        """None where that can't be read."""
-        is_time = self.value.isascii() and self.value.isdigit() and len(self.value) <= 11
-        return Instant(int(self.value) * 1_000) if is_time else None
+    since: Instant | None  # None where that can't be read
 
     @property
     def off(self) -> Taint:
@@ -51,4 +46,9 @@ def hard(since: Instant) -> Taint:
 
 def _mark(node: Node, key: str) -> Mark | None:
     found = node.taint(key)
-    return None if found is None else Mark(key, found.value, found.effect)
+    return None if found is None else Mark(key, found.value, found.effect, _since(found.value))
+
+
+def _since(value: str) -> Instant | None:
+    is_time = value.isascii() and value.isdigit() and len(value) <= 11
+    return Instant(int(value) * 1_000) if is_time else None

@@ -80,7 +80,7 @@ def drain(inputs: Inputs, draft: Draft) -> Verdict:
         setbacks=tuple(_setbacks(site, settling)),
         begin_at=rehomed.left_out[0] if rehomed.left_out else "",
     )
-    hints = Hints(dict(sorted(rehomed.homes.items())), tried(site, refused, rehomed))
+    hints = Hints(rehomed.hints, tried(site, refused, rehomed))
     weighed = tuple(_weighed(site, refused, rehomed, hints))
     wakes = [*_wakes(site, rehomed, drained), *ground.wakes, *emptying.wakes]
     wakes += [settling.wake_at] if settling.wake_at is not None else []
@@ -105,7 +105,7 @@ def _wakes(site: Site, rehomed: Rehomed, drained: Drained) -> Iterator[Instant]:
     yield from (rests_until(each) for each in drained.setbacks)
     if rehomed.left_out:
         yield Instant(site.now + _NEXT_MS)
-    if rehomed.homeless[0]:
+    if rehomed.on_their_way:  # room is kept for them until then
         yield from (Instant(each.at + 1_000 * recent_seconds(site, each.pool) + 1) for each in drained.evicted)
 
 
@@ -152,9 +152,9 @@ def _left_out(site: Site, rehomed: Rehomed) -> Iterator[Decision]:
 
 def _weighed(site: Site, refused: dict[str, Reason], rehomed: Rehomed, hints: Hints) -> Iterator[Weighed]:
     for seen in site.seen:
-        name, pool, policy = seen.name, seen.node.pool, seen.policy.name
+        name, pool, policy = seen.name, seen.pool, seen.policy.name
         if name in rehomed.together:
-            reason = timers.candidacy(seen, rehomed.together[name])
+            reason = timers.candidacy(site, seen, rehomed.together[name])
             yield Weighed(name, pool, policy, reason, is_candidate=True, since=timers.since(site, seen))
         else:
             reason = refused.get(name) or why(seen, reasons.NOT_EVALUATED)

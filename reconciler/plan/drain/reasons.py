@@ -169,6 +169,10 @@ CALLED_OFF = Because(
     "EvictionCalledOff",
     "{pod} was told to save its work, and stays: {node} is not emptied any more. gpu.scheduling/evict-at comes off.",
 )
+WAITS_TURN = Because(
+    "PodWaitsItsTurn",
+    "{pod} waits on {node} until {others} that left before it are in their places: wherever those go, its own is kept.",
+)
 DAEMON_EVICTED = Because("DaemonPodEvicted", "{pod} is asked to leave {node}, on which nothing else is left.")
 POD_LEAVES = Because("PodLeaves", "{pods} on {node} are on their way out.")
 WAITS_EMPTY = Because("EmptiedNodeWaits", "{node} was emptied: it is deleted at {time} if nothing comes.")
@@ -200,5 +204,5 @@ REASONS = (
     DEMAND_FIRST, NO_SLOT, AWAITS_CREW, THROTTLED, AWAITS_BATCH, PARTLY_EVALUATED, DRAINED, TAINTED_AGAIN,
     BATCH_SETTLES, BATCH_TORN, MARK_UNREADABLE, EVICTED, GANG_EVICTED, GANG_REST, DAEMON_EVICTED, POD_LEAVES,
     WAITS_EMPTY, DELETED, GIVEN_BACK, TOLD, TOLD_CUT, TOLD_UNREADABLE, SAVES, EVICTED_SAVED, EVICTED_UNSAVED,
-    CALLED_OFF, ONE_BY_ONE, SUCCESSOR_UNSEEN,
+    CALLED_OFF, ONE_BY_ONE, SUCCESSOR_UNSEEN, WAITS_TURN,
 )  # fmt: skip

@@ -17,13 +17,14 @@ pods are placed with those on nodes that are being drained, wherever they run.
 Steps are limited, by the policies' simulationTimeBound; but so many nodes are tried in any case.
 """
 
-from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
+from itertools import chain, repeat
 
 import msgspec
 import numpy as np
 
-from reconciler.fleet.emptying import Move, empty
+from reconciler.fleet.emptying import Emptying, Move
 from reconciler.fleet.judging import Judging
 from reconciler.fleet.placing import Search
 from reconciler.fleet.pod_class import PodClass
@@ -35,10 +36,11 @@ from reconciler.model.cluster.node import Node
 from reconciler.model.cluster.pod import Pod
 from reconciler.model.planned.reason import Reason
 from reconciler.plan.drain import reasons
-from reconciler.plan.drain.blockers import blocker, moves
+from reconciler.plan.drain.blockers import moves
 from reconciler.plan.drain.gangs.crews import Crew, crews_of
 from reconciler.plan.drain.gangs.members import Members
 from reconciler.plan.drain.gangs.rehoming import Crewing, Tried
+from reconciler.plan.drain.nodes.moving import Moving, Movings, first_blocker, take
 from reconciler.plan.drain.replacing import lacking
 from reconciler.plan.drain.site import Seen, Site, why
 from reconciler.plan.eviction import Remaining
@@ -51,11 +53,13 @@ STEPS_A_MS = 50  # of a slow machine: others have done in less time what so many
 class Rehomed(msgspec.Struct):
     """What came of it."""
 
-    homes: dict[str, str] = {}  # uid of a pod -> name of the node that it would go to
+    homes: dict[str, str] = {}  # uid of a pod that leaves already -> name of the node that it would go to
+    hints: dict[str, dict[str, dict[str, int]]] = {}  # where all would go, as Hints tells it
     together: dict[str, tuple[str, ...]] = {}  # nodes that can go, in order, and where their pods would go
     refused: dict[str, Reason] = {}
     unplaced: dict[str, str] = {}  # uid of a pod that leaves -> what rules out the nodes that stay
     left_out: tuple[str, ...] = ()  # nodes for which there was no time
+    on_their_way: tuple[Pod, ...] = ()  # those that were evicted, and are in no place yet
     homeless: tuple[str, str] = ("", "")  # a pod that leaves and finds no place, and the node it leaves
     crews: dict[str, Crew] = {}  # of nodes that can go, and do so together with others or not at all
 
@@ -67,10 +71,12 @@ class Rehoming:
         self._site, self._members = site, members
         self._what_if = site.fleet.what_if
         self._hints = site.inputs.hints.destinations
+        self._movings = self._what_if.part(Movings)
+        self._names = self._what_if.rows.names
         self._remaining = Remaining(site.budgets)
         self._takers: set[int] = set()  # rows that took pods of others
         self._ruled_out: dict[PodClass, str] = {}
-        self._stays = self._tried = self._empty = np.zeros_like(self._what_if.rows.alive)
+        self._allowed = self._stays = self._tried = self._empty = np.zeros_like(self._what_if.rows.alive)
         self.told = Rehomed()
 
     def run(self, order: Sequence[Seen]) -> Rehomed:
@@ -92,7 +98,7 @@ class Rehoming:
             if row is None or (is_marked_only and node.taint(names.DISRUPTED) is None):
                 continue
             found.append((node, [pod for pod in self._what_if.pods_of_row(row) if moves(pod)]))
-            self._what_if.take_away(row)
+            self._what_if.vacate(row)
         return found
 
     def _take_gangs(self) -> list[Pod]:
@@ -109,13 +115,11 @@ class Rehoming:
         found = rows.alive.copy()
         for facts in self._site.fleet.nodes_unsettled:
             found[rows.row_of[facts.name]] = False
+        found[[row for row in rows.row_of.values() if not rows.node(row).is_ready]] = False
         self._empty = np.zeros_like(found)
-        for name, row in rows.row_of.items():
-            found[row] &= rows.node(row).is_ready
-            self._empty[row] = not counting[name]
+        self._empty[[row for name, row in rows.row_of.items() if not counting[name]]] = True
         self._tried = np.zeros_like(found)
-        for each in order:
-            self._tried[rows.row_of[each.name]] = each.candidate is not None
+        self._tried[[rows.row_of[each.name] for each in order if each.candidate is not None]] = True
         return found
 
     def _settle(self, leaving: list[tuple[Node, list[Pod]]], of_gangs: list[Pod]) -> None:
@@ -123,123 +127,165 @@ class Rehoming:
         for node, pods in leaving:
             for pod in pods:
                 self._remaining.take(pod)
-            if lost := self._place(pods):
+            if lost := self._place(pods, node.name):
                 is_ours = node.taint(names.DRAINING) is not None
                 self.told.homeless = (f"Pod/{lost[0].title}", node.name) if is_ours else self.told.homeless
         for pod in of_gangs:
             self._remaining.take(pod)
-            if self._place([pod]):
+            if self._place([pod], pod.node):
                 self.told.homeless = (f"Pod/{pod.title}", pod.node)
         anew, waiting = lacking(self._site)
+        self.told.on_their_way = tuple(pod for _, pod in anew)
         for node_name, pod in anew:
-            if self._place([pod]):
+            if self._place([pod], node_name):
                 self.told.homeless = (f"Pod/{pod.title}", node_name)
-        self._place([pod for pod in waiting if not is_smart(pod) and not pod.spec.scheduling_gates])
+        self._place([pod for pod in waiting if not is_smart(pod) and not pod.spec.scheduling_gates], "")
 
-    def _place(self, pods: Sequence[Pod]) -> list[Pod]:
+    def _place(self, pods: Sequence[Pod], source: str) -> list[Pod]:
         """Books them, and gives back those that found no place; candidates and empty nodes are asked last."""
         for allowed in (self._stays & ~self._tried & ~self._empty, self._stays):
             if not pods:
                 break
-            found = place(self._what_if, pods, Search(backwards=True, allowed=allowed, hints=self._hints))
+            hints = self._hinted(pods, source)
+            found = place(self._what_if, pods, Search(backwards=True, allowed=allowed, hints=hints))
             self.told.homes |= found.destinations
+            for pod in pods:
+                if to := found.destinations.get(pod.metadata.uid):
+                    self._hint(source, self._what_if.classes.of(pod).anew, to)
             self._takers.update(self._what_if.rows.row_of[name] for name in found.destinations.values())
             pods = [pod for pod in pods if pod.metadata.uid not in found.destinations]
             self.told.unplaced |= {uid: _ruled_out(why_not) for uid, why_not in found.unplaced.items()}
         return list(pods)
 
     def _try(self, order: Sequence[Seen]) -> None:
-        allowed = self._stays & ~self._tried & ~self._empty
+        """One node after the other, or with those that go only with it, until the steps are used up."""
+        self._allowed = self._stays & ~self._tried & ~self._empty
+        emptying = Emptying(self._what_if, Search(backwards=True, allowed=self._allowed))
         crews, crewing = crews_of(self._members, order), Crewing(self._site, self._members, self._remaining)
-        pointer, left, tried = "", self._steps, 0
+        tried = 0
         for at, seen in enumerate(order):
             if seen.name in self.told.together or seen.name in self.told.refused:
                 continue  # with others of its crew
-            row = self._what_if.rows.row_of[seen.name]
-            budget = left if tried >= LEAST_TRIED else None
-            if crew := crews.get(seen.name):
-                came = crewing.tried(crew, self._takers, Search(pointer, True, allowed, self._hints, budget))
-                if came.is_spent:
-                    self.told.left_out = self._undecided(order[at:])
-                    return
-                tried, left, pointer = tried + 1, max(0, left - came.steps), came.pointer or pointer
-                self._crew_decided(crew, came, allowed)
-                continue
-            if found := self._blocker(seen, row):
-                self.told.refused[seen.name] = found
-                allowed[row] = self._stays[row]
-                continue
-            done = empty(self._what_if, [row], Search(pointer, True, allowed, self._hints, budget))
-            if done.not_evaluated:
+            emptying.walk.budget = self._steps if tried >= LEAST_TRIED else None
+            crew = crews.get(seen.name)
+            was_looked_at = self._try_crew(crew, crewing, emptying) if crew else self._try_one(seen, emptying)
+            if emptying.walk.spent:
                 self.told.left_out = self._undecided(order[at:])
                 return
-            tried, left, pointer = tried + 1, max(0, left - done.steps), done.pointer
-            if row in done.stuck:
-                allowed[row] = self._stays[row]
-                self.told.refused[seen.name] = self._no_place(seen, row, done.stuck[row], allowed)
-            else:
-                self._goes(seen, row, done.together[row])
+            tried += was_looked_at
+
+    def _try_one(self, seen: Seen, emptying: Emptying) -> bool:
+        """Whether places were looked for."""
+        row = self._what_if.rows.row_of[seen.name]
+        moving = self._movings.of(row)
+        if found := self._blocker(seen, row, moving):
+            self._refuse(seen, found)
+            return False
+        moved = emptying.one(row, self._hints.get(seen.name, {}))
+        if emptying.walk.spent:
+            return False
+        if isinstance(moved, PodClass):
+            self._allow(seen)
+            self.told.refused[seen.name] = self._no_place(seen, row, moved)
+        else:
+            take(self._remaining, moving)
+            self._takers.update([each.to for each in moved])
+            self.told.hints[seen.name], self.told.together[seen.name] = self._told(moved)
+        return True
+
+    def _try_crew(self, crew: Crew, crewing: Crewing, emptying: Emptying) -> bool:
+        """The same of nodes that go together or not at all."""
+        walk = emptying.walk
+        moving = crewing.moving(crew)
+        budget = None if walk.budget is None else max(0, walk.budget - walk.steps)
+        search = Search(walk.pointer, True, self._allowed, self._hinted_by_node(moving.values()), budget)
+        came = crewing.tried(crew, self._takers, search)
+        if came.is_spent:
+            walk.spent = True
+            return False
+        walk.steps += came.steps
+        walk.stand_at(came.pointer or walk.pointer)
+        self._crew_decided(crew, came)
+        for pod in moving.values() if came.homes else ():
+            self._hint(pod.node, self._what_if.classes.of(pod).anew, came.homes[pod.metadata.uid])
+        return True
+
+    def _refuse(self, seen: Seen, why_not: Reason) -> None:
+        self.told.refused[seen.name] = why_not
+        self._allow(seen)
+
+    def _allow(self, seen: Seen) -> None:
+        """It stays, and may take pods of others if it can."""
+        row = self._what_if.rows.row_of[seen.name]
+        self._allowed[row] = self._stays[row]
 
     def _undecided(self, order: Sequence[Seen]) -> tuple[str, ...]:
         decided = self.told.together.keys() | self.told.refused.keys()
         return tuple(each.name for each in order if each.name not in decided)
 
-    def _crew_decided(self, crew: Crew, came: Tried, allowed: Mask) -> None:
+    def _crew_decided(self, crew: Crew, came: Tried) -> None:
         rows = self._what_if.rows
         self.told.refused |= came.kept
         for each in crew.too_many:
             facts = {"most": crew.most, "nodes": len(crew.nodes) + len(crew.too_many)}
-            told = why(each, reasons.CREW_FULL, "maxDrainParallelism", other=crew.nodes[0].name, **facts)
-            self.told.refused[each.name] = told
-            allowed[rows.row_of[each.name]] = self._stays[rows.row_of[each.name]]
+            self._refuse(each, why(each, reasons.CREW_FULL, "maxDrainParallelism", other=crew.nodes[0].name, **facts))
         if came.kept:
             for each in crew.nodes:
-                allowed[rows.row_of[each.name]] = self._stays[rows.row_of[each.name]]
+                self._allow(each)
             return
         self._takers.update(rows.row_of[name] for name in came.homes.values())
-        self.told.homes |= came.homes
         for each in crew.nodes:
             there = (pod.metadata.uid for pod in self._what_if.pods_of_row(rows.row_of[each.name]))
             self.told.together[each.name] = tuple(sorted({came.homes[uid] for uid in there if uid in came.homes}))
             self.told.crews[each.name] = crew
 
-    @property
+    @cached_property
     def _steps(self) -> int:
         bounds = [each.spec.simulation_time_bound.milliseconds for each in self._site.policies]
         return min(self._site.inputs.budget, max(bounds, default=0) * STEPS_A_MS)
 
-    def _blocker(self, seen: Seen, row: int) -> Reason | None:
+    def _blocker(self, seen: Seen, row: int, moving: Moving) -> Reason | None:
         if row in self._takers:
-            return why(seen, reasons.DESTINATION)
-        pods = (pod for pod in self._what_if.pods_of_row(row) if moves(pod))
-        return next((found for pod in pods if (found := blocker(self._site, self._remaining, seen, pod))), None)
+            said = self._site.said.again
+            return said(seen.name, "takes", seen.policy, lambda: why(seen, reasons.DESTINATION))
+        return first_blocker(self._site, self._remaining, seen, moving)
 
-    def _goes(self, seen: Seen, row: int, moved: tuple[Move, ...]) -> None:
-        pods = [pod for pod in self._what_if.pods_of_row(row) if moves(pod)]
-        for pod in pods:
-            self._remaining.take(pod)
-        self._takers.update(each.to for each in moved)
-        homes = dict(self._homes(pods, moved))
-        self.told.homes |= homes
-        self.told.together[seen.name] = tuple(sorted({self._what_if.rows.node(each.to).name for each in moved}))
-
-    def _homes(self, pods: Sequence[Pod], moved: tuple[Move, ...]) -> Iterator[tuple[str, str]]:
-        """Pods of one class are as good as each other."""
-        rooms: defaultdict[PodClass, list[str]] = defaultdict(list)
+    def _told(self, moved: tuple[Move, ...]) -> tuple[dict[str, dict[str, int]], tuple[str, ...]]:
+        """As hints, and by the names of the nodes that take them."""
+        found: dict[str, dict[str, int]] = {}
+        places = set()
         for each in moved:
-            rooms[each.pod_class] += [self._what_if.rows.node(each.to).name] * each.count
-        for pod in pods:
-            found = rooms[self._what_if.classes.of(pod).anew]
-            if found:
-                yield pod.metadata.uid, found.pop(0)
+            to = self._names[each.to]
+            places.add(to)
+            known = found.setdefault(each.pod_class.key, {})
+            known[to] = known.get(to, 0) + each.count
+        return found, tuple(sorted(places))
 
-    def _no_place(self, seen: Seen, row: int, stuck: PodClass, allowed: Mask) -> Reason:
+    def _hint(self, source: str, pod_class: PodClass, to: str) -> None:
+        known = self.told.hints.setdefault(source, {}).setdefault(pod_class.key, {})
+        known[to] = known.get(to, 0) + 1
+
+    def _hinted(self, pods: Sequence[Pod], source: str) -> dict[str, str]:
+        """Where each would go if it went where one like it went the last time."""
+        of = self._what_if.classes.of
+        told = self._hints.get(source, {})
+        places = {key: chain.from_iterable(repeat(name, many) for name, many in to.items()) for key, to in told.items()}
+        found = ((pod.metadata.uid, next(places.get(of(pod).anew.key, iter(())), "")) for pod in pods if places)
+        return {uid: name for uid, name in found if name}
+
+    def _hinted_by_node(self, pods: Iterable[Pod]) -> dict[str, str]:
+        by_node: dict[str, list[Pod]] = {}
+        for pod in pods:
+            by_node.setdefault(pod.node, []).append(pod)
+        return {uid: to for node, there in by_node.items() for uid, to in self._hinted(there, node).items()}
+
+    def _no_place(self, seen: Seen, row: int, stuck: PodClass) -> Reason:
         """Which predicates rule out how many nodes; found once for pods that are alike."""
-        if stuck not in self._ruled_out:
-            among = allowed.copy()
-            among[row] = False
-            counted = self._what_if.part(Judging).counted(stuck, among)
-            self._ruled_out[stuck] = _ruled_out(counted)
+        if stuck not in self._ruled_out or not stuck.is_plain:
+            with self._what_if.fork():
+                self._what_if.vacate(row)
+                counted = self._what_if.part(Judging).counted(stuck, self._allowed)
+                self._ruled_out[stuck] = _ruled_out(counted)
         of = self._what_if.classes.of
         pod = next(pod for pod in self._what_if.pods_of_row(row) if of(pod).anew is stuck)
         return why(seen, reasons.NO_PLACE, pod=f"Pod/{pod.title}", ruled_out=self._ruled_out[stuck])

@@ -1,7 +1,7 @@
 """Owner of what all drains of one plan look at; what several of them ask is looked up once."""
 
-from collections.abc import Iterator, Mapping
-from functools import cached_property
+from collections.abc import Callable, Iterator, Mapping
+from functools import cache, cached_property
 
 import msgspec
 
@@ -22,6 +22,8 @@ from reconciler.model.planned.inputs import Inputs
 from reconciler.model.planned.reason import Reason
 from reconciler.plan.draft import Draft
 from reconciler.plan.drain.marks import Mark, candidate_mark, draining_mark
+from reconciler.plan.drain.nodes.budgets_seen import BudgetsSeen
+from reconciler.plan.drain.nodes.said import Said
 from reconciler.plan.drain.reasons import PLANNER
 from reconciler.plan.eviction import PodBudgets
 from reconciler.plan.guards.door import observes
@@ -34,14 +36,13 @@ from reconciler.plan.requests.claims import Claims
 class Seen(msgspec.Struct, frozen=True, gc=False):
     """A node of a pool that a DrainPolicy names; where that pool only observes, with the taints that it would bear."""
 
+    name: str
+    pool: str
+    is_ready: bool
     node: Node
     policy: Declared[DrainPolicy]
     candidate: Mark | None = None
     draining: Mark | None = None
-
-    @property
-    def name(self) -> str:
-        return self.node.name
 
 
 class Site:
@@ -70,12 +71,16 @@ class Site:
         return self.inputs.memory.drained
 
     @cached_property
+    def said(self) -> Said:
+        return self.fleet.what_if.part(Said)
+
+    @cached_property
     def freezes(self) -> Freezes:
         return Freezes(self.inputs, self.fleet)
 
     @cached_property
     def budgets(self) -> PodBudgets:
-        return PodBudgets(self.inputs.observed.budgets)
+        return self.fleet.what_if.part(BudgetsSeen).of(self.inputs.observed.budgets)
 
     @cached_property
     def claims(self) -> Claims:
@@ -104,36 +109,47 @@ class Site:
             imagines = bool(imagined) and observes(self.inputs, pool)
             for facts in self.fleet.pool(pool).nodes:
                 node = facts.node
-                if imagines and (taints := imagined.get((node.name, node.metadata.uid))):
+                if imagines and (taints := imagined.get((facts.name, node.metadata.uid))):
                     node = as_imagined(node, taints)
                 elif not facts.is_drained:
-                    yield Seen(node, policy)
+                    yield Seen(facts.name, pool, facts.is_ready, node, policy)
                     continue
-                yield Seen(node, policy, candidate_mark(node), draining_mark(node))
+                marks = candidate_mark(node), draining_mark(node)
+                yield Seen(facts.name, pool, facts.is_ready, node, policy, *marks)
+
+    @cached_property
+    def by_name(self) -> Mapping[str, Seen]:
+        return {each.name: each for each in self.seen}
 
     @cached_property
     def draining(self) -> list[Seen]:
         """Those that really bear our hard taint, as one may act on them."""
-        return [each for each in self.seen if each.draining is not None and not observes(self.inputs, each.node.pool)]
+        return [each for each in self.seen if each.draining is not None and not observes(self.inputs, each.pool)]
 
     def why_it_stays(self, pod: Pod) -> str:
-        """Why it can't be told where such a pod would fit; asked once for pods that are alike."""
-        what_if = self.fleet.what_if
-        pod_class = what_if.classes.of(pod)
+        """Why it can't be told where such a pod would fit."""
+        return self.why_such_stay(self.fleet.what_if.classes.of(pod))
+
+    def why_such_stay(self, pod_class: PodClass) -> str:
+        """The same of a class; found once."""
         found = self._staying.get(pod_class)
         if found is None:
-            found = self._staying[pod_class] = why_it_stays(pod_class, what_if)
+            found = self._staying[pod_class] = why_it_stays(pod_class, self.fleet.what_if)
         return found
 
     def is_claimed(self, subject: Ref) -> bool:
         """Whether another planner acts on it in this plan."""
         return bool(self.draft.claimed_by(subject))
 
+    def is_taken(self, seen: Seen) -> bool:
+        """The same of a node."""
+        return self.draft.has_claims and self.is_claimed(ref_of(seen.node))
+
     def act(self, seen: Seen, act: Action | Hold, why: Reason) -> Decision:
-        return Decision(PLANNER, ref_of(seen.node), act, why, seen.node.pool)
+        return Decision(PLANNER, ref_of(seen.node), act, why, seen.pool)
 
     def act_on(self, pod: Pod, seen: Seen, act: Action | Hold, why: Reason) -> Decision:
-        return Decision(PLANNER, ref_of_pod(pod), act, why, seen.node.pool)
+        return Decision(PLANNER, ref_of_pod(pod), act, why, seen.pool)
 
     def hold(self, policy: Declared[DrainPolicy], why: Reason, until: Instant | None = None) -> Decision:
         """Of the policy itself."""
@@ -142,10 +158,22 @@ class Site:
 
 def why(seen: Seen, because: Because, field: str = "", /, **facts: str | int) -> Reason:
     """A reason that leads back to the policy; the node, its pool and the policy are named where the sentence does."""
-    known = {"node": seen.name, "pool": seen.node.pool, "policy": title_of(seen.policy)}
-    named = {key: value for key, value in known.items() if f"{{{key}}}" in because.sentence}
+    for name, told in _named(because.sentence):
+        facts.setdefault(name, told(seen))
     origin = seen.policy.origin(f"spec.{field}" if field else "")
-    return because.reason(origin, **(named | facts))
+    return because.reason(origin, **facts)
+
+
+_KNOWN: dict[str, Callable[[Seen], str]] = {
+    "node": lambda seen: seen.name,
+    "pool": lambda seen: seen.pool,
+    "policy": lambda seen: title_of(seen.policy),
+}
+
+
+@cache
+def _named(sentence: str) -> tuple[tuple[str, Callable[[Seen], str]], ...]:
+    return tuple((name, told) for name, told in _KNOWN.items() if f"{{{name}}}" in sentence)
 
 
 def title_of(policy: Declared[DrainPolicy]) -> str:

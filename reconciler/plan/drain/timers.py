@@ -11,7 +11,7 @@ from reconciler.model.planned.action import Hold
 from reconciler.model.planned.decision import Decision
 from reconciler.model.planned.reason import Reason
 from reconciler.plan.drain import marks, reasons
-from reconciler.plan.drain.site import Seen, Site, ref_of, why
+from reconciler.plan.drain.site import Seen, Site, why
 from reconciler.plan.explain import sentence
 from reconciler.plan.removal import untouchable
 
@@ -32,14 +32,19 @@ def due_at(site: Site, seen: Seen) -> Instant:
 def delay_ms(seen: Seen) -> int:
     """How long it must be one."""
     spec = seen.policy.spec
-    wanted = spec.scale_down_unneeded_time if seen.node.is_ready else spec.scale_down_unready_time
+    wanted = spec.scale_down_unneeded_time if seen.is_ready else spec.scale_down_unready_time
     return wanted.milliseconds
 
 
-def candidacy(seen: Seen, destinations: tuple[str, ...]) -> Reason:
+def candidacy(site: Site, seen: Seen, destinations: tuple[str, ...]) -> Reason:
     """Why it is one."""
-    because = reasons.CANDIDATE if seen.node.is_ready else reasons.UNREADY_CANDIDATE
-    field = "scaleDownUnneededTime" if seen.node.is_ready else "scaleDownUnreadyTime"
+    by = (seen.policy, seen.is_ready, destinations)
+    return site.said.again(seen.name, "goes", by, lambda: _candidacy(seen, destinations))
+
+
+def _candidacy(seen: Seen, destinations: tuple[str, ...]) -> Reason:
+    because = reasons.CANDIDATE if seen.is_ready else reasons.UNREADY_CANDIDATE
+    field = "scaleDownUnneededTime" if seen.is_ready else "scaleDownUnreadyTime"
     first = ", ".join(destinations[:3]) + (f" and {len(destinations) - 3} more" if len(destinations) > 3 else "")
     return why(seen, because, field, destinations=first or "other nodes", minutes=_minutes(delay_ms(seen)))
 
@@ -47,22 +52,21 @@ def candidacy(seen: Seen, destinations: tuple[str, ...]) -> Reason:
 def put_on(site: Site, together: Mapping[str, tuple[str, ...]]) -> Iterator[Decision]:
     """For those that became candidates."""
     left = MOST
-    by_name = {each.name: each for each in site.seen}
     for name, destinations in together.items():
-        seen = by_name[name]
+        seen = site.by_name[name]
         if not left:
             return
-        if site.is_claimed(ref_of(seen.node)) or (seen.candidate is not None and seen.candidate.since is not None):
+        if site.is_taken(seen) or (seen.candidate is not None and seen.candidate.since is not None):
             continue
         left -= 1
-        yield site.act(seen, marks.soft(site.now), candidacy(seen, destinations))
+        yield site.act(seen, marks.soft(site.now), candidacy(site, seen, destinations))
 
 
 def take_off(site: Site, refused: Mapping[str, Reason]) -> Iterator[Decision]:
     """For those that are none any more; one that is drained keeps what it has until it is given back."""
     for seen in site.seen:
         mark, reason = seen.candidate, refused.get(seen.name)
-        if mark is None or reason is None or seen.draining is not None or site.is_claimed(ref_of(seen.node)):
+        if mark is None or reason is None or seen.draining is not None or site.is_taken(seen):
             continue
         if untouchable(seen.node) is not None:
             continue
@@ -72,7 +76,7 @@ def take_off(site: Site, refused: Mapping[str, Reason]) -> Iterator[Decision]:
 
 def wait(site: Site, seen: Seen, destinations: tuple[str, ...]) -> Decision:
     """One whose time has not come."""
-    return site.act(seen, Hold(due_at(site, seen)), candidacy(seen, destinations))
+    return site.act(seen, Hold(due_at(site, seen)), candidacy(site, seen, destinations))
 
 
 def _minutes(length_ms: int) -> str:

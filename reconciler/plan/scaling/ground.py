@@ -4,7 +4,7 @@ A node that is being deleted is none of them. One that somebody else takes away 
 its way out whatever happens here; one that is in others' hands otherwise stays, and is left alone.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 
 import msgspec
@@ -30,6 +30,8 @@ from reconciler.plan.requests.choices import Outlook, digest_of, live, outlook_o
 from reconciler.plan.scaling.marks import Mark, mark_of
 from reconciler.plan.scaling.removal_order import RemovalOrder
 from reconciler.plan.sums.usage import is_empty
+
+_OTHERS = frozenset({names.DRAINING, names.DISRUPTED})
 
 
 class Site(msgspec.Struct, frozen=True, dict=True):
@@ -77,6 +79,7 @@ class Ground:
         imagines = bool(site.imagined) and observes(site.inputs, pool.name)
         for each in self.seen.nodes if imagines else self.seen.going:
             self._sort(each, imagines)
+        self.leaving_otherwise += self._begun()
 
     def _sort(self, facts: NodeFacts, imagines: bool) -> None:
         node = facts.node
@@ -87,6 +90,16 @@ class Ground:
             self.leaving_otherwise.append(node)
         elif mark is not None:
             self.noted.append(Noted(node, mark))
+
+    def _begun(self) -> Iterator[Node]:
+        """Nodes that a drain began with, while its taint is not seen yet."""
+        batch = self.site.inputs.memory.drained.batch
+        for name, uid in batch.nodes if batch is not None and not batch.torn else ():
+            node = self.site.fleet.node(name)
+            if node is None or node.metadata.uid != uid or node.pool != self.pool.name or node.metadata.leaving:
+                continue
+            if mark_of(node) is None and not {each.key for each in node.spec.taints} & _OTHERS:
+                yield node
 
     @property
     def facts(self) -> Sequence[NodeFacts]:

@@ -30,6 +30,7 @@ class Kubelets:
 
     def __init__(self, pace: Pace | None = None) -> None:
         self._pace = pace or Pace()
+        self.late_ms = 0  # beside what things usually take
 
     def start(self, stage: Stage) -> None:
         self._stage = stage
@@ -59,7 +60,7 @@ class Kubelets:
             began = pod["status"].get("startTime")
             self._run(key, pod, instant(began) if began else self._stage.now)
         elif phase not in _FINISHED:
-            delay_ms = self._chance.randint(self._pace.least_start_ms, self._pace.most_start_ms)
+            delay_ms = self._chance.randint(self._pace.least_start_ms, self._pace.most_start_ms) + self.late_ms
             engine.after(delay_ms, f"{key[1]}/{key[2]} starts on {node}", lambda: self._begin(key, uid))
 
     def _begin(self, key: Key, uid: str) -> None:
@@ -126,7 +127,7 @@ class Kubelets:
         metadata = pod["metadata"]
         is_running = (pod.get("status") or {}).get("phase") == "Running"
         leaves_at = max(instant(metadata["deletionTimestamp"]), self._stage.now) if is_running else self._stage.now
-        when = Instant(leaves_at + self._pace.notice_ms)
+        when = Instant(leaves_at + self._pace.notice_ms + self.late_ms)
         uid = metadata["uid"]
         self._stage.engine.at(when, f"{key[1]}/{key[2]} has ended", lambda: self._end(key, uid))
 

@@ -9,10 +9,11 @@ from collections.abc import Iterator
 
 import msgspec
 
+from reconciler.model import names
 from reconciler.model.instant import Instant
 from reconciler.model.kinds.change_guard import Ceiling
 from reconciler.plan.karpenter.template_hash import template_hash
-from reconciler.simulate.checkers.checker import Ground, goes, is_marked, is_ours
+from reconciler.simulate.checkers.checker import Ground, goes, is_marked, is_ours, taints_of
 from reconciler.simulate.checkers.hands import SEEN_WITHIN_MS
 from reconciler.simulate.objects import Written
 
@@ -58,7 +59,9 @@ class Ceilings:
 
     def _taken(self, written: Written, ground: Ground) -> Iterator[_Gone]:
         kind, _, name = written.key
-        if kind == "Node" and (is_marked(written) or goes(written)):
+        # What was drained counts as it was when that began, by which it is empty when it goes.
+        is_drained = names.DRAINING in taints_of(written.before)
+        if kind == "Node" and (is_marked(written) or (goes(written) and not is_drained)):
             yield from self._node(name, ground)
         elif kind == "NodePool" and _drifts(written):
             for each, node in ground.where.nodes.items():

@@ -9,6 +9,7 @@ from reconciler.fleet.what_if import WhatIf
 from reconciler.model import names
 from reconciler.model.desired import Desired
 from reconciler.model.instant import Instant
+from reconciler.model.planned.memory import Memory
 from reconciler.protocol.presumed import Object
 from reconciler.simulate.objects import Written
 from reconciler.simulate.outcome.whereabouts import Whereabouts
@@ -26,6 +27,7 @@ class Ground(msgspec.Struct, frozen=True):
     desired: Callable[[], Desired]  # the policies in force
     what_if: Callable[[], WhatIf]  # as the world stands
     presence_ms: Callable[[], int]  # how long there has been a controller that sees soon what happens
+    memory: Callable[[], Memory]  # what it remembers, as it is stored
 
 
 class Checker(Protocol):

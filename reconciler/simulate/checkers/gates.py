@@ -39,7 +39,7 @@ class RoomFirst:
     def wrote(self, written: Written, ground: Ground) -> Iterator[str]:
         now = ground.now()
         if written.key[0] == "Node":
-            self._lessened_at = now if _is_lessened(written) else self._lessened_at
+            self._lessened_at = now if is_lessened(written) else self._lessened_at
             return
         if not is_ours(written) or names.CAPACITY_GATE not in _lifted(written):
             return
@@ -57,7 +57,7 @@ def _gates(pod: Object) -> frozenset[str]:
     return frozenset(each["name"] for each in pod["spec"].get("schedulingGates") or ())
 
 
-def _is_lessened(written: Written) -> bool:
+def is_lessened(written: Written) -> bool:
     if written.before is None or written.after is None:
         return written.before is not None
     return bool(_shut(written.after) - _shut(written.before))

@@ -7,6 +7,8 @@ from reconciler.model.instant import Instant, instant, timestamp
 from reconciler.model.quantity import Duration
 from reconciler.protocol.presumed import Object
 from reconciler.simulate.checkers.checker import Ground, goes, is_ours
+from reconciler.simulate.checkers.drains import policy_of
+from reconciler.simulate.checkers.hands import SEEN_WITHIN_MS
 from reconciler.simulate.objects import Written
 
 _LONGEST_MS = 86_400_000
@@ -24,10 +26,19 @@ class SavedFirst:
             return
         annotations = pod["metadata"].get("annotations") or {}
         asked, phase = annotations.get(names.CHECKPOINT), (pod.get("status") or {}).get("phase")
-        if not asked or phase != "Running" or _is_daemon(pod):
+        if not asked or phase != "Running" or _is_daemon(pod) or not _may_wait(pod, ground):
             return
         if why := _too_early(annotations, ground.now(), _length_ms(asked)):
             yield f"Pod/{written.key[1]}/{written.key[2]} is made to go although {why}"
+
+
+def _may_wait(pod: Object, ground: Ground) -> bool:
+    """Whether its policy gives it any time, and that it runs could be known for a minute."""
+    seen = ground.where.nodes.get((pod.get("spec") or {}).get("nodeName", ""))
+    policy = policy_of(seen.pool, ground) if seen is not None else None
+    started = _moment((pod.get("status") or {}).get("startTime", ""))
+    is_known = started is None or ground.now() - started >= SEEN_WITHIN_MS
+    return is_known and (policy is None or policy.spec.max_graceful_termination_seconds > 0)
 
 
 def _is_daemon(pod: Object) -> bool:

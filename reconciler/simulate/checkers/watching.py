@@ -5,12 +5,17 @@ from collections.abc import Callable
 import msgspec
 
 from reconciler.model.desired import Desired
+from reconciler.model.planned.memory import Memory
 from reconciler.report.simulated.simulated import Broken
 from reconciler.simulate.checkers.booking import Overbooked
 from reconciler.simulate.checkers.ceilings import Ceilings
 from reconciler.simulate.checkers.checker import Checker, Ground
+from reconciler.simulate.checkers.drains import EmptyFirst, InWindows, SlotsKept, WholeBatches
 from reconciler.simulate.checkers.gates import OthersGates, RoomFirst
 from reconciler.simulate.checkers.hands import Frozen, Observing, OneOwner, OthersNodes
+from reconciler.simulate.checkers.keeping import LeastKept
+from reconciler.simulate.checkers.moving import BudgetsKept, OffDrained, WholeGangs
+from reconciler.simulate.checkers.places import PlaceFirst
 from reconciler.simulate.checkers.removing import BusyNodes, Claims, ProtectedPods
 from reconciler.simulate.checkers.saving import SavedFirst
 from reconciler.simulate.checkers.scaling import Announced, IdleMarks, LeastSize
@@ -38,6 +43,15 @@ CHECKERS: tuple[Callable[[], Checker], ...] = (
     GoneInTime,
     OthersGates,
     RoomFirst,
+    OffDrained,
+    BudgetsKept,
+    PlaceFirst,
+    WholeGangs,
+    WholeBatches,
+    EmptyFirst,
+    InWindows,
+    SlotsKept,
+    LeastKept,
     SavedFirst,
 )
 
@@ -46,13 +60,18 @@ class Watching:
     """An Actor, made after the whereabouts, which must have each write before it is judged."""
 
     def __init__(
-        self, where: Whereabouts, desired: Callable[[], Desired], presence_ms: Callable[[], int] | None = None
+        self,
+        where: Whereabouts,
+        desired: Callable[[], Desired],
+        presence_ms: Callable[[], int] | None = None,
+        memory: Callable[[], Memory] = Memory,
     ) -> None:
-        """Without `presence_ms` there is always a controller."""
+        """Without `presence_ms` there is always a controller; `memory`: what it remembers."""
         self.broken: list[Broken] = []
         self._where = where
         self._desired = desired
         self._presence_ms = presence_ms
+        self._memory = memory
         self._of_kind: dict[str, list[Checker]] = {}
         for each in [make() for make in CHECKERS]:
             for kind in each.kinds:
@@ -60,7 +79,9 @@ class Watching:
 
     def start(self, stage: Stage) -> None:
         now, presence_ms = lambda: stage.now, self._presence_ms
-        self._ground = Ground(stage.world, self._where, now, self._desired, stage.what_if, presence_ms or now)
+        self._ground = Ground(
+            stage.world, self._where, now, self._desired, stage.what_if, presence_ms or now, self._memory
+        )
         stage.world.subscribe(self._judge, *self._of_kind)
         stage.engine.listeners.append(self._name)
 

@@ -12,10 +12,12 @@ from reconciler.loop import Cycle, InProcess, Parts
 from reconciler.model.cluster.observed import Observed
 from reconciler.model.instant import Instant
 from reconciler.model.planned.action import Ref
+from reconciler.model.planned.cycled import Cycled
 from reconciler.model.planned.decision import Decision
 from reconciler.model.planned.memory import Memory
 from reconciler.model.planned.outcome import Outcome
 from reconciler.ports import Brain, Fence, Policies, Publisher
+from reconciler.simulate.collecting import let_go
 from reconciler.simulate.controller.late_view import LateView
 from reconciler.simulate.controller.presence import Presence
 from reconciler.simulate.controller.remembered import Remembered
@@ -94,6 +96,7 @@ class Controller:
     def _end(self) -> None:
         self._cycle, self._view, self._due, self._dies_after = None, None, None, None
         self._note_presence()
+        let_go()  # a process takes with it what it held
 
     def _begin(self) -> None:
         if self._cycle is not None:
@@ -113,6 +116,10 @@ class Controller:
     def presence_ms(self) -> int:
         """How long it has been there so far, and seen soon what happened."""
         return self._presence.so_far_ms(self._stage.now)
+
+    def remembered(self) -> Memory:
+        """As it is stored."""
+        return self._memory.load().memory
 
     def _note_presence(self) -> None:
         sees_soon = self.watch_delay_ms + self.answer_delay_ms <= _SOON_MS
@@ -163,9 +170,8 @@ class Controller:
             return
         self._due = None
         self._free_at = Instant(when + self._setting.cycle_every_ms)
-        try:
-            cycled = self._cycle.once(self)
-        except _Killed:
+        cycled = self._cycled(self._cycle)
+        if cycled is None:
             self.crash()
             return
         turns = -(-len(cycled.outcomes) // _WRITERS)
@@ -174,6 +180,13 @@ class Controller:
             self._look_at(cycled.wake_at)
         if self._view is not None and (on_its_way := self._view.next_from) is not None:
             self._look_at(self._delivered(on_its_way))
+
+    def _cycled(self, cycle: Cycle) -> Cycled | None:
+        """Nothing, if it was killed; and then nothing holds any more what it held."""
+        try:
+            return cycle.once(self)
+        except _Killed:
+            return None
 
     def _wrote(self, ref: Ref) -> None:
         if self._dies_after is not None:

@@ -18,6 +18,15 @@ def death_words(doomed: Sequence[str], pool: str) -> str:
     return f"{told}: {', '.join(doomed[:_NAMED])}{more}"
 
 
+def lapse_words(stricken: Sequence[str], pool: str) -> str:
+    """These nodes are not ready for a while."""
+    if not stricken:
+        return f"no node{f' of {pool}' if pool else ''} is there to be not ready"
+    more = f" and {len(stricken) - _NAMED} more" if len(stricken) > _NAMED else ""
+    told = f"{counted(len(stricken), 'node')} {'is' if len(stricken) == 1 else 'are'} not ready"
+    return f"{told}: {', '.join(stricken[:_NAMED])}{more}"
+
+
 def begin_words(fault: Fault) -> str:
     """What is wrong from now on."""
     late = span(fault.delay.milliseconds // 1_000)
@@ -30,6 +39,12 @@ def begin_words(fault: Fault) -> str:
             return f"the API server takes {late} to answer"
         case "LateWatch":
             return f"watches tell {late} late"
+        case "EvictionsFail":
+            return "the API server fails evictions"
+        case "SlowKubelets":
+            return f"pods start and end {late} late"
+        case "SlowWorkloads":
+            return f"pods are made anew {late} late"
         case "ControllerCrash":
             later = f" after {counted(fault.after_writes, 'more write')}" if fault.after_writes else ""
             return f"the controller crashes{later}"
@@ -48,6 +63,14 @@ def end_words(fault: Fault) -> str:
             return "the API server answers as usual"
         case "LateWatch":
             return "watches tell as usual"
+        case "NodeNotReady":
+            return "nodes are ready again"
+        case "EvictionsFail":
+            return "the API server weighs evictions as usual"
+        case "SlowKubelets":
+            return "pods start and end as usual"
+        case "SlowWorkloads":
+            return "pods are made anew as usual"
         case _:
             return "the controller is back"
 

@@ -1,7 +1,7 @@
 """What goes wrong in a play, as an actor: owner of which delays and stock-outs are in force."""
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import msgspec
 
@@ -10,8 +10,11 @@ from reconciler.model.instant import Instant
 from reconciler.simulate.actors.deaths import Deaths
 from reconciler.simulate.actors.karpenter.cloud import Stockout
 from reconciler.simulate.actors.karpenter.karpenter import Karpenter
+from reconciler.simulate.actors.kubelets import Kubelets
+from reconciler.simulate.actors.lapses import Lapses
+from reconciler.simulate.actors.workloads.workloads import Workloads
 from reconciler.simulate.controller import Controller
-from reconciler.simulate.playing.fault_words import begin_words, death_words, end_words
+from reconciler.simulate.playing.fault_words import begin_words, death_words, end_words, lapse_words
 from reconciler.simulate.playing.telling import Tell
 from reconciler.simulate.scenario.fault import Fault
 from reconciler.simulate.stage import Stage
@@ -23,6 +26,9 @@ class Victims(msgspec.Struct, frozen=True):
     controller: Controller
     karpenter: Karpenter
     deaths: Deaths
+    lapses: Lapses
+    workloads: Workloads
+    kubelets: Kubelets
 
 
 class Faults:
@@ -48,41 +54,51 @@ class Faults:
     def _coming(self, number: int, fault: Fault) -> Callable[[], None]:
         def come() -> None:
             now = self._stage.now
-            self._begin(number, fault)
+            stricken = self._begin(number, fault)
             if fault.lasts is not None:
-                self._at(Instant(now + fault.lasts.milliseconds), fault, lambda: self._end(fault))
+                self._at(Instant(now + fault.lasts.milliseconds), fault, lambda: self._end(fault, stricken))
             if fault.every is not None:
                 self._at(Instant(now + fault.every.milliseconds), fault, come)
 
         return come
 
-    def _begin(self, number: int, fault: Fault) -> None:
+    def _begin(self, number: int, fault: Fault) -> tuple[tuple[str, str], ...]:
+        """Gives the nodes that are not ready from now on, with their uids."""
+        if fault.fault in {"NodeDeath", "NodeNotReady"}:
+            return self._strike(number, fault)
         victims = self._victims
         match fault.fault:
-            case "NodeDeath":
-                doomed = self._doomed(number, fault)
-                for name in doomed:
-                    victims.deaths.kill(name)
-                self._tell(self._stage.now, death_words(doomed, fault.pool))
-                return
             case "StockOut":
                 victims.karpenter.hold_back(_stockout(fault))
             case "NotOffered":
                 victims.karpenter.withhold(_stockout(fault))
-            case "SlowApi" | "LateWatch":
+            case "SlowApi" | "LateWatch" | "SlowKubelets" | "SlowWorkloads":
                 self._delays[fault.fault, fault.delay.milliseconds] += 1
                 self._delay()
+            case "EvictionsFail":
+                self._stage.world.failing.begin(self._stage.engine.stream(f"fault/{number}"))
             case "ControllerCrash" if not victims.controller.holds():
                 self._tell(self._stage.now, "no controller is there to crash")
-                return
+                return ()
             case "ControllerCrash":
                 victims.controller.crash(fault.after_writes)
             case "ControllerAbsent":
                 self._absences += 1
                 victims.controller.stop()
         self._tell(self._stage.now, begin_words(fault))
+        return ()
 
-    def _end(self, fault: Fault) -> None:
+    def _strike(self, number: int, fault: Fault) -> tuple[tuple[str, str], ...]:
+        victims, found = self._victims, self._doomed(number, fault)
+        if fault.fault == "NodeNotReady":
+            self._tell(self._stage.now, lapse_words(found, fault.pool))
+            return tuple((name, victims.lapses.begin(name)) for name in found)
+        for name in found:
+            victims.deaths.kill(name)
+        self._tell(self._stage.now, death_words(found, fault.pool))
+        return ()
+
+    def _end(self, fault: Fault, stricken: Sequence[tuple[str, str]]) -> None:
         """One is over; it is told when no other of its sort goes on."""
         victims = self._victims
         match fault.fault:
@@ -92,7 +108,14 @@ class Faults:
             case "NotOffered":
                 victims.karpenter.offer(_stockout(fault))
                 goes_on = victims.karpenter.withholds(_stockout(fault))
-            case "SlowApi" | "LateWatch":
+            case "NodeNotReady":
+                for name, uid in stricken:
+                    victims.lapses.end(name, uid)
+                goes_on = not stricken
+            case "EvictionsFail":
+                self._stage.world.failing.end()
+                goes_on = self._stage.world.failing.goes_on
+            case "SlowApi" | "LateWatch" | "SlowKubelets" | "SlowWorkloads":
                 self._delays[fault.fault, fault.delay.milliseconds] -= 1
                 self._delays = +self._delays
                 self._delay()
@@ -109,10 +132,11 @@ class Faults:
 
     def _delay(self) -> None:
         """What is usual, or the longest that is in force."""
-        watch, answer = self._usual
-        late = [each for fault, each in self._delays if fault == "LateWatch"]
-        slow = [each for fault, each in self._delays if fault == "SlowApi"]
-        self._victims.controller.delay(max([watch, *late]), max([answer, *slow]))
+        victims, (watch, answer) = self._victims, self._usual
+        longest = {fault: max(each for of, each in self._delays if of == fault) for fault, _ in self._delays}
+        victims.controller.delay(max(watch, longest.get("LateWatch", 0)), max(answer, longest.get("SlowApi", 0)))
+        victims.kubelets.late_ms = longest.get("SlowKubelets", 0)
+        victims.workloads.late_ms = longest.get("SlowWorkloads", 0)
 
     def _doomed(self, number: int, fault: Fault) -> list[str]:
         """Whom chance hits, of those that are alive."""

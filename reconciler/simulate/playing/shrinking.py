@@ -51,8 +51,9 @@ def _smaller(play: Play) -> Iterator[Play]:
         items = getattr(scenario, field)
         for kept in _without(items):
             yield _with(play, **{field: kept})
-    for kept in _without(scenario.cluster.nodes):
-        yield _with(play, cluster=msgspec.structs.replace(scenario.cluster, nodes=kept))
+    for field in ("nodes", "objects"):
+        for kept in _without(getattr(scenario.cluster, field)):
+            yield _with(play, cluster=msgspec.structs.replace(scenario.cluster, **{field: kept}))
     yield from _without_files(play)
     for number in range(1, len(play.revisions)):
         revisions = [each for at, each in enumerate(scenario.policies) if at != number]

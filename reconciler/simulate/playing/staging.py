@@ -19,6 +19,7 @@ from reconciler.simulate.actors.deaths import Deaths
 from reconciler.simulate.actors.karpenter.karpenter import Karpenter
 from reconciler.simulate.actors.karpenter.timing import Timing
 from reconciler.simulate.actors.kubelets import Kubelets
+from reconciler.simulate.actors.lapses import Lapses
 from reconciler.simulate.actors.scheduler.scheduler import Scheduler
 from reconciler.simulate.actors.taints import Taints
 from reconciler.simulate.actors.workloads.workloads import Workloads
@@ -27,15 +28,16 @@ from reconciler.simulate.beginning.nodes import put_nodes, put_openb_nodes
 from reconciler.simulate.beginning.pools import put_pools
 from reconciler.simulate.beginning.seen import put_seen
 from reconciler.simulate.checkers.watching import Watching
+from reconciler.simulate.collecting import seldom
 from reconciler.simulate.controller import Controller, Setting
 from reconciler.simulate.engine import Engine
 from reconciler.simulate.outcome.recorder import Recorder
-from reconciler.simulate.playing.collecting import seldom
 from reconciler.simulate.playing.edits import Edits
 from reconciler.simulate.playing.faults import Faults, Victims
 from reconciler.simulate.playing.play import Play
 from reconciler.simulate.playing.policies_over_time import PoliciesOverTime
 from reconciler.simulate.scenario.cluster import Market
+from reconciler.simulate.scenario.objects import object_of
 from reconciler.simulate.stage import Stage
 from reconciler.simulate.workloads.arrivals import Arrivals, always_runs
 from reconciler.simulate.world import World
@@ -66,9 +68,10 @@ def _played(play: Play, watched: Watched) -> Simulated:
     warm_up_ms = play.scenario.warm_up.milliseconds
     engine = Engine(play.seed, Instant(play.start - warm_up_ms))
     stage = Stage(engine, beginning_of(play))
-    karpenter, deaths = Karpenter(market, _timing(play.scenario.market)), Deaths()
-    kubernetes: list[Actor] = [Workloads(), Scheduler(), Kubelets(), Budgets(), Collector(), Taints()]
-    crew = [*kubernetes, deaths, karpenter]
+    karpenter, deaths, lapses = Karpenter(market, _timing(play.scenario.market)), Deaths(), Lapses()
+    workloads, kubelets = Workloads(), Kubelets()
+    kubernetes: list[Actor] = [workloads, Scheduler(), kubelets, Budgets(), Collector(), Taints()]
+    crew = [*kubernetes, deaths, lapses, karpenter]
     early = [each for each in play.scenario.workloads if warm_up_ms and always_runs(each)]
     if warm_up_ms:
         _start(stage, [*crew, *(Arrivals(each, warm_up_ms=warm_up_ms) for each in early)])
@@ -78,8 +81,9 @@ def _played(play: Play, watched: Watched) -> Simulated:
     policies = PoliciesOverTime(play.revisions, lambda desired: _follow(desired, recorder, controller))
     setting = Setting(cycle_every_ms=play.scenario.cycle_every.milliseconds, brain=watched.brain, memory=play.memory)
     controller = Controller(policies, publishers, setting)
-    watching = Watching(recorder.where, lambda: policies.desired, controller.presence_ms)
-    faults = Faults(play.scenario.faults, Victims(controller, karpenter, deaths), recorder.happen)
+    watching = Watching(recorder.where, lambda: policies.desired, controller.presence_ms, controller.remembered)
+    victims = Victims(controller, karpenter, deaths, lapses, workloads, kubelets)
+    faults = Faults(play.scenario.faults, victims, recorder.happen)
     edits = Edits(play.scenario, recorder.happen)
     later = [each for each in play.scenario.workloads if each not in early]
     arrivals = [Arrivals(each, play.trace(each.name).jobs) for each in later]
@@ -129,4 +133,6 @@ def beginning_of(play: Play) -> World:
         put_pools(world, play.first)
     put_nodes(world, play, market_of(play))
     put_openb_nodes(world, play.machines)
+    for each in play.scenario.cluster.objects:
+        world.put(object_of(each))
     return world

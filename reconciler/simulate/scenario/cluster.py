@@ -45,6 +45,11 @@ class Beginning(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
     nodes: Annotated[list[Nodes], Says("Nodes, some at a time."), Within(most=1_000)] = msgspec.field(
         default_factory=list
     )
+    objects: Annotated[
+        list[Annotated[str, Within(1, 100_000)]],
+        Says("What somebody applied before, the YAML of one object each: workloads, budgets, claims, pods."),
+        Within(most=1_000),
+    ] = msgspec.field(default_factory=list)
 
 
 class Machine(msgspec.Struct, frozen=True, rename="camel", kw_only=True):

@@ -9,7 +9,17 @@ from reconciler.model.kinds.gpu_pool import CapacityType
 from reconciler.model.quantity import Duration
 
 FaultKind = Literal[
-    "NodeDeath", "StockOut", "NotOffered", "SlowApi", "LateWatch", "ControllerCrash", "ControllerAbsent"
+    "NodeDeath",
+    "NodeNotReady",
+    "StockOut",
+    "NotOffered",
+    "SlowApi",
+    "LateWatch",
+    "EvictionsFail",
+    "SlowKubelets",
+    "SlowWorkloads",
+    "ControllerCrash",
+    "ControllerAbsent",
 ]
 
 
@@ -20,8 +30,10 @@ class Fault(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
     at: Annotated[Duration, Says("When.")]
     lasts: Annotated[Duration | None, Says("For how long; absent, until the end.")] = None
     every: Annotated[Duration | None, Says("How often it happens again; absent, once.")] = None
-    pool: Annotated[str, Says("NodeDeath: of which NodePool; absent, of any."), Within(1, 253), NAME] = ""
-    count: Annotated[int, Says("NodeDeath: how many at once."), Within(1, 10_000), Unit("nodes")] = 1
+    pool: Annotated[
+        str, Says("NodeDeath and NodeNotReady: of which NodePool; absent, of any."), Within(1, 253), NAME
+    ] = ""
+    count: Annotated[int, Says("NodeDeath and NodeNotReady: how many at once."), Within(1, 10_000), Unit("nodes")] = 1
     instance_type: Annotated[
         str,
         Says("StockOut and NotOffered: which instance type is not to be had; absent, any."),
@@ -37,4 +49,6 @@ class Fault(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
     after_writes: Annotated[
         int, Says("ControllerCrash: after how many more writes; absent, at once."), Within(0, 10_000), Unit("writes")
     ] = 0
-    delay: Annotated[Duration, Says("SlowApi and LateWatch: by how much.")] = Duration(5_000)
+    delay: Annotated[Duration, Says("SlowApi, LateWatch, SlowKubelets and SlowWorkloads: by how much.")] = Duration(
+        5_000
+    )

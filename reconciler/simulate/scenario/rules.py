@@ -11,12 +11,13 @@ from reconciler.simulate.scenario.cluster import Nodes
 from reconciler.simulate.scenario.edit import Edit
 from reconciler.simulate.scenario.expectation import POOLED, Expectation
 from reconciler.simulate.scenario.fault import Fault
+from reconciler.simulate.scenario.objects import why_unreadable
 from reconciler.simulate.scenario.spec import Scenario
 from reconciler.simulate.scenario.workload import JOBS, WAYS, Workload
 
 _SHORTEST_EVERY_MS = 1_000
 _LACKS = ("StockOut", "NotOffered")
-_ONLY_OF = {"pool": ("NodeDeath",), "instance_type": _LACKS, "zone": _LACKS, "capacity_type": _LACKS}
+_ONLY_OF = {"pool": ("NodeDeath", "NodeNotReady"), "instance_type": _LACKS, "zone": _LACKS, "capacity_type": _LACKS}
 _NEVER = "the scenario is over by then: this never happens"
 
 Told = tuple[str, str, str, str]  # path, code, sentence, remedy
@@ -40,6 +41,9 @@ def _told(scenario: Scenario) -> Iterator[Told]:
     yield from _revisions(scenario)
     for number, group in enumerate(scenario.cluster.nodes):
         yield from _nodes(group, f"spec.cluster.nodes[{number}]")
+    for number, text in enumerate(scenario.cluster.objects):
+        if told := why_unreadable(text):
+            yield f"spec.cluster.objects[{number}]", "RC105", told, "write one object with apiVersion, kind and name"
     for number, workload in enumerate(scenario.workloads):
         yield from _workload(workload, f"spec.workloads[{number}]")
     for number, fault in enumerate(scenario.faults):

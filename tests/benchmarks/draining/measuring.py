@@ -74,8 +74,17 @@ def timed(observed: Observed) -> tuple[Took, Fleet, Emptied]:
 
 
 def changed(observed: Observed, fleet: Fleet, number: int) -> Took:
-    """One pod is another object, one is gone and one is new."""
+    """With all that follows from it."""
     fleet.advance(observed)
+    seen = with_changes(observed, number)
+    clock = Clock()
+    fleet.advance(seen)
+    emptied(fleet)
+    return clock.read()
+
+
+def with_changes(observed: Observed, number: int) -> Observed:
+    """One pod is another object, one is gone and one is new."""
     pods = list(observed.pods)
     pods[number] = msgspec.structs.replace(
         pods[number], status=msgspec.structs.replace(pods[number].status, reason="x")
@@ -83,11 +92,7 @@ def changed(observed: Observed, fleet: Fleet, number: int) -> Took:
     metadata = msgspec.structs.replace(pods[-1].metadata, name="new", uid="new")
     pods.append(msgspec.structs.replace(pods[-1], metadata=metadata))
     del pods[len(pods) // 2 + number]
-    seen = msgspec.structs.replace(observed, pods=tuple(pods))
-    clock = Clock()
-    fleet.advance(seen)
-    emptied(fleet)
-    return clock.read()
+    return msgspec.structs.replace(observed, pods=tuple(pods))
 
 
 def most_by_sums(fleet: Fleet) -> int:

@@ -98,10 +98,9 @@ class Beginning:
         self._taken: dict[str, int] = {}  # nodes of a pool that go, or that others take in this plan
         self._wanting = {each.pool for each in ground.site.draft.missing if each.why == "demand"}
         self.waiting: dict[str, int] = {}  # candidates that find no slot, by policy
-        for each in ground.site.seen:
-            planner = ground.site.draft.claimed_by(ref_of(each.node))
-            if planner and each.node.pool in ground.budgets:
-                self._taken[each.node.pool] = self._taken.get(each.node.pool, 0) + 1
+        for each in ground.site.seen if ground.budgets else ():
+            if each.pool in ground.budgets and ground.site.is_taken(each):
+                self._taken[each.pool] = self._taken.get(each.pool, 0) + 1
 
     def decide(self, crew: Crew, is_settling: bool) -> dict[str, Decision]:
         """Of candidates that go together, or of one: they go, or why not yet; by name."""
@@ -125,7 +124,7 @@ class Beginning:
         """Or gives back what was taken."""
         self._slots.take(seen, count)
         self._ground.least.take(seen, count)
-        self._taken[seen.node.pool] = self._taken.get(seen.node.pool, 0) + count
+        self._taken[seen.pool] = self._taken.get(seen.pool, 0) + count
 
     def _not_yet(self, seen: Seen) -> Decision | None:
         due = due_at(self._site, seen)
@@ -144,21 +143,22 @@ class Beginning:
         if shut := closed(policy.spec.windows, site.now):
             time = timestamp(shut.until) if shut.until is not None else "for ever"
             return site.act(seen, Hold(shut.until), why(seen, reasons.WINDOW_CLOSED, "windows", time=time))
-        if seen.node.pool in self._wanting:
+        if seen.pool in self._wanting:
             return site.act(seen, Hold(), why(seen, reasons.DEMAND_FIRST))
         if is_settling:
             return site.act(seen, Hold(), why(seen, reasons.AWAITS_BATCH))
         if limit := self._slots.why_none(seen) or self._pool_limit(seen):
             self.waiting[policy.name] = self.waiting.get(policy.name, 0) + 1
-            return site.act(seen, Hold(), why(seen, reasons.NO_SLOT, limit=limit))
+            told = site.said.again(seen.name, "waits", (policy, limit), lambda: why(seen, reasons.NO_SLOT, limit=limit))
+            return site.act(seen, Hold(), told)
         lacking = cluster_at_minimum(self._ground, seen)
         return site.act(seen, Hold(), lacking) if lacking else None
 
     def _pool_limit(self, seen: Seen) -> str:
-        budget = self._ground.budgets.get(seen.node.pool)
-        if budget is None or self._taken.get(seen.node.pool, 0) < budget.left:
+        budget = self._ground.budgets.get(seen.pool)
+        if budget is None or self._taken.get(seen.pool, 0) < budget.left:
             return ""
-        return f"{budget.provisioner} keeps {budget.floor} of {budget.size} nodes of {seen.node.pool} ({budget.reason})"
+        return f"{budget.provisioner} keeps {budget.floor} of {budget.size} nodes of {seen.pool} ({budget.reason})"
 
     def throttled(self) -> Iterator[Decision]:
         """Of policies that have candidates waiting, and both limits reached."""
@@ -185,13 +185,12 @@ def begin(ground: Ground, rehomed: Rehomed, members: Members, is_settling: bool)
 
 def _crews(site: Site, rehomed: Rehomed) -> Iterator[Crew]:
     """Each node that goes by itself, and those that go together."""
-    by_name = {each.name: each for each in site.seen}
     for name in rehomed.together:
-        crew = rehomed.crews.get(name) or Crew((by_name[name],), ())
+        crew = rehomed.crews.get(name) or Crew((site.by_name[name],), ())
         # One without a timer gets it first; and what another planner does to it is for this plan enough.
         if crew.nodes[0].name == name and all(_is_candidate(site, each) for each in crew.nodes):
             yield crew
 
 
 def _is_candidate(site: Site, seen: Seen) -> bool:
-    return seen.candidate is not None and seen.candidate.since is not None and not site.is_claimed(ref_of(seen.node))
+    return seen.candidate is not None and seen.candidate.since is not None and not site.is_taken(seen)

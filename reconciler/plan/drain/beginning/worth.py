@@ -14,9 +14,11 @@ goes: to exchange the two would better nothing. Integers and fractions of them, 
 """
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from fractions import Fraction
 
+from reconciler.fleet.books.per_row import PerRow
+from reconciler.fleet.what_if import WhatIf
 from reconciler.model.cluster.pod import Pod
 from reconciler.model.instant import Instant
 from reconciler.plan.drain.asking.checkpoints import moment_of
@@ -27,6 +29,7 @@ from reconciler.plan.sums.cost import Machine, Tariff, machine_of
 _RESERVED = "reserved"
 
 Key = tuple[Fraction | int, Fraction | int]
+Work = tuple[int, Instant]  # GPUs of a pod, and when it saved its work last
 
 
 class Worth:
@@ -40,7 +43,7 @@ class Worth:
 
     def key(self, nodes: Sequence[Seen], pods: Iterable[Pod] = ()) -> Key:
         """Of nodes that go together; the least is the best. `pods`: what moves with them from other nodes."""
-        lost = sum([self.lost(each) for each in nodes]) + sum([_work(pod, self._site.now) for pod in pods])
+        lost = sum([self.lost(each) for each in nodes]) + sum([_lost(each, self._site.now) for each in _works(pods)])
         if len(nodes) == 1:
             return -self.saved(nodes), lost
         return Fraction(-self.saved(nodes), len(nodes)), Fraction(lost, len(nodes))
@@ -61,8 +64,8 @@ class Worth:
         """GPU-milliseconds."""
         if not seen.node.is_ready:
             return 0
-        now = self._site.now
-        return sum([_work(pod, now) for pod in self._site.fleet.pods_on(seen.name) if moves(pod)])
+        now, what_if = self._site.now, self._site.fleet.what_if
+        return sum([_lost(each, now) for each in what_if.part(Works).of(what_if.rows.row_of[seen.name])])
 
     def take(self, nodes: Iterable[Seen]) -> None:
         """They go."""
@@ -104,10 +107,25 @@ class Worth:
         return found
 
 
-def _work(pod: Pod, now: Instant) -> int:
+class Works:
+    """Owner of the work that pods of each node have done; `what_if.part(Works)` is the one of a what-if."""
+
+    def __init__(self, what_if: WhatIf) -> None:
+        self._works = PerRow(what_if, lambda row: tuple(_works(filter(moves, what_if.pods_of_row(row)))))
+
+    def of(self, row: int) -> tuple[Work, ...]:
+        return self._works.of(row)
+
+
+def _works(pods: Iterable[Pod]) -> Iterator[Work]:
+    for pod in pods:
+        if pod.gpus:
+            saved, began = pod.metadata.annotations.checkpointed_at, moment_of(pod.status.start_time)
+            last = (moment_of(saved) if saved else None) or began
+            if last is not None:
+                yield pod.gpus, max(last, began or last)
+
+
+def _lost(work: Work, now: Instant) -> int:
     """Since it was saved last; a time that is not told, or that is ahead, was now."""
-    if not pod.gpus:
-        return 0
-    saved, began = pod.metadata.annotations.checkpointed_at, moment_of(pod.status.start_time)
-    last = (moment_of(saved) if saved else None) or began
-    return pod.gpus * max(0, now - max(last, began or last)) if last is not None else 0
+    return work[0] * max(0, now - work[1])

@@ -17,22 +17,23 @@ from reconciler.model.planned.decision import Decision
 from reconciler.plan.drain import reasons
 from reconciler.plan.drain.asking.checkpoints import as_told, saving
 from reconciler.plan.drain.asking.grace import grace_of, longest_grace
-from reconciler.plan.drain.asking.successors import Successors
+from reconciler.plan.drain.asking.pacing import Pacing
 from reconciler.plan.drain.blockers import blocker
 from reconciler.plan.drain.gangs.members import Members
 from reconciler.plan.drain.gangs.obstacles import obstacle
 from reconciler.plan.drain.site import Seen, Site, ref_of_pod, why
 from reconciler.plan.eviction import Remaining
 from reconciler.plan.explain import sentence
+from reconciler.plan.reasons import counted
 from reconciler.plan.requests.gangs import Gang, title_of
 
 
 class GangsLeaving:
     """Asks what is left of budgets before anybody else does."""
 
-    def __init__(self, site: Site, members: Members, remaining: Remaining, successors: Successors) -> None:
+    def __init__(self, site: Site, members: Members, remaining: Remaining, pacing: Pacing) -> None:
         self._site, self._members = site, members
-        self._remaining, self._successors = remaining, successors
+        self._remaining, self._pacing = remaining, pacing
         self._emptied_nodes = {each.name: each for each in site.draining}
         self._decided: dict[str, Decision] = {}
         self.elsewhere: list[Decision] = []  # about pods on nodes that nobody empties, each by itself
@@ -79,6 +80,7 @@ class GangsLeaving:
         if found := blocker(self._site, self._remaining, seen, pod):
             return self._site.act_on(pod, seen, Hold(), found)
         self._remaining.take(pod)
+        self._pacing.setting_out.take(pod)
         facts = {"gang": title_of(gang), "home": homes.get(pod.metadata.uid, "")}
         told = why(seen, reasons.GANG_REST, pod=f"Pod/{pod.title}", **facts)
         return self._site.act_on(pod, seen, Evict(grace_seconds=grace_of(seen, pod)), told)
@@ -98,19 +100,30 @@ class GangsLeaving:
             return self._held(gang, f"there is no place for Pod/{lost.title}")
         if late := self._why_one_waits(pods):
             return self._held(gang, late)
+        if not self._pacing.setting_out.may_together(pods):
+            return self._waits_turn(emptied)
         for pod in pods:
             self._remaining.take(pod)
-            self._successors.asked(pod)
+            self._pacing.asked(pod)
         if self._saving(gang):
             return {}
         decision = self._together(gang, emptied[0], homes)
         return {pod.metadata.uid: decision for _, pod in emptied}
 
+    def _waits_turn(self, emptied: Sequence[tuple[Seen, Pod]]) -> dict[str, Decision]:
+        others = counted(self._pacing.setting_out.count, "pod")
+        return {
+            pod.metadata.uid: self._site.act_on(
+                pod, seen, Hold(), why(seen, reasons.WAITS_TURN, pod=f"Pod/{pod.title}", others=others)
+            )
+            for seen, pod in emptied
+        }
+
     def _why_one_waits(self, pods: Sequence[Pod]) -> str:
         """For those that come after evicted pods of its workload; what was asked before comes after nobody."""
         asked = {each.uid for each in self._site.memory.evicted}
         new = [pod for pod in pods if pod.metadata.uid not in asked]
-        found = (self._successors.why_not(self._members.seen[pod.node], pod) for pod in new)
+        found = (self._pacing.successors.why_not(self._members.seen[pod.node], pod) for pod in new)
         return next((sentence(each).removesuffix(".") for each in found if each is not None), "")
 
     def _together(self, gang: Gang, first: tuple[Seen, Pod], homes: Mapping[str, str]) -> Decision:

@@ -82,7 +82,7 @@ class Crewing:
         moving = self.moving(crew)
         with what_if.fork() as fork:
             for name in sorted(gone):
-                what_if.take_away(rows[name])
+                what_if.vacate(rows[name])
             for pod in moving.values():
                 if pod.node not in gone:
                     what_if.remove(what_if.classes.of(pod), rows[pod.node])

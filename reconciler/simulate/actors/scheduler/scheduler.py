@@ -89,18 +89,14 @@ class Scheduler:
         for group, pod in self._queue.round():
             if not self._placed(fleet, group, pod):
                 aside.append(self._as_it_waits(pod))
-            if self._stage.what_if() is not fleet:
-                break
+            self._stage.what_if()  # the next one meets what has become of this one
         for pod in aside:
             self._queue.put_back(pod)
-        if self._stage.what_if() is not fleet:
-            self._begin_anew(self._stage.what_if())
-            self._wake()
 
     def _begin_anew(self, fleet: WhatIf) -> None:
-        """Classes are those of one what-if."""
-        for group in self._queue.groups.values():
-            self._new.update((pod.key, None) for pod in group)
+        """Classes are those of one what-if. In the order in which they waited."""
+        waiting = sorted((pod for group in self._queue.groups.values() for pod in group), key=lambda pod: pod.rank)
+        self._new = {pod.key: None for pod in waiting} | self._new
         self._queue = Queue()
         self._fleet = fleet
 

@@ -20,6 +20,7 @@ class Workloads:
 
     def __init__(self, delay_ms: int = _DELAY_MS) -> None:
         self._delay_ms = delay_ms
+        self.late_ms = 0  # beside that
         self._kinship = Kinship(self._befallen)
         self._due: dict[Key, None] = {}
 
@@ -55,7 +56,7 @@ class Workloads:
         if owner[0] not in _KINDS:
             return
         if not self._due:
-            self._stage.engine.after(self._delay_ms, "workloads are looked at", self._look)
+            self._stage.engine.after(self._delay_ms + self.late_ms, "workloads are looked at", self._look)
         self._due[owner] = None
 
     def _look(self) -> None:
@@ -80,7 +81,7 @@ class Workloads:
 
     def _keep_daemon_later(self, owner: Key, node: Key) -> None:
         name = f"{owner[2]} has its pod on {node[2]}"
-        self._stage.engine.after(self._delay_ms, name, lambda: self._keep_daemon(owner, node))
+        self._stage.engine.after(self._delay_ms + self.late_ms, name, lambda: self._keep_daemon(owner, node))
 
     def _keep_daemon(self, owner: Key, node: Key) -> None:
         found, there = self._stage.world.at(owner), self._stage.world.at(node)
@@ -90,7 +91,9 @@ class Workloads:
     def _bereave(self, uid: str) -> None:
         """Its pods go after it."""
         if left := self._kinship.bereave(uid):
-            self._stage.engine.after(self._delay_ms, "pods go after their owner", lambda: self._take_down(left))
+            self._stage.engine.after(
+                self._delay_ms + self.late_ms, "pods go after their owner", lambda: self._take_down(left)
+            )
 
     def _take_down(self, pods: Sequence[Key]) -> None:
         for key in pods:

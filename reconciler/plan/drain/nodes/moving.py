@@ -1,0 +1,69 @@
+"""Owner of what is known of the pods that would have to leave a node, for as long as the same pods are there.
+
+Most pods are plain: nothing about themselves keeps them. Of a node that has only such pods, and healthy ones, budgets
+are asked by the labels of pods, and whether one can tell where they fit by their classes. That answers for each of
+them what `blocker` would, and costs a small part of it.
+"""
+
+from collections import Counter
+from itertools import compress
+
+import msgspec
+
+from reconciler.fleet.books.per_row import PerRow
+from reconciler.fleet.pod_class import LabelClass, PodClass
+from reconciler.fleet.what_if import WhatIf
+from reconciler.model.cluster.pod import Pod
+from reconciler.model.planned.reason import Reason
+from reconciler.plan.drain.blockers import blocker, is_plain, moves
+from reconciler.plan.drain.site import Seen, Site
+from reconciler.plan.eviction import Remaining, Weights, is_healthy, weighs_nothing
+
+
+class Moving(msgspec.Struct, frozen=True, eq=False):
+    """Of one node."""
+
+    pods: tuple[Pod, ...]  # by namespace and name; what is leaving has another place, or needs none
+    is_plain: bool  # all of them are
+    healthy: Weights | None  # what of them budgets weigh; None where some are not healthy, and are weighed one by one
+    unsure: tuple[PodClass, ...]  # classes of which it may not be known where they fit
+
+
+class Movings:
+    """`what_if.part(Movings)` is the one of a what-if."""
+
+    def __init__(self, what_if: WhatIf) -> None:
+        self._what_if = what_if
+        self._movings = PerRow(what_if, self._read)
+
+    def of(self, row: int) -> Moving:
+        return self._movings.of(row)
+
+    def _read(self, row: int) -> Moving:
+        pods = tuple(filter(moves, self._what_if.pods_of_row(row)))
+        classes = list(map(self._what_if.classes.of, pods))
+        weighed = [not weighs_nothing(each) for each in pods]
+        kins = Counter[LabelClass](each.label_class for each in compress(classes, weighed))
+        return Moving(
+            pods,
+            is_plain=all(map(is_plain, pods)),
+            healthy=tuple(kins.items()) if all(map(is_healthy, compress(pods, weighed))) else None,
+            unsure=tuple(dict.fromkeys(each for each in classes if not each.is_plain or each.unmodelled)),
+        )
+
+
+def first_blocker(site: Site, remaining: Remaining, seen: Seen, moving: Moving) -> Reason | None:
+    """What keeps the first of a node's pods that is kept; nothing when all may be asked to leave now."""
+    is_clear = moving.is_plain and moving.healthy is not None and remaining.allow(moving.healthy)
+    if is_clear and not any(map(site.why_such_stay, moving.unsure)):
+        return None
+    return next((found for pod in moving.pods if (found := blocker(site, remaining, seen, pod))), None)
+
+
+def take(remaining: Remaining, moving: Moving) -> None:
+    """All of them go, and nothing keeps them."""
+    if moving.healthy is not None:
+        remaining.take_all(moving.healthy)
+    else:
+        for pod in moving.pods:
+            remaining.take(pod)

@@ -1,0 +1,97 @@
+"""What pools and the cluster are to keep, drains leave there.
+
+Of a pool that is scaled so many nodes are kept as scaling would keep once everything is packed closely (design: who
+removes a node); the formula stands here once more. What others took away, or placed, in the last minute may not have
+been known: whatever is found here is too much by what was.
+"""
+
+from collections.abc import Iterator
+
+from reconciler.model import names
+from reconciler.model.instant import Instant
+from reconciler.model.kinds.node_provisioner import NodeProvisioner
+from reconciler.model.quantity import Quantity
+from reconciler.protocol.presumed import Object
+from reconciler.simulate.checkers.checker import Ground, goes, is_marked, pool_of, taints_of
+from reconciler.simulate.checkers.drains import begins, policy_of
+from reconciler.simulate.checkers.hands import SEEN_WITHIN_MS
+from reconciler.simulate.objects import Written
+
+
+class LeastKept:
+    """Judged as each drain begins."""
+
+    rule = "no drain takes what a pool or the cluster is to keep"
+    kinds = ("Node",)
+
+    def __init__(self) -> None:
+        self._lately: list[tuple[Instant, Object]] = []  # nodes that others took away, or are about to
+
+    def wrote(self, written: Written, ground: Ground) -> Iterator[str]:
+        now = ground.now()
+        self._lately = [each for each in self._lately if now - each[0] < SEEN_WITHIN_MS]
+        if written.before is not None and _is_lost(written):
+            self._lately.append((now, written.before))
+        if begins(written):
+            yield from self._pool(written.key[2], ground)
+            yield from self._cluster(written.key[2], ground)
+
+    def _pool(self, name: str, ground: Ground) -> Iterator[str]:
+        pool = ground.where.nodes[name].pool
+        wishes = (each.spec for each in ground.desired().provisioners if each.spec.pool_name == pool)
+        wish = next((each for each in wishes if not each.suspend), None)
+        if wish is None:
+            return
+        there = [each for each, node in ground.where.nodes.items() if node.pool == pool and not node.is_leaving]
+        going = sum(_going(ground.world.at(("Node", "", each))) for each in there)
+        unknown = sum(pool_of(node) == pool for _, node in self._lately)
+        kept, floor = len(there) - going + unknown, self._floor(wish, there, ground)
+        if kept < floor:
+            yield f"Node/{name} begins to be drained: {kept} nodes of {pool} stay, and {floor} are to be kept"
+
+    def _floor(self, wish: NodeProvisioner, there: list[str], ground: Ground) -> int:
+        where, percent = ground.where, wish.min_gpu_utilization_percent
+        used = sum(self._used(each, ground) for each in there)
+        total = sum(where.nodes[each].gpus for each in there)
+        each_has = min((where.nodes[each].gpus for each in there if where.nodes[each].gpus), default=0)
+        if not each_has or (100 * used >= percent * total and not self._lately):
+            return len(there)
+        closely = -(-used // each_has) + wish.min_unutilized_gpu_nodes
+        return max(100 * used // (percent * each_has), closely, wish.min_size)
+
+    def _used(self, node: str, ground: Ground) -> int:
+        where, now = ground.where, ground.now()
+        known = [key for key in where.pods_on(node) if now - where.placed.get(key, now) >= SEEN_WITHIN_MS]
+        return min(where.nodes[node].gpus, sum(where.pods[key].gpus for key in known))
+
+    def _cluster(self, name: str, ground: Ground) -> Iterator[str]:
+        policy = policy_of(ground.where.nodes[name].pool, ground)
+        for resource, least in sorted(policy.spec.cluster_min.items()) if policy is not None else ():
+            staying = [each for each in ground.world.of("Node") if not _going(each)]
+            left = sum(_has(each, resource) for each in [*staying, *(node for _, node in self._lately)])
+            if left < least.milli:
+                told = f"{left // 1_000} of {resource} stay, and clusterMin is {least}"
+                yield f"Node/{name} begins to be drained: {told}"
+
+
+def _is_lost(written: Written) -> bool:
+    """Whether somebody takes the node away by this write, and it is no drain that begins."""
+    if begins(written):
+        return False
+    return goes(written) or is_marked(written) or (_going(written.after) and not _going(written.before))
+
+
+def _going(node: Object | None) -> bool:
+    """Whether somebody takes it away."""
+    if node is None or node["metadata"].get("deletionTimestamp"):
+        return True
+    return bool(taints_of(node)) or _is_disrupted(node)
+
+
+def _is_disrupted(node: Object) -> bool:
+    return any(each["key"] == names.DISRUPTED for each in (node.get("spec") or {}).get("taints") or ())
+
+
+def _has(node: Object, resource: str) -> int:
+    amount = ((node.get("status") or {}).get("allocatable") or {}).get(resource)
+    return Quantity.parse(str(amount)).milli if amount is not None else 0

@@ -1,0 +1,97 @@
+"""Who follows a story that is drained: what was done, what stood at the end, and whether a restart would change it."""
+
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from random import Random
+
+import msgspec
+
+from reconciler.loop import decide
+from reconciler.model.instant import Instant
+from reconciler.model.planned.action import Evict, Hold
+from reconciler.model.planned.cycled import Cycled
+from reconciler.model.planned.inputs import Inputs
+from reconciler.model.planned.memory import Hints, Memory
+from reconciler.model.planned.plan import Plan
+from reconciler.plan.drain.reasons import CANDIDATE, UNREADY_CANDIDATE
+from reconciler.report.simulated.simulated import Simulated
+from reconciler.simulate.playing.play import Play
+from reconciler.simulate.playing.staging import Watched, run
+from tests.stages.stories.drained.drawn import drawn
+
+_TRIED = 0.03  # of all cycles
+
+
+class Outcome(msgspec.Struct, frozen=True):
+    """A play, and what came of it."""
+
+    play: Play
+    simulated: Simulated
+    done: dict[str, int]  # by the code of the reason
+    moved: tuple[Instant, ...]  # when pods were asked to leave
+    changed: tuple[str, ...]  # what would have been planned otherwise after a restart
+    tried: int  # restarts
+    last: Inputs
+
+
+class _Witness:
+    """A Publisher."""
+
+    def __init__(self, seed: int) -> None:
+        self._chance = Random(f"restarts/{seed}")
+        self.done: Counter[str] = Counter()
+        self.moved: list[Instant] = []
+        self.changed: list[str] = []
+        self.tried = 0
+        self.last: Inputs | None = None
+
+    def publish(self, cycled: Cycled) -> None:
+        if cycled.plan is None or cycled.inputs is None:
+            return
+        self.last = cycled.inputs
+        done = {each.subject for each in cycled.outcomes if each.result == "done"}
+        for each in cycled.plan.decisions:
+            if each.subject in done and each.planner == "drain" and not isinstance(each.act, Hold):
+                self.done[each.reason.code] += 1
+                if isinstance(each.act, Evict):
+                    self.moved.append(cycled.at)
+        if self._chance.random() < _TRIED:
+            self.tried += 1
+            self.changed += changed_by_restart(cycled.inputs, cycled.plan)
+
+
+def changed_by_restart(inputs: Inputs, plan: Plan) -> Iterator[str]:
+    """A new process reads the memory again, and has seen nothing before. With hints all is as it was. Without them pods
+    may go elsewhere, by which other nodes become candidates; what was begun goes on, and no timer is lost."""
+    memory = msgspec.json.decode(msgspec.json.encode(inputs.memory), type=Memory)
+    again = msgspec.structs.replace(inputs, memory=memory)
+    if decide(again).plan != plan:
+        yield f"at {inputs.now} another plan is made of the same"
+    unaided = decide(msgspec.structs.replace(again, hints=Hints())).plan
+    for told, before, after in zip(("memory", "nodes"), _firm(plan), _firm(unaided), strict=True):
+        if before != after:
+            yield f"at {inputs.now} without hints, {told}: {before} and {after}"
+
+
+def _firm(plan: Plan) -> tuple[object, object]:
+    drained = plan.memory.drained
+    own = [each for each in plan.decisions if each.planner == "drain" and each.subject.kind == "Node"]
+    own = [each for each in own if each.reason.code not in {CANDIDATE.code, UNREADY_CANDIDATE.code}]
+    acted = sorted(
+        (each.subject.title, each.reason.code, repr(each.act)) for each in own if not isinstance(each.act, Hold)
+    )
+    return (drained.batch, drained.emptied, drained.setbacks), acted
+
+
+def outcome_of(play: Play) -> Outcome:
+    witness = _Witness(play.seed)
+    simulated = run(play, Watched(publishers=(witness,)))
+    assert witness.last is not None, simulated.troubles
+    followed = dict(witness.done), tuple(witness.moved), tuple(witness.changed), witness.tried
+    return Outcome(play, simulated, *followed, witness.last)
+
+
+def drained(folder: Path, seed: int) -> Outcome:
+    """What comes of the story of a seed."""
+    return outcome_of(drawn(folder, seed))
