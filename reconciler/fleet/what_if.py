@@ -141,9 +141,7 @@ class WhatIf:
         """Everything that a fork may change, in one order: equal if the what-ifs are and were asked alike."""
         rows = [
             (
-                name,
-                (bool(self.rows.alive[row]), bool(self.rows.standing[row])),
-                self.stock.fingerprint(row),
+                (name, bool(self.rows.alive[row]), bool(self.rows.standing[row]), self.stock.fingerprint(row)),
                 sorted((each.text, count) for each, count in self._booked[row].items()),
                 [(each.title, each.metadata.uid) for each in self.pods_of_row(row)],
             )

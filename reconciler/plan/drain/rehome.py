@@ -17,14 +17,13 @@ pods are placed with those on nodes that are being drained, wherever they run.
 Steps are limited, by the policies' simulationTimeBound; but so many nodes are tried in any case.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
-from itertools import chain, repeat
 
 import msgspec
 import numpy as np
 
-from reconciler.fleet.emptying import Emptying, Move
+from reconciler.fleet.emptying import Emptying
 from reconciler.fleet.judging import Judging
 from reconciler.fleet.placing import Search
 from reconciler.fleet.pod_class import PodClass
@@ -40,6 +39,7 @@ from reconciler.plan.drain.blockers import moves
 from reconciler.plan.drain.gangs.crews import Crew, crews_of
 from reconciler.plan.drain.gangs.members import Members
 from reconciler.plan.drain.gangs.rehoming import Crewing, Tried
+from reconciler.plan.drain.nodes.hinting import Hinting, Places
 from reconciler.plan.drain.nodes.moving import Moving, Movings, first_blocker, take
 from reconciler.plan.drain.replacing import lacking
 from reconciler.plan.drain.site import Seen, Site, why
@@ -54,7 +54,7 @@ class Rehomed(msgspec.Struct):
     """What came of it."""
 
     homes: dict[str, str] = {}  # uid of a pod that leaves already -> name of the node that it would go to
-    hints: dict[str, dict[str, dict[str, int]]] = {}  # where all would go, as Hints tells it
+    hints: dict[str, Places] = {}  # where all would go, as Hints tells it
     together: dict[str, tuple[str, ...]] = {}  # nodes that can go, in order, and where their pods would go
     refused: dict[str, Reason] = {}
     unplaced: dict[str, str] = {}  # uid of a pod that leaves -> what rules out the nodes that stay
@@ -70,9 +70,8 @@ class Rehoming:
     def __init__(self, site: Site, members: Members) -> None:
         self._site, self._members = site, members
         self._what_if = site.fleet.what_if
-        self._hints = site.inputs.hints.destinations
+        self._hints = Hinting(self._what_if, site.inputs.hints.destinations)
         self._movings = self._what_if.part(Movings)
-        self._names = self._what_if.rows.names
         self._remaining = Remaining(site.budgets)
         self._takers: set[int] = set()  # rows that took pods of others
         self._ruled_out: dict[PodClass, str] = {}
@@ -86,6 +85,7 @@ class Rehoming:
         self._settle(leaving, self._take_gangs())
         if not self.told.homeless[0]:
             self._try(order)
+        self.told.hints = self._hints.found
         return self.told
 
     def _take_leaving(self) -> list[tuple[Node, list[Pod]]]:
@@ -146,12 +146,12 @@ class Rehoming:
         for allowed in (self._stays & ~self._tried & ~self._empty, self._stays):
             if not pods:
                 break
-            hints = self._hinted(pods, source)
+            hints = self._hints.of(pods, source)
             found = place(self._what_if, pods, Search(backwards=True, allowed=allowed, hints=hints))
             self.told.homes |= found.destinations
             for pod in pods:
                 if to := found.destinations.get(pod.metadata.uid):
-                    self._hint(source, self._what_if.classes.of(pod).anew, to)
+                    self._hints.note(source, pod, to)
             self._takers.update(self._what_if.rows.row_of[name] for name in found.destinations.values())
             pods = [pod for pod in pods if pod.metadata.uid not in found.destinations]
             self.told.unplaced |= {uid: _ruled_out(why_not) for uid, why_not in found.unplaced.items()}
@@ -181,7 +181,7 @@ class Rehoming:
         if found := self._blocker(seen, row, moving):
             self._refuse(seen, found)
             return False
-        moved = emptying.one(row, self._hints.get(seen.name, {}))
+        moved = emptying.one(row, self._hints.before(seen.name))
         if emptying.walk.spent:
             return False
         if isinstance(moved, PodClass):
@@ -190,7 +190,7 @@ class Rehoming:
         else:
             take(self._remaining, moving)
             self._takers.update([each.to for each in moved])
-            self.told.hints[seen.name], self.told.together[seen.name] = self._told(moved)
+            self.told.together[seen.name] = self._hints.moved(seen.name, moved)
         return True
 
     def _try_crew(self, crew: Crew, crewing: Crewing, emptying: Emptying) -> bool:
@@ -198,7 +198,7 @@ class Rehoming:
         walk = emptying.walk
         moving = crewing.moving(crew)
         budget = None if walk.budget is None else max(0, walk.budget - walk.steps)
-        search = Search(walk.pointer, True, self._allowed, self._hinted_by_node(moving.values()), budget)
+        search = Search(walk.pointer, True, self._allowed, self._hints.of_nodes(moving.values()), budget)
         came = crewing.tried(crew, self._takers, search)
         if came.is_spent:
             walk.spent = True
@@ -207,7 +207,7 @@ class Rehoming:
         walk.stand_at(came.pointer or walk.pointer)
         self._crew_decided(crew, came)
         for pod in moving.values() if came.homes else ():
-            self._hint(pod.node, self._what_if.classes.of(pod).anew, came.homes[pod.metadata.uid])
+            self._hints.note(pod.node, pod, came.homes[pod.metadata.uid])
         return True
 
     def _refuse(self, seen: Seen, why_not: Reason) -> None:
@@ -249,35 +249,6 @@ class Rehoming:
             said = self._site.said.again
             return said(seen.name, "takes", seen.policy, lambda: why(seen, reasons.DESTINATION))
         return first_blocker(self._site, self._remaining, seen, moving)
-
-    def _told(self, moved: tuple[Move, ...]) -> tuple[dict[str, dict[str, int]], tuple[str, ...]]:
-        """As hints, and by the names of the nodes that take them."""
-        found: dict[str, dict[str, int]] = {}
-        places = set()
-        for each in moved:
-            to = self._names[each.to]
-            places.add(to)
-            known = found.setdefault(each.pod_class.key, {})
-            known[to] = known.get(to, 0) + each.count
-        return found, tuple(sorted(places))
-
-    def _hint(self, source: str, pod_class: PodClass, to: str) -> None:
-        known = self.told.hints.setdefault(source, {}).setdefault(pod_class.key, {})
-        known[to] = known.get(to, 0) + 1
-
-    def _hinted(self, pods: Sequence[Pod], source: str) -> dict[str, str]:
-        """Where each would go if it went where one like it went the last time."""
-        of = self._what_if.classes.of
-        told = self._hints.get(source, {})
-        places = {key: chain.from_iterable(repeat(name, many) for name, many in to.items()) for key, to in told.items()}
-        found = ((pod.metadata.uid, next(places.get(of(pod).anew.key, iter(())), "")) for pod in pods if places)
-        return {uid: name for uid, name in found if name}
-
-    def _hinted_by_node(self, pods: Iterable[Pod]) -> dict[str, str]:
-        by_node: dict[str, list[Pod]] = {}
-        for pod in pods:
-            by_node.setdefault(pod.node, []).append(pod)
-        return {uid: to for node, there in by_node.items() for uid, to in self._hinted(there, node).items()}
 
     def _no_place(self, seen: Seen, row: int, stuck: PodClass) -> Reason:
         """Which predicates rule out how many nodes; found once for pods that are alike."""
