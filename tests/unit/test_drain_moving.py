@@ -61,7 +61,7 @@ def drawn_world(drawn: Drawn) -> World:
 
 
 @given(WORLDS)
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=150, deadline=None)
 def test_what_keeps_the_pods_of_a_node_is_what_keeps_the_first_of_them_that_is_kept(drawn: Drawn) -> None:
     inputs = drawn_world(drawn).inputs
     site = Site(inputs, Draft(Fleet(inputs.observed)))

@@ -6,16 +6,16 @@ import yaml
 from reconciler.plan.drain import reasons
 from tests.stages.scaling.drawn import Json, Outcome, played, pool
 
-NODES, MANY = 40, 10
+NODES, MANY = 24, 6
 TO_ONE, TO_MANY = 30, 80  # minutes, at which the policy changes: first amid a batch, then amid a drain alone
 
 
 @pytest.fixture(scope="module")
 def outcome(tmp_path_factory: pytest.TempPathFactory) -> Outcome:
-    """Ten at a time, then one, then ten; a pod takes twenty minutes to end."""
+    """Six at a time, then one, then six; a pod takes twenty minutes to end."""
     limits = ((0, MANY), (TO_ONE, 1), (TO_MANY, MANY))
     scenario = {
-        "duration": "5h",
+        "duration": "4h",
         "warmUp": "5m",
         "policies": [
             {"at": f"{at}m", "files": {"all.yaml": yaml.safe_dump_all([pool("a100"), drains(most)])}}

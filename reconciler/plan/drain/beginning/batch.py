@@ -110,7 +110,7 @@ class Beginning:
             if held is not None:
                 for other in taken:
                     self._take(other, -1)
-                return {other.name: self._awaits(other, each, held) for other in crew.nodes} | {each.name: held}
+                return {other.name: held if other is each else self._awaits(other, each, held) for other in crew.nodes}
             self._take(each, 1)
             taken.append(each)
         self._ground.worth.take(crew.nodes)

@@ -21,11 +21,14 @@ def in_turn(ground: Ground, members: Members, crews: Sequence[Crew]) -> Iterator
         else:
             yield crew
     waiting = [(_key(ground, members, crew), at) for at, crew in enumerate(due)]
+    known = dict.fromkeys(range(len(due)), ground.worth.taken)
     heapify(waiting)
     while waiting:
         key, at = heappop(waiting)
-        now = _key(ground, members, due[at])
+        is_known = known[at] == ground.worth.taken
+        now = key if is_known else _key(ground, members, due[at])
         if now > key:  # what goes meanwhile leaves less to save
+            known[at] = ground.worth.taken
             heappush(waiting, (now, at))
         else:
             yield due[at]

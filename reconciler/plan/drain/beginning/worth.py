@@ -37,6 +37,7 @@ class Worth:
 
     def __init__(self, site: Site) -> None:
         self._site = site
+        self.taken = 0  # nodes, so far
         self._tariffs: dict[str, Tariff] = {}
         self._left: dict[str, Counter[Machine]] = {}
         self._saved: dict[tuple[str, Machine], int] = {}  # by one machine more
@@ -71,6 +72,7 @@ class Worth:
         """They go."""
         for each in nodes:
             self._move(each, -1)
+            self.taken += 1
 
     def _saved_by_one(self, seen: Seen) -> int:
         pool, machine = seen.node.pool, machine_of(seen.node.metadata.labels)
