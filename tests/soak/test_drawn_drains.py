@@ -38,7 +38,7 @@ def test_whatever_the_fleet_and_what_goes_wrong_drains_keep_their_promises(recor
             restarts += told.restarts
     figures: dict[str, float | int | str] = {**done, "restarts": restarts, "minutes": round((monotonic() - began) / 60)}
     what = "fleets drawn at random and drained for hours, in which a promise of draining was not kept"
-    recorder.write(Result("soak-drain", what, STORIES, len(faults), 0, figures))
+    recorder.write(Result("soak-drawn-drains", what, STORIES, len(faults), 0, figures))
     assert faults == {}, list(small(faults, tmp_path))
 
 
