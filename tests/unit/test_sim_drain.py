@@ -75,7 +75,7 @@ def test_whatever_goes_wrong_meanwhile_no_rule_is_broken(fault: Json, tmp_path: 
 def test_pods_that_save_their_work_have_the_time_for_it_though_the_controller_comes_and_goes(
     saves: Json, tmp_path: Path
 ) -> None:
-    crash = {"fault": "ControllerCrash", "at": "20m", "every": "1m"}
+    crash = {"fault": "ControllerCrash", "at": "20m", "every": "3m"}
     outcome = half_empty(tmp_path, sized(), drains(), faults=(crash,), checkpoint="2m", maxUnavailable=1, **saves)
     assert outcome.simulated.broken == ()
     assert outcome.evicted["PodEvictedSaved" if saves else "PodEvictedUnsaved"] >= 6
