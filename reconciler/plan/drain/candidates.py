@@ -287,4 +287,4 @@ def _from(order: Sequence[Seen], name: str) -> list[Seen]:
 
 
 def _key(ground: Ground, seen: Seen) -> tuple[bool, int, Key, str]:
-    return seen.is_ready, ground.usage(seen).percent, ground.worth.key((seen,)), seen.name
+    return seen.is_ready, ground.usage(seen).percent, ground.worth.key_of(seen), seen.name

@@ -40,7 +40,7 @@ def _key(ground: Ground, members: Members, crew: Crew) -> tuple[Key, Instant]:
     return ground.worth.key(crew.nodes, _elsewhere(members, crew)), oldest
 
 
-def _elsewhere(members: Members, crew: Crew) -> Iterator[Pod]:
+def _elsewhere(members: Members, crew: Crew) -> tuple[Pod, ...]:
     """Pods of its gangs on nodes that stay."""
-    nodes = {each.name for each in crew.nodes}
-    return (pod for gang in crew.gangs for pod in members.of[gang] if pod.node not in nodes)
+    nodes = {each.name for each in crew.nodes} if crew.gangs else set()
+    return tuple([pod for gang in crew.gangs for pod in members.of[gang] if pod.node not in nodes])

@@ -17,6 +17,8 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from fractions import Fraction
 
+import msgspec
+
 from reconciler.fleet.books.per_row import PerRow
 from reconciler.fleet.what_if import WhatIf
 from reconciler.model.cluster.pod import Pod
@@ -41,18 +43,21 @@ class Worth:
         self._tariffs: dict[str, Tariff] = {}
         self._left: dict[str, Counter[Machine]] = {}
         self._saved: dict[tuple[str, Machine], int] = {}  # by one machine more
+        self._stakes, self._row_of = site.fleet.what_if.part(Stakes), site.fleet.what_if.rows.row_of
 
-    def key(self, nodes: Sequence[Seen], pods: Iterable[Pod] = ()) -> Key:
+    def key(self, nodes: Sequence[Seen], pods: Sequence[Pod] = ()) -> Key:
         """Of nodes that go together; the least is the best. `pods`: what moves with them from other nodes."""
+        if len(nodes) == 1 and not pods:
+            return self.key_of(nodes[0])
         lost = sum([self.lost(each) for each in nodes]) + sum([_lost(each, self._site.now) for each in _works(pods)])
-        if len(nodes) == 1:
-            return -self.saved(nodes), lost
         return Fraction(-self.saved(nodes), len(nodes)), Fraction(lost, len(nodes))
+
+    def key_of(self, seen: Seen) -> Key:
+        """The same of one node that goes alone."""
+        return -self._saved_by_one(seen), self.lost(seen)
 
     def saved(self, nodes: Sequence[Seen]) -> int:
         """Millionths of a dollar an hour, beside what was taken before."""
-        if len(nodes) == 1:
-            return self._saved_by_one(nodes[0])
         found = 0
         for each in nodes:
             found += self._saved_by_one(each)
@@ -63,10 +68,8 @@ class Worth:
 
     def lost(self, seen: Seen) -> int:
         """GPU-milliseconds."""
-        if not seen.node.is_ready:
-            return 0
-        now, what_if = self._site.now, self._site.fleet.what_if
-        return sum([_lost(each, now) for each in what_if.part(Works).of(what_if.rows.row_of[seen.name])])
+        works = self._stake(seen).works
+        return sum([_lost(each, self._site.now) for each in works]) if works and seen.is_ready else 0
 
     def take(self, nodes: Iterable[Seen]) -> None:
         """They go."""
@@ -74,19 +77,24 @@ class Worth:
             self._move(each, -1)
             self.taken += 1
 
+    def _stake(self, seen: Seen) -> "Stake":
+        return self._stakes.of(self._row_of[seen.name])
+
     def _saved_by_one(self, seen: Seen) -> int:
-        pool, machine = seen.node.pool, machine_of(seen.node.metadata.labels)
-        if machine.capacity_type == _RESERVED:
-            return 0
-        found = self._saved.get((pool, machine))
+        sort = seen.pool, self._stake(seen).machine
+        found = self._saved.get(sort)
         if found is None:
-            left = self._left_of(pool)
-            before = self._bill(pool, left)
-            found = self._saved[pool, machine] = before - self._bill(pool, left - Counter([machine]))
+            found = self._saved[sort] = self._saved_by(*sort)
         return found
 
+    def _saved_by(self, pool: str, machine: Machine) -> int:
+        if machine.capacity_type == _RESERVED:
+            return 0
+        left = self._left_of(pool)
+        return self._bill(pool, left) - self._bill(pool, left - Counter([machine]))
+
     def _move(self, seen: Seen, count: int) -> None:
-        pool, machine = seen.node.pool, machine_of(seen.node.metadata.labels)
+        pool, machine = seen.pool, self._stake(seen).machine
         if machine.capacity_type == _RESERVED:
             return
         self._left_of(pool)[machine] += count
@@ -109,14 +117,26 @@ class Worth:
         return found
 
 
-class Works:
-    """Owner of the work that pods of each node have done; `what_if.part(Works)` is the one of a what-if."""
+class Stake(msgspec.Struct, frozen=True, eq=False):
+    """What goes with a node."""
+
+    machine: Machine
+    works: tuple[Work, ...]
+
+
+class Stakes:
+    """Owner of what goes with each node; `what_if.part(Stakes)` is the one of a what-if."""
 
     def __init__(self, what_if: WhatIf) -> None:
-        self._works = PerRow(what_if, lambda row: tuple(_works(filter(moves, what_if.pods_of_row(row)))))
+        self._what_if = what_if
+        self._stakes = PerRow(what_if, self._stake)
 
-    def of(self, row: int) -> tuple[Work, ...]:
-        return self._works.of(row)
+    def of(self, row: int) -> Stake:
+        return self._stakes.of(row)
+
+    def _stake(self, row: int) -> Stake:
+        pods = filter(moves, self._what_if.pods_of_row(row))
+        return Stake(machine_of(self._what_if.rows.node(row).metadata.labels), tuple(_works(pods)))
 
 
 def _works(pods: Iterable[Pod]) -> Iterator[Work]:
