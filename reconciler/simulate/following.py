@@ -59,8 +59,8 @@ class Following:
     def move_on(self) -> None:
         """Another hour, in which nobody has asked yet: whoever asks twice within one is not to get another what-if."""
         if self._what_if is not None and self._what_if.is_crowded:
-            self._what_if = None
-            let_go()  # or, while somebody still has it, the next time: never more than one
+            observed, self._what_if = self._what_if.observed, None
+            let_go(observed)  # or, while somebody still has it, the next time: never more than one
 
     def _afresh(self) -> WhatIf:
         self._changed.clear()

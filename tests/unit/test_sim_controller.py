@@ -16,6 +16,7 @@ from reconciler.model.planned.cycled import Cycled
 from reconciler.model.planned.inputs import Inputs
 from reconciler.model.planned.plan import Plan
 from reconciler.ports import Wished
+from reconciler.simulate import collecting
 from reconciler.simulate.controller import Controller, Setting
 from reconciler.simulate.objects import Written
 from tests.unit.manifests_stage import WISHED, manifest, patched, pool
@@ -126,7 +127,8 @@ def test_killed_after_any_write_it_starts_again_and_repeats_none(after_writes: i
     assert sorted(play.writes) == [f"NodePool/{name}" for name in _POOLS]
 
 
-def test_killed_it_lets_go_of_what_it_held() -> None:
+def test_killed_it_lets_go_of_what_it_held_where_that_is_much(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(collecting, "LARGE", 1)
     held: list[weakref.ref[WhatIf]] = []
 
     class Held(InProcess):

@@ -96,7 +96,7 @@ class Controller:
     def _end(self) -> None:
         self._cycle, self._view, self._due, self._dies_after = None, None, None, None
         self._note_presence()
-        let_go()  # a process takes with it what it held
+        let_go(self._stage.world.observe())  # a process takes with it what it held
 
     def _begin(self) -> None:
         if self._cycle is not None:
