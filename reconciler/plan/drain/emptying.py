@@ -99,7 +99,10 @@ class Emptying:
         known = {each.uid for each in self._site.memory.evicted}
         goes_on = any(not known.issuperset(asked_by(each)) for each in asked)
         goes_on = goes_on or any(each.reason.code == reasons.WAITS_TURN.code for each in holds)
-        if ends <= self._site.now and not goes_on:
+        # Whom we would ask may be held by a guard, plan after plan: once more as long, and no longer.
+        gives_up_at = Instant(ends + patience_ms(seen))
+        self.wakes.append(gives_up_at)
+        if ends <= self._site.now and not (goes_on and self._site.now < gives_up_at):
             yield self._given_back(seen, holds)
             return
         yield from asked

@@ -46,14 +46,14 @@ def _left_behind(outcome: Outcome) -> Iterator[str]:
 
 
 def _half_done(outcome: Outcome) -> Iterator[str]:
-    """Nothing that was begun is unfinished, and no node waits for its time that has come long ago."""
+    """Nothing that was begun is unfinished for long, and no node waits for its time that has come long ago."""
     last = outcome.last
     if last.memory.drained.batch is not None:
         yield f"a batch is there still: {last.memory.drained.batch.nodes}"
     may_begin = not Oracle(last).slots_are_taken()
     for node in last.observed.nodes:
         for taint in () if node.metadata.leaving else node.spec.taints:
-            if taint.key == names.DRAINING:
+            if taint.key == names.DRAINING and last.now - 1_000 * int(taint.value) > _REST_MS:
                 yield f"{node.name} is being drained still, since {taint.value}"
             if taint.key == names.DRAIN_CANDIDATE and may_begin and last.now - 1_000 * int(taint.value) > AWAITED_MS:
                 yield f"{node.name} has been a candidate since {taint.value}"
