@@ -11,7 +11,7 @@ from contextlib import contextmanager
 
 from reconciler.model.cluster.observed import Observed
 
-LARGE = 1_000  # nodes and pods
+LARGE = 300  # nodes and pods
 _NEW_OBJECTS = 50_000  # until those are looked through
 
 
