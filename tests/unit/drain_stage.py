@@ -72,6 +72,7 @@ class World:
         self.pods = list(self._pods())
         observed = Observed(
             unread=tuple(Unread(kind, "timed out") for kind in case.get("unread", [])),
+            seen_at=after(-case.get("seen", 0)),
             quiet=tuple(Quiet(kind, after(-100)) for kind in case.get("quiet", [])),
             nodes=tuple(node_of(name, said or {}) for name, said in case["nodes"].items()),
             pods=tuple(self.pods),
@@ -196,7 +197,7 @@ class World:
             of = {"owner": owner_of(made), "gang": self._gang_of(made)}
             evicted.append(Evicted(after(-ago), title, uid, node, "a100", began, written(made), **of))
         return Drained(
-            batch=Batch(after(-batch["ago"]), uids(batch["nodes"]), batch.get("torn", False)) if batch else None,
+            batch=_batch(batch) if batch else None,
             evicted=tuple(evicted),
             emptied=tuple(Emptied(node, f"uid-{node}", after(-ago)) for node, ago in said.get("emptied", {}).items()),
             setbacks=tuple(
@@ -234,6 +235,10 @@ def homes(world: World, made: Plan) -> dict[str, str]:
         if places and moves(pod):
             found[pod.metadata.uid] = places.pop(0)
     return found
+
+
+def _batch(said: Json) -> Batch:
+    return Batch(after(-said["ago"]), uids(said["nodes"]), after(-said["torn"]) if "torn" in said else None)
 
 
 def _declared(kind: str, name: str, body: Json, of: Any) -> Declared[Any]:

@@ -11,7 +11,7 @@ class Batch(msgspec.Struct, frozen=True, gc=False):
 
     at: Instant
     nodes: tuple[tuple[str, str], ...]  # name and uid
-    torn: bool = False  # not all could be tainted: the taints come off again
+    torn_at: Instant | None = None  # not all could be tainted: since then the taints come off again
 
 
 class Evicted(msgspec.Struct, frozen=True, gc=False, order=True):

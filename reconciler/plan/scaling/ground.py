@@ -94,7 +94,7 @@ class Ground:
     def _begun(self) -> Iterator[Node]:
         """Nodes that a drain began with, while its taint is not seen yet."""
         batch = self.site.inputs.memory.drained.batch
-        for name, uid in batch.nodes if batch is not None and not batch.torn else ():
+        for name, uid in batch.nodes if batch is not None and batch.torn_at is None else ():
             node = self.site.fleet.node(name)
             if node is None or node.metadata.uid != uid or node.pool != self.pool.name or node.metadata.leaving:
                 continue

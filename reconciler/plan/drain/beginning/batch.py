@@ -4,6 +4,8 @@ Theory of operation. One write can fail while another succeeds, and there are no
 it is remembered before its taints go out, and nothing is evicted until each of its nodes was seen with the taint. What
 is not seen is asked for again; what can't be put on within half a minute tears the batch: the taints come off again,
 until none is seen, and nodes that could not be tainted are left alone for a while. Meanwhile no other batch begins.
+A taint that is not seen may be there all the same, on a cluster that is seen late: a batch is torn until what is seen is
+newer than the last write of it, or its nodes would be drained beside the next ones, more than a limit allows.
 What a guard holds is no part of the batch: that nodes go in several batches is what a guard is for.
 """
 
@@ -29,6 +31,7 @@ from reconciler.plan.explain import sentence
 from reconciler.plan.removal import untouchable
 
 SEEN_WITHIN_MS = 30_000
+_READ_WITHIN_MS = 300_000  # nodes that are seen later than this count as unread, and nothing is planned
 
 
 class Settling(msgspec.Struct):
@@ -51,9 +54,10 @@ def settle(site: Site) -> Settling:
     tainted = [each for each in there if each.draining is not None]
     names = frozenset(name for name, _ in batch.nodes)
     missing = tuple((name, uid) for name, uid in batch.nodes if uid not in {each.node.metadata.uid for each in tainted})
-    if batch.torn:
+    if batch.torn_at is not None:
         # What somebody else took meanwhile is theirs, and must not keep all others waiting.
-        return Settling() if all(map(_is_others, tainted)) else _torn(site, batch, tainted, names)
+        is_over = all(map(_is_others, tainted)) and _would_be_seen(site, batch.torn_at)
+        return Settling() if is_over else _torn(site, batch, tainted, names)
     if not missing:
         return Settling()
     ends = Instant(batch.at + SEEN_WITHIN_MS)
@@ -62,10 +66,15 @@ def settle(site: Site) -> Settling:
         decisions = tuple(_again(site, batch, again))
         held = (site.act(each, Hold(ends), why(each, reasons.BATCH_SETTLES)) for each in tainted)
         return Settling(batch, names, (*decisions, *held), wake_at=ends)
-    torn = msgspec.structs.replace(batch, torn=True)
+    torn = msgspec.structs.replace(batch, torn_at=site.now)
     found = _torn(site, torn, tainted, names)
     found.untainted = tuple(each for each in missing if each[1] in by_uid)
     return found
+
+
+def _would_be_seen(site: Site, at: Instant) -> bool:
+    """Whether what was written until then is seen by now."""
+    return site.inputs.observed.seen_at > at or site.now > at + _READ_WITHIN_MS
 
 
 def _again(site: Site, batch: Batch, missing: Sequence[Seen]) -> Iterator[Decision]:
@@ -82,7 +91,8 @@ def _torn(site: Site, batch: Batch, tainted: Sequence[Seen], names: frozenset[st
         for each in tainted
         if each.draining is not None and not site.is_claimed(ref_of(each.node)) and not _is_others(each)
     )
-    return Settling(batch, names, decisions)
+    ends = Instant(batch.torn_at + _READ_WITHIN_MS + 1) if batch.torn_at is not None else None
+    return Settling(batch, names, decisions, wake_at=ends)
 
 
 def _is_others(seen: Seen) -> bool:
