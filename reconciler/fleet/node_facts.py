@@ -16,6 +16,7 @@ class NodeFacts(msgspec.Struct, frozen=True, gc=False):
     name: str
     pool: str
     instance_type: str
+    capacity_type: str
     gpus: int
     is_ready: bool
     is_leaving: bool
@@ -33,6 +34,7 @@ def facts_of(node: Node) -> NodeFacts:
         name=metadata.name,
         pool=node.pool,
         instance_type=node.instance_type,
+        capacity_type=node.capacity_type,
         gpus=node.gpus,
         is_ready=node.is_ready,
         is_leaving=metadata.leaving,

@@ -39,7 +39,7 @@ class WhatIf:
         self.classes.expect(len(observed.pods))
         self.rows = Rows(len(observed.nodes))
         self.stock = Stock(self.classes, self.rows.capacity)
-        self._bound = Bound(self.rows.capacity)
+        self.bound = Bound(self.rows.capacity)  # for others to read
         self._booked: list[dict[PodClass, int]] = [{} for _ in range(self.rows.capacity)]
         self._journal = Journal()
         self._parts: dict[Callable[[WhatIf], Any], Any] = {}
@@ -61,17 +61,17 @@ class WhatIf:
 
     def pods_of_row(self, row: int) -> tuple[Pod, ...]:
         """The pods seen on the node, in order, wherever they are now; the same object until something changes there."""
-        return self._bound.of_row(row)
+        return self.bound.of_row(row)
 
     @property
     def waiting(self) -> list[Pod]:
         """The pods seen that have no node yet, by namespace and name."""
-        return self._bound.waiting
+        return self.bound.waiting
 
     @property
     def nominated(self) -> list[Pod]:
         """Those of them for which a node was nominated, by namespace and name."""
-        return self._bound.nominated
+        return self.bound.nominated
 
     @property
     def is_crowded(self) -> bool:
@@ -149,7 +149,7 @@ class WhatIf:
         ]
         heard = sorted((type(each).__name__, each.fingerprint(self)) for each in self._listeners)
         told = [each for each in heard if says_anything(each[1])]
-        return msgspec.json.encode((rows, self._bound.fingerprint(), told), order="deterministic")
+        return msgspec.json.encode((rows, self.bound.fingerprint(), told), order="deterministic")
 
     # From one sighting to the next
 
@@ -178,7 +178,7 @@ class WhatIf:
 
     def _book_first(self, pods: Iterable[Pod]) -> None:
         """As `_book_seen`, with the amounts of all pods at once and nobody listening yet."""
-        row_of, of, on = self.rows.row_of.get, self.classes.of, self._bound.on
+        row_of, of, on = self.rows.row_of.get, self.classes.of, self.bound.on
         rows: list[int] = []
         numbers: list[int] = []
         for pod in pods:
@@ -186,7 +186,7 @@ class WhatIf:
                 continue
             row = row_of(pod.spec.node_name)
             if row is None:
-                self._bound.be_nowhere(pod)
+                self.bound.be_nowhere(pod)
                 continue
             on[row].append(pod)
             pod_class = of(pod)
@@ -202,16 +202,16 @@ class WhatIf:
                 continue
             row = self.rows.row_of.get(pod.node)
             if row is None:
-                self._bound.be_nowhere(pod)
+                self.bound.be_nowhere(pod)
             else:
-                self._bound.put_on(pod, row)
+                self.bound.put_on(pod, row)
                 self._book(self.classes.of(pod), row, 1)
 
     def _lose(self, pod: Pod) -> None:
         if pod.status.phase in FINISHED:
             return
         row = self.rows.row_of.get(pod.node)
-        self._bound.take_off(pod, row)
+        self.bound.take_off(pod, row)
         if row is not None:
             self._unbook(self.classes.of(pod), row, 1)
 
@@ -230,11 +230,11 @@ class WhatIf:
         self.stock.settle(row, self._has(node))
         for each in self._listeners:
             each.came(row, self)
-        self._book_seen(self._bound.back(node.name))
+        self._book_seen(self.bound.back(node.name))
 
     def _drop(self, node: Node) -> None:
         row = self.rows.row_of[node.name]
-        self._bound.leave(node.name, row)
+        self.bound.leave(node.name, row)
         for pod_class, count in list(self._booked[row].items()):
             self._unbook(pod_class, row, count)
         self._leave(row)
@@ -296,5 +296,5 @@ class WhatIf:
 
     def _grow(self, capacity: int) -> None:
         self._booked += [{} for _ in range(capacity - len(self._booked))]
-        self._bound.grow(capacity)
+        self.bound.grow(capacity)
         self.stock.grow(capacity)

@@ -79,6 +79,7 @@ def counted(pool: PoolSeen) -> object:
     return (
         (pool.unready, pool.busy, pool.gpus_used, pool.gpus_total),
         {gpus: count for gpus, count in pool.sorts.items() if count},
+        {sort: count for sort, count in pool.staying.items() if count},
         {name: count for name, count in pool.labelled.items() if count},
         [each.name for each in pool.nodes],
         [each.name for each in pool.going],
@@ -93,6 +94,7 @@ def walked(fleet: Fleet, name: str) -> object:
     use, unready = use_of(fleet, name, 8), sum(not each.is_ready for each in there)
     busy = sum(is_busy(fleet, each) for each in there)
     going = {names.DELETION_TIME, names.DRAINING, names.DISRUPTED}
+    taken = [each.name for each in there if any(taint.key in going for taint in each.spec.taints)]
     alive: dict[str, list[Node]] = {}
     for each in there:
         if each.gpus and each.is_ready:
@@ -100,9 +102,10 @@ def walked(fleet: Fleet, name: str) -> object:
     return (
         (unready, busy, use.gpus_used, use.gpus_total),
         dict(Counter(each.gpus for each in there)),
+        dict(Counter((each.instance_type, each.capacity_type) for each in there if each.name not in taken)),
         dict(Counter(each.metadata.labels.get(names.PROVISIONER, "") for each in there)),
         [each.name for each in there],
-        [each.name for each in there if any(taint.key in going for taint in each.spec.taints)],
+        taken,
         [each.name for each in there if is_empty(fleet, each)],
         {kind: (_shared(alike), max((each.gpus, each.name) for each in alike)[1]) for kind, alike in alive.items()},
     )

@@ -12,22 +12,24 @@ class Bound:
 
     def __init__(self, capacity: int) -> None:
         self.on: list[list[Pod]] = [[] for _ in range(capacity)]  # to be changed from elsewhere only at the very first
-        self._told: list[tuple[Pod, ...] | None] = [None] * capacity  # of each row in order, once it was asked for
+        self.told: list[tuple[Pod, ...] | None] = [
+            None
+        ] * capacity  # of each row in order, once it was asked for; not to be changed
         self._waiting: dict[int, Pod] = {}  # not bound to a node, by the identity of the object
         self._nominated: dict[int, Pod] = {}  # those of them for which a node was nominated
         self._strays: defaultdict[str, list[Pod]] = defaultdict(list)
 
     def of_row(self, row: int) -> tuple[Pod, ...]:
         """By namespace and name; the same object for as long as nothing changes there."""
-        found = self._told[row]
+        found = self.told[row]
         if found is None:
-            found = self._told[row] = tuple(sorted(self.on[row], key=_name))
+            found = self.told[row] = tuple(sorted(self.on[row], key=_name))
         return found
 
     def put_on(self, pod: Pod, row: int) -> None:
         """It is bound to the node of that row."""
         self.on[row].append(pod)
-        self._told[row] = None
+        self.told[row] = None
 
     @property
     def waiting(self) -> list[Pod]:
@@ -57,7 +59,7 @@ class Bound:
         among = self._strays[pod.node] if row is None else self.on[row]
         del among[next(place for place, each in enumerate(among) if each is pod)]
         if row is not None:
-            self._told[row] = None
+            self.told[row] = None
         elif not among:
             del self._strays[pod.node]
 
@@ -66,7 +68,7 @@ class Bound:
         if self.on[row]:
             self._strays[name] += self.on[row]
             self.on[row] = []
-            self._told[row] = None
+            self.told[row] = None
 
     def back(self, name: str) -> list[Pod]:
         """The node is there: the pods that are bound to it, no longer astray."""
@@ -76,7 +78,7 @@ class Bound:
         """More rows."""
         more = capacity - len(self.on)
         self.on += [[] for _ in range(more)]
-        self._told += [None] * more
+        self.told += [None] * more
 
     def fingerprint(self) -> object:
         """Who is astray, and who waits; who is where is told row by row."""

@@ -37,6 +37,7 @@ class PoolSeen:
         self.gpus_used = 0
         self.gpus_total = 0
         self.sorts: Counter[int] = Counter()  # nodes by their GPUs
+        self.staying: Counter[tuple[str, str]] = Counter()  # nodes that nobody takes away, by what they are
         self.labelled: Counter[str] = Counter()  # nodes by the provisioner that they are labelled with
         self._facts: dict[str, NodeFacts] = {}
         self._names: list[str] = []  # in order
@@ -87,6 +88,7 @@ class PoolSeen:
         self.gpus_used += sign * standing.gpus_used
         self.gpus_total += sign * facts.gpus
         self.sorts[facts.gpus] += sign
+        self.staying[facts.instance_type, facts.capacity_type] += sign * (not facts.is_going)
         self.labelled[facts.provisioner] += sign
 
     def _list(self, standing: Standing) -> None:

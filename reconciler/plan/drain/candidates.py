@@ -15,12 +15,14 @@ from reconciler.fleet.books.per_row import PerRow
 from reconciler.fleet.what_if import WhatIf
 from reconciler.model import names
 from reconciler.model.cluster.node import Node
+from reconciler.model.cluster.pod import Pod
 from reconciler.model.instant import Instant, timestamp
 from reconciler.model.planned.reason import Reason
 from reconciler.plan.drain import reasons
 from reconciler.plan.drain.beginning.worth import Key, Worth
 from reconciler.plan.drain.failing.setbacks import rests_until
 from reconciler.plan.drain.limits import Budget, Least, budgets_of
+from reconciler.plan.drain.marks import candidate_mark
 from reconciler.plan.drain.nodes.usage import Usage, usage_of
 from reconciler.plan.drain.site import Seen, Site, ref_of, why
 from reconciler.plan.eviction import stays_until_of
@@ -40,7 +42,7 @@ class Ground:
         self._looks = site.fleet.what_if.part(Looks)
         self._looked: dict[str, Look] = {}
         self._row_of = site.fleet.what_if.rows.row_of
-        self._rules: dict[tuple[str, bool], tuple[Rule, ...]] = {}
+        self._rules: dict[tuple[str, frozenset[Rule]], tuple[Rule, ...]] = {}
 
     @cached_property
     def budgets(self) -> dict[str, Budget]:
@@ -67,22 +69,23 @@ class Ground:
         """Those that could apply to the node."""
         look = self._look(seen)
         # One with taints that are only imagined is another node than the one that was looked at.
-        is_plain = look.is_plain and look.node is seen.node
-        found = self._rules.get((seen.pool, is_plain))
+        rules = look.rules if look.node is seen.node else _ALL
+        found = self._rules.get((seen.pool, rules))
         if found is None:
-            may = [each for each in RULES if each.may_apply(self, seen.pool)]
-            found = self._rules[seen.pool, is_plain] = tuple(each for each in may if not (is_plain and each.concerns))
+            may = [each for each in RULES if each in rules and each.may_apply(self, seen.pool)]
+            found = self._rules[seen.pool, rules] = tuple(may)
         return found
 
 
 Facts = dict[str, str | int]
 
 
-class Rule(msgspec.Struct, frozen=True):
+class Rule(msgspec.Struct, frozen=True, eq=False):
     """Why a node is no candidate."""
 
     why_not: Callable[[Ground, Seen], Reason | None]
-    concerns: Callable[[Node], bool] | None = None  # whether it could ever apply, where the node alone says so
+    # Whether it could ever apply, where the node and the pods on it say so.
+    concerns: Callable[[Node, Sequence[Pod]], bool] = lambda *_: True
     may_apply: Callable[[Ground, str], bool] = lambda _, pool: bool(pool)  # to any node of a pool
 
 
@@ -90,24 +93,21 @@ class Look(msgspec.Struct, frozen=True, eq=False):
     """What a node is found to be, for as long as it and its pods are the same."""
 
     node: Node
-    is_plain: bool  # no rule that goes by the node alone could apply
+    rules: frozenset[Rule]  # that could apply
     usage: Usage
 
 
-class Looks:
-    """Owner of these; `what_if.part(Looks)` is the one of a what-if. Not to be asked within a fork."""
+class Looks(PerRow[Look]):
+    """Owner of these. Not to be asked within a fork."""
 
-    def __init__(self, what_if: WhatIf) -> None:
-        self._what_if = what_if
-        self._looks = PerRow(what_if, self._look)
+    def __init__(self, fleet: WhatIf) -> None:
+        super().__init__(fleet)
+        self._alike: dict[frozenset[Rule], frozenset[Rule]] = {}  # one object for all that are equal
 
-    def of(self, row: int) -> Look:
-        return self._looks.of(row)
-
-    def _look(self, row: int) -> Look:
-        node = self._what_if.rows.node(row)
-        is_plain = not any(rule.concerns(node) for rule in RULES if rule.concerns is not None)
-        return Look(node, is_plain, usage_of(self._what_if, row))
+    def find(self, row: int) -> Look:
+        node, pods = self.fleet.rows.node(row), self.fleet.pods_of_row(row)
+        rules = frozenset(rule for rule in RULES if rule.concerns(node, pods))
+        return Look(node, self._alike.setdefault(rules, rules), usage_of(self.fleet, row))
 
 
 def _of_others(_: Ground, seen: Seen) -> Reason | None:
@@ -142,7 +142,6 @@ def _others_turn(ground: Ground, seen: Seen) -> Reason | None:
 
 def _settling(ground: Ground, seen: Seen) -> Reason | None:
     if seen.candidate is not None:
-        # Whether a node is ready is known to come and go: what was a candidate before has settled.
         return None
     claim = ground.site.fleet.claims_on(seen.pool).get(seen.name)
     settles = settles_at(seen.node, claim, ground.site.now)
@@ -209,7 +208,16 @@ def _too_much_used(ground: Ground, seen: Seen) -> Reason | None:
     return why(seen, reasons.TOO_MUCH_USED, "utilizationThresholdPercent", threshold=threshold, **facts)
 
 
-def _says_anything(node: Node) -> bool:
+def _is_new(node: Node, _: Sequence[Pod]) -> bool:
+    """Whether a node is ready is known to come and go: what was a candidate before has settled."""
+    return candidate_mark(node) is None
+
+
+def _may_be_empty(_: Node, pods: Sequence[Pod]) -> bool:
+    return not any(pod.counts for pod in pods)
+
+
+def _says_anything(node: Node, _: Sequence[Pod]) -> bool:
     annotations = node.metadata.annotations
     return bool(annotations.scale_down_disabled or annotations.do_not_disrupt)
 
@@ -225,21 +233,22 @@ def _is_unready(ground: Ground, pool: str) -> bool:
 
 
 RULES: tuple[Rule, ...] = (
-    Rule(_of_others, concerns=lambda node: untouchable(node) is not None),
-    Rule(_draining, concerns=lambda node: node.taint(names.DRAINING) is not None),
-    Rule(_scaled_down, concerns=lambda node: node.taint(names.DELETION_TIME) is not None),
+    Rule(_of_others, concerns=lambda node, _: untouchable(node) is not None),
+    Rule(_draining, concerns=lambda node, _: node.taint(names.DRAINING) is not None),
+    Rule(_scaled_down, concerns=lambda node, _: node.taint(names.DELETION_TIME) is not None),
     Rule(_frozen, may_apply=_may_be_frozen),
     Rule(_others_turn, may_apply=lambda ground, _: ground.site.draft.has_claims),
-    Rule(_settling),
+    Rule(_settling, concerns=_is_new),
     Rule(_opted_out, concerns=_says_anything),
     Rule(_set_back, may_apply=lambda ground, _: bool(ground.setbacks)),
     Rule(_lent, may_apply=lambda ground, _: bool(ground.site.fleet.lent)),
-    Rule(_empty),
+    Rule(_empty, concerns=_may_be_empty),
     Rule(_pool_unready, may_apply=_is_unready),
     Rule(at_minimum, may_apply=lambda ground, pool: pool in ground.budgets),
     Rule(cluster_at_minimum, may_apply=lambda ground, pool: bool(ground.site.policy_of[pool].spec.cluster_min)),
     Rule(_too_much_used),
 )
+_ALL = frozenset(RULES)
 
 
 def why_left_alone(ground: Ground, seen: Seen) -> Reason | None:
@@ -269,22 +278,19 @@ def eligible(ground: Ground) -> Eligible:
 
 
 def _in_order(ground: Ground, found: Sequence[Seen]) -> Iterator[Seen]:
-    before = sorted((each for each in found if _since(each) is not None), key=lambda each: (_since(each), each.name))
-    keys = {each.name: _key(ground, each) for each in found if _since(each) is None}
-    others = sorted((each for each in found if each.name in keys), key=lambda each: keys[each.name])
-    yield from _from(before, ground.site.memory.begin_at)
-    yield from _from(others, ground.site.memory.begin_at)
-
-
-def _since(seen: Seen) -> Instant | None:
-    return seen.candidate.since if seen.candidate is not None else None
+    before: list[tuple[Instant, str, Seen]] = []
+    others: list[tuple[bool, int, Key, str, Seen]] = []
+    for each in found:
+        if each.candidate is not None and each.candidate.since is not None:
+            before.append((each.candidate.since, each.name, each))
+        else:
+            percent, key = ground.usage(each).percent, ground.worth.key(each)
+            others.append((each.is_ready, percent, key, each.name, each))
+    yield from _from([each for *_, each in sorted(before)], ground.site.memory.begin_at)
+    yield from _from([each for *_, each in sorted(others)], ground.site.memory.begin_at)
 
 
 def _from(order: Sequence[Seen], name: str) -> list[Seen]:
     """The same, beginning with that one, if it is among them."""
     at = next((place for place, each in enumerate(order) if each.name == name), 0)
     return [*order[at:], *order[:at]]
-
-
-def _key(ground: Ground, seen: Seen) -> tuple[bool, int, Key, str]:
-    return seen.is_ready, ground.usage(seen).percent, ground.worth.key_of(seen), seen.name

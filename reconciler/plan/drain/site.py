@@ -5,7 +5,6 @@ from functools import cache, cached_property
 
 import msgspec
 
-from reconciler.fleet.fleet import Fleet
 from reconciler.fleet.pod_class import PodClass
 from reconciler.fleet.predicates.staying import why_it_stays
 from reconciler.model import names
@@ -50,6 +49,7 @@ class Site:
 
     def __init__(self, inputs: Inputs, draft: Draft) -> None:
         self.inputs, self.draft = inputs, draft
+        self.fleet, self.now = draft.fleet, inputs.now
         self.policy_of: dict[str, Declared[DrainPolicy]] = {}
         self._staying: dict[PodClass, str] = {}
         for policy in inputs.desired.drains:
@@ -57,14 +57,6 @@ class Site:
                 for pool in inputs.desired.pools:
                     if {"*", pool.name} & set(policy.spec.pool_names):
                         self.policy_of.setdefault(pool.name, policy)
-
-    @property
-    def fleet(self) -> Fleet:
-        return self.draft.fleet
-
-    @property
-    def now(self) -> Instant:
-        return self.inputs.now
 
     @property
     def memory(self) -> Drained:

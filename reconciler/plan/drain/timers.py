@@ -29,6 +29,11 @@ def due_at(site: Site, seen: Seen) -> Instant:
     return Instant(since(site, seen) + delay_ms(seen))
 
 
+def is_due(site: Site, seen: Seen) -> bool:
+    """Whether its time has come."""
+    return due_at(site, seen) <= site.now
+
+
 def delay_ms(seen: Seen) -> int:
     """How long it must be one."""
     spec = seen.policy.spec

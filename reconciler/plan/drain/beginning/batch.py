@@ -4,9 +4,9 @@ Theory of operation. One write can fail while another succeeds, and there are no
 it is remembered before its taints go out, and nothing is evicted until each of its nodes was seen with the taint. What
 is not seen is asked for again; what can't be put on within half a minute tears the batch: the taints come off again,
 until none is seen, and nodes that could not be tainted are left alone for a while. Meanwhile no other batch begins.
-A taint that is not seen may be there all the same, on a cluster that is seen late: a batch is torn until what is seen is
-newer than the last write of it, or its nodes would be drained beside the next ones, more than a limit allows.
-What a guard holds is no part of the batch: that nodes go in several batches is what a guard is for.
+A taint that is not seen may be there all the same, on a cluster that is seen late: a batch is torn until what is seen
+is newer than the last write of it, or its nodes would be drained beside the next ones, more than a limit allows. What a
+guard holds is no part of the batch: that nodes go in several batches is what a guard is for.
 """
 
 from collections.abc import Iterator, Sequence
@@ -26,7 +26,7 @@ from reconciler.plan.drain.gangs.members import Members
 from reconciler.plan.drain.limits import Slots
 from reconciler.plan.drain.rehome import Rehomed
 from reconciler.plan.drain.site import Seen, Site, ref_of, title_of, why
-from reconciler.plan.drain.timers import due_at, since, wait
+from reconciler.plan.drain.timers import is_due, since, wait
 from reconciler.plan.explain import sentence
 from reconciler.plan.removal import untouchable
 
@@ -107,24 +107,38 @@ class Beginning:
         self._slots = Slots(ground.site)
         self._taken: dict[str, int] = {}  # nodes of a pool that go, or that others take in this plan
         self._wanting = {each.pool for each in ground.site.draft.missing if each.why == "demand"}
-        self.waiting: dict[str, int] = {}  # candidates that find no slot, by policy
+        self.found: dict[str, Decision] = {}  # by name
+        self._waiting: dict[str, int] = {}  # candidates that find no slot, by policy
         for each in ground.site.seen if ground.budgets else ():
             if each.pool in ground.budgets and ground.site.is_taken(each):
                 self._taken[each.pool] = self._taken.get(each.pool, 0) + 1
 
-    def decide(self, crew: Crew, is_settling: bool) -> dict[str, Decision]:
-        """Of candidates that go together, or of one: they go, or why not yet; by name."""
+    def decide(self, crew: Crew, is_settling: bool) -> None:
+        """Candidates that go together, or one, and whose time has come: they go, or why not yet."""
         taken: list[Seen] = []
         for each in crew.nodes:
-            held = self._not_yet(each) or self._held(each, is_settling)
+            held = self._held(each, is_settling)
             if held is not None:
                 for other in taken:
                     self._take(other, -1)
-                return {other.name: held if other is each else self._awaits(other, each, held) for other in crew.nodes}
+                self.found[each.name] = held
+                for other in crew.nodes:
+                    if other is not each:
+                        self.found[other.name] = self._awaits(other, each.name, held)
+                return
             self._take(each, 1)
             taken.append(each)
         self._ground.worth.take(crew.nodes)
-        return {each.name: self._goes(each) for each in crew.nodes}
+        self.found |= {each.name: self._goes(each) for each in crew.nodes}
+
+    def wait(self, crew: Crew) -> None:
+        """For the time of one of them."""
+        early = {each.name: self._not_yet(each) for each in crew.nodes if not is_due(self._site, each)}
+        first = next(iter(early))
+        self.found |= early
+        for each in crew.nodes:
+            if each.name not in early:
+                self.found[each.name] = self._awaits(each, first, early[first])
 
     def _goes(self, seen: Seen) -> Decision:
         told = why(seen, reasons.DRAINED, since=timestamp(since(self._site, seen)))
@@ -136,17 +150,14 @@ class Beginning:
         self._ground.least.take(seen, count)
         self._taken[seen.pool] = self._taken.get(seen.pool, 0) + count
 
-    def _not_yet(self, seen: Seen) -> Decision | None:
-        due = due_at(self._site, seen)
-        if due <= self._site.now and seen.candidate is not None:
-            return None
+    def _not_yet(self, seen: Seen) -> Decision:
         return wait(self._site, seen, self._rehomed.together[seen.name])
 
-    def _awaits(self, seen: Seen, other: Seen, held: Decision) -> Decision:
+    def _awaits(self, seen: Seen, other: str, held: Decision) -> Decision:
         """One that could go, but for another that goes with it."""
         until = held.act.until if isinstance(held.act, Hold) else None
-        told = why(seen, reasons.AWAITS_CREW, other=other.name, why=sentence(held.reason))
-        return self._not_yet(seen) or self._site.act(seen, Hold(until), told)
+        told = why(seen, reasons.AWAITS_CREW, other=other, why=sentence(held.reason))
+        return self._site.act(seen, Hold(until), told)
 
     def _held(self, seen: Seen, is_settling: bool) -> Decision | None:
         site, policy = self._site, seen.policy
@@ -158,7 +169,7 @@ class Beginning:
         if is_settling:
             return site.act(seen, Hold(), why(seen, reasons.AWAITS_BATCH))
         if limit := self._slots.why_none(seen) or self._pool_limit(seen):
-            self.waiting[policy.name] = self.waiting.get(policy.name, 0) + 1
+            self._waiting[policy.name] = self._waiting.get(policy.name, 0) + 1
             told = site.said.again(seen.name, "waits", (policy, limit), lambda: why(seen, reasons.NO_SLOT, limit=limit))
             return site.act(seen, Hold(), told)
         lacking = cluster_at_minimum(self._ground, seen)
@@ -173,7 +184,7 @@ class Beginning:
     def throttled(self) -> Iterator[Decision]:
         """Of policies that have candidates waiting, and both limits reached."""
         for policy in self._site.policies:
-            spec, waiting = policy.spec, self.waiting.get(policy.name, 0)
+            spec, waiting = policy.spec, self._waiting.get(policy.name, 0)
             leaving, draining = self._slots.leaving[policy.name], self._slots.draining[policy.name]
             is_full = leaving >= spec.max_scale_down_parallelism and draining >= spec.max_drain_parallelism
             if waiting and is_full:
@@ -187,9 +198,15 @@ class Beginning:
 def begin(ground: Ground, rehomed: Rehomed, members: Members, is_settling: bool) -> tuple[Decision, ...]:
     """Of every candidate that has a timer; told in the order in which they were found."""
     beginning = Beginning(ground, rehomed)
-    found: dict[str, Decision] = {}
-    for crew in in_turn(ground, members, list(_crews(ground.site, rehomed))):
-        found |= beginning.decide(crew, is_settling)
+    due: list[Crew] = []
+    for crew in _crews(ground.site, rehomed):
+        if all(is_due(ground.site, each) for each in crew.nodes):
+            due.append(crew)
+        else:
+            beginning.wait(crew)
+    for crew in in_turn(ground, members, due):
+        beginning.decide(crew, is_settling)
+    found = beginning.found
     return (*(found[name] for name in rehomed.together if name in found), *beginning.throttled())
 
 

@@ -1,43 +1,63 @@
-"""In which order candidates begin whose time has come: those first that are worth most, beside those that begin."""
+"""In which order candidates begin whose time has come: those first that are worth most, beside those that begin.
 
-from collections.abc import Iterator, Sequence
+Nodes of one pool and one sort of machine save the same, whatever goes beside them. So they stand in a line, those that
+lose least in front, and only the first of each line is weighed, again once something went.
+"""
+
+from collections.abc import Hashable, Iterator, Sequence
+from fractions import Fraction
 from heapq import heapify, heappop, heappush
+
+import msgspec
 
 from reconciler.model.cluster.pod import Pod
 from reconciler.model.instant import Instant
-from reconciler.plan.drain.beginning.worth import Key
 from reconciler.plan.drain.candidates import Ground
 from reconciler.plan.drain.gangs.crews import Crew
 from reconciler.plan.drain.gangs.members import Members
-from reconciler.plan.drain.timers import due_at, since
+from reconciler.plan.drain.timers import since
+
+Place = tuple[Fraction | int, Instant, int]  # what is lost, since when it is a candidate, and which crew it is
+Key = tuple[Fraction | int, Fraction | int, Instant, int]
+
+
+class Line(msgspec.Struct):
+    """Crews that save the same."""
+
+    saves: Crew  # as any of them
+    places: list[Place] = []  # the first is the last
+
+    def key(self, ground: Ground) -> Key:
+        """Of its first; the least is the best."""
+        return (-ground.worth.saved(self.saves.nodes), *self.places[-1])
 
 
 def in_turn(ground: Ground, members: Members, crews: Sequence[Crew]) -> Iterator[Crew]:
-    """First those that are not due. Whoever walks it tells `ground.worth` what goes, before it asks for the next."""
-    due: list[Crew] = []
-    for crew in crews:
-        if all(due_at(ground.site, each) <= ground.site.now for each in crew.nodes):
-            due.append(crew)
-        else:
-            yield crew
-    waiting = [(_key(ground, members, crew), at) for at, crew in enumerate(due)]
-    known = dict.fromkeys(range(len(due)), ground.worth.taken)
+    """Whoever walks it tells `ground.worth` what goes, before it asks for the next."""
+    worth = ground.worth
+    waiting = [(line.key(ground), worth.taken, line) for line in _lines(ground, members, crews)]
     heapify(waiting)
     while waiting:
-        key, at = heappop(waiting)
-        is_known = known[at] == ground.worth.taken
-        now = key if is_known else _key(ground, members, due[at])
-        if now > key:  # what goes meanwhile leaves less to save
-            known[at] = ground.worth.taken
-            heappush(waiting, (now, at))
-        else:
-            yield due[at]
+        key, known, line = heappop(waiting)
+        if known != worth.taken and (now := line.key(ground)) > key:  # what goes meanwhile leaves less to save
+            heappush(waiting, (now, worth.taken, line))
+            continue
+        *_, at = line.places.pop()
+        yield crews[at]
+        if line.places:
+            heappush(waiting, (line.key(ground), worth.taken, line))
 
 
-def _key(ground: Ground, members: Members, crew: Crew) -> tuple[Key, Instant]:
-    """Of those that are worth the same the oldest candidates begin."""
-    oldest = min(since(ground.site, each) for each in crew.nodes)
-    return ground.worth.key(crew.nodes, _elsewhere(members, crew)), oldest
+def _lines(ground: Ground, members: Members, crews: Sequence[Crew]) -> Iterator[Line]:
+    found: dict[Hashable, Line] = {}
+    for at, crew in enumerate(crews):
+        is_one = len(crew.nodes) == 1 and not crew.gangs
+        line = found.setdefault(ground.worth.sort(crew.nodes[0]) if is_one else at, Line(crew))
+        oldest = min([since(ground.site, each) for each in crew.nodes])
+        line.places.append((ground.worth.lost(crew.nodes, _elsewhere(members, crew)), oldest, at))
+    for line in found.values():
+        line.places.sort(reverse=True)
+        yield line
 
 
 def _elsewhere(members: Members, crew: Crew) -> tuple[Pod, ...]:

@@ -20,17 +20,17 @@ from fractions import Fraction
 import msgspec
 
 from reconciler.fleet.books.per_row import PerRow
-from reconciler.fleet.what_if import WhatIf
 from reconciler.model.cluster.pod import Pod
 from reconciler.model.instant import Instant
 from reconciler.plan.drain.asking.checkpoints import moment_of
 from reconciler.plan.drain.blockers import moves
-from reconciler.plan.drain.site import Seen, Site, is_going_anyway
+from reconciler.plan.drain.site import Seen, Site
 from reconciler.plan.sums.cost import Machine, Tariff, machine_of
 
 _RESERVED = "reserved"
 
-Key = tuple[Fraction | int, Fraction | int]
+Key = tuple[int, int]
+Sort = tuple[str, Machine]  # of a pool
 Work = tuple[int, Instant]  # GPUs of a pod, and when it saved its work last
 
 
@@ -42,34 +42,36 @@ class Worth:
         self.taken = 0  # nodes, so far
         self._tariffs: dict[str, Tariff] = {}
         self._left: dict[str, Counter[Machine]] = {}
-        self._saved: dict[tuple[str, Machine], int] = {}  # by one machine more
+        self._saved: dict[Sort, int] = {}  # by one machine more
         self._stakes, self._row_of = site.fleet.what_if.part(Stakes), site.fleet.what_if.rows.row_of
 
-    def key(self, nodes: Sequence[Seen], pods: Sequence[Pod] = ()) -> Key:
-        """Of nodes that go together; the least is the best. `pods`: what moves with them from other nodes."""
-        if len(nodes) == 1 and not pods:
-            return self.key_of(nodes[0])
-        lost = sum([self.lost(each) for each in nodes]) + sum([_lost(each, self._site.now) for each in _works(pods)])
-        return Fraction(-self.saved(nodes), len(nodes)), Fraction(lost, len(nodes))
+    def key(self, seen: Seen) -> Key:
+        """Of one node that goes alone; the least is the best."""
+        stake = self._stake(seen)
+        return -self._saved_by_one((seen.pool, stake.machine)), self._lost_with(seen, stake)
 
-    def key_of(self, seen: Seen) -> Key:
-        """The same of one node that goes alone."""
-        return -self._saved_by_one(seen), self.lost(seen)
+    def sort(self, seen: Seen) -> Sort:
+        """All of one save the same, and do so after each that goes."""
+        return seen.pool, self._stake(seen).machine
 
-    def saved(self, nodes: Sequence[Seen]) -> int:
-        """Millionths of a dollar an hour, beside what was taken before."""
+    def saved(self, nodes: Sequence[Seen]) -> Fraction | int:
+        """By each, in millionths of a dollar an hour, beside what was taken before."""
+        if len(nodes) == 1:
+            return self._saved_by_one(self.sort(nodes[0]))
         found = 0
         for each in nodes:
-            found += self._saved_by_one(each)
+            found += self._saved_by_one(self.sort(each))
             self._move(each, -1)
         for each in nodes:
             self._move(each, 1)
-        return found
+        return Fraction(found, len(nodes))
 
-    def lost(self, seen: Seen) -> int:
-        """GPU-milliseconds."""
-        works = self._stake(seen).works
-        return sum([_lost(each, self._site.now) for each in works]) if works and seen.is_ready else 0
+    def lost(self, nodes: Sequence[Seen], pods: Sequence[Pod] = ()) -> Fraction | int:
+        """With each, in GPU-milliseconds; `pods`: what moves with them from other nodes."""
+        if len(nodes) == 1 and not pods:
+            return self._lost_with(nodes[0], self._stake(nodes[0]))
+        elsewhere = sum([_lost(each, self._site.now) for each in _works(pods)])
+        return Fraction(sum([self._lost_with(each, self._stake(each)) for each in nodes]) + elsewhere, len(nodes))
 
     def take(self, nodes: Iterable[Seen]) -> None:
         """They go."""
@@ -80,8 +82,10 @@ class Worth:
     def _stake(self, seen: Seen) -> "Stake":
         return self._stakes.of(self._row_of[seen.name])
 
-    def _saved_by_one(self, seen: Seen) -> int:
-        sort = seen.pool, self._stake(seen).machine
+    def _lost_with(self, seen: Seen, stake: "Stake") -> int:
+        return sum([_lost(each, self._site.now) for each in stake.works]) if stake.works and seen.is_ready else 0
+
+    def _saved_by_one(self, sort: Sort) -> int:
         found = self._saved.get(sort)
         if found is None:
             found = self._saved[sort] = self._saved_by(*sort)
@@ -111,9 +115,9 @@ class Worth:
         """Those that stay, but for what is reserved."""
         found = self._left.get(pool)
         if found is None:
-            staying = (facts.node for facts in self._site.fleet.pool(pool).nodes if not is_going_anyway(facts.node))
-            machines = (machine_of(node.metadata.labels) for node in staying)
-            found = self._left[pool] = Counter(each for each in machines if each.capacity_type != _RESERVED)
+            there = {Machine(*sort): count for sort, count in self._site.fleet.pool(pool).staying.items()}
+            unreserved = {each: count for each, count in there.items() if each.capacity_type != _RESERVED}
+            found = self._left[pool] = Counter(unreserved)
         return found
 
 
@@ -124,19 +128,12 @@ class Stake(msgspec.Struct, frozen=True, eq=False):
     works: tuple[Work, ...]
 
 
-class Stakes:
-    """Owner of what goes with each node; `what_if.part(Stakes)` is the one of a what-if."""
+class Stakes(PerRow[Stake]):
+    """Owner of what goes with each node."""
 
-    def __init__(self, what_if: WhatIf) -> None:
-        self._what_if = what_if
-        self._stakes = PerRow(what_if, self._stake)
-
-    def of(self, row: int) -> Stake:
-        return self._stakes.of(row)
-
-    def _stake(self, row: int) -> Stake:
-        pods = filter(moves, self._what_if.pods_of_row(row))
-        return Stake(machine_of(self._what_if.rows.node(row).metadata.labels), tuple(_works(pods)))
+    def find(self, row: int) -> Stake:
+        pods = filter(moves, self.fleet.pods_of_row(row))
+        return Stake(machine_of(self.fleet.rows.node(row).metadata.labels), tuple(_works(pods)))
 
 
 def _works(pods: Iterable[Pod]) -> Iterator[Work]:

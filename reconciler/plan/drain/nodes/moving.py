@@ -12,7 +12,6 @@ import msgspec
 
 from reconciler.fleet.books.per_row import PerRow
 from reconciler.fleet.pod_class import LabelClass, PodClass
-from reconciler.fleet.what_if import WhatIf
 from reconciler.model.cluster.pod import Pod
 from reconciler.model.planned.reason import Reason
 from reconciler.plan.drain.blockers import blocker, is_plain, moves
@@ -29,19 +28,12 @@ class Moving(msgspec.Struct, frozen=True, eq=False):
     unsure: tuple[PodClass, ...]  # classes of which it may not be known where they fit
 
 
-class Movings:
-    """`what_if.part(Movings)` is the one of a what-if."""
+class Movings(PerRow[Moving]):
+    """Owner of these."""
 
-    def __init__(self, what_if: WhatIf) -> None:
-        self._what_if = what_if
-        self._movings = PerRow(what_if, self._read)
-
-    def of(self, row: int) -> Moving:
-        return self._movings.of(row)
-
-    def _read(self, row: int) -> Moving:
-        pods = tuple(filter(moves, self._what_if.pods_of_row(row)))
-        classes = list(map(self._what_if.classes.of, pods))
+    def find(self, row: int) -> Moving:
+        pods = tuple(filter(moves, self.fleet.pods_of_row(row)))
+        classes = list(map(self.fleet.classes.of, pods))
         weighed = [not weighs_nothing(each) for each in pods]
         kins = Counter[LabelClass](each.label_class for each in compress(classes, weighed))
         return Moving(
