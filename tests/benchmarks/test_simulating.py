@@ -4,24 +4,22 @@ The whole of it is played: policies, Karpenter, faults, the recorder, and rules 
 more without those rules, to say what they cost. What counts is the time of one processor, since others may be busy.
 """
 
-import json
-import subprocess
-import sys
-from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.benchmarks.alone import alone
 from tests.results.record import Recorder, Result
 
 MOST_SECONDS, AIM_SECONDS = 300, 60
 MOST_GROWTH = 1.1
 LEAST_ACTIONS = 100
+PLAYING = "simulating.playing"
 
 
 @pytest.mark.bench
 def test_a_week_is_simulated_within_minutes(recorder: Recorder) -> None:
-    told, unjudged = simulated(1_200, 10_000, 7), simulated(1_200, 10_000, 7, "unjudged")
+    told, unjudged = alone(PLAYING, 1_200, 10_000, 7, "judged"), alone(PLAYING, 1_200, 10_000, 7, "unjudged")
     is_slow = told["processor_seconds"] > MOST_SECONDS
     what = "a week of 1,200 nodes and 10,000 pods a day, a cycle each 30 simulated seconds, in one process"
     figures = {
@@ -45,7 +43,7 @@ TIMES = {"seconds": 0, "processor_seconds": 0, "resident_mib_by_quarter": 0}
 
 @pytest.mark.bench
 def test_a_month_needs_no_more_memory_than_its_first_week(recorder: Recorder) -> None:
-    told = simulated(300, 2_500, 28)
+    told = alone(PLAYING, 300, 2_500, 28, "judged")
     first, *_, last = told["resident_mib_by_quarter"]
     grows = last / first > MOST_GROWTH
     what = "four weeks of 300 nodes and 2,500 pods a day: resident memory at the end of each"
@@ -55,17 +53,6 @@ def test_a_month_needs_no_more_memory_than_its_first_week(recorder: Recorder) ->
     assert not grows
     assert told["actions"] > LEAST_ACTIONS, "provisioners scale all the time"
     assert (told["troubles"], told["broken"]) == (0, 0)
-
-
-def simulated(nodes: int, pods_a_day: int, days: int, rules: str = "judged") -> dict[str, Any]:
-    """In a process of its own: only so is its memory its own."""
-    asked = [str(nodes), str(pods_a_day), str(days), rules]
-    command = [sys.executable, "-m", "tests.benchmarks.simulating.playing", *asked]
-    root = Path(__file__).parents[2]
-    done = subprocess.run(command, capture_output=True, text=True, cwd=root, check=False)
-    assert done.returncode == 0, done.stderr
-    told: dict[str, Any] = json.loads(done.stdout)
-    return told
 
 
 def single(told: dict[str, Any]) -> dict[str, Any]:

@@ -2,9 +2,8 @@
 
 import dataclasses
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -15,9 +14,10 @@ from reconciler.model.planned.action import Apply, Hold, Label
 from reconciler.model.planned.decision import Decision
 from reconciler.model.planned.plan import Plan
 from tests.lab import capacity, fleet, identities
-from tests.lab.api import Api, Manifest, Refused
-from tests.lab.claim_watch import ASKED, ClaimWatch, drift_of
+from tests.lab.api import Api, Manifest
+from tests.lab.claim_watch import ClaimWatch, drift_of
 from tests.lab.lab import Lab
+from tests.stages.drift.asking import ask, edit_pool, pool_hash, settled
 
 POOLS = ("plain", "tuned", "unnamed")
 NODES_A_POOL = 2
@@ -26,7 +26,7 @@ TAINT = {"key": "nvidia.com/gpu", "effect": "NoSchedule", "value": "true"}
 # What the GPU feature discovery writes on a node.
 DISCOVERED = {"nvidia.com/gpu.product": "NVIDIA-A100-SXM4-40GB", "nvidia.com/gpu.memory": "40960"}
 
-_APPLY, _JSON_PATCH = "application/apply-patch+yaml", "application/json-patch+json"
+_APPLY = "application/apply-patch+yaml"
 
 
 def tuned() -> Manifest:
@@ -129,41 +129,9 @@ def planned(folder: Path) -> Plan:
 def judged_again(admin: Api, pools: Sequence[str]) -> None:
     """Karpenter has seen the NodePools as they are now, and said once more of each claim whether it is drifted."""
     for name in pools:
-        path, hashed = admin.path("nodepools", name), names.POOL_HASH.replace("/", "~1")
-        admin.must("PATCH", path, [{"op": "remove", "path": f"/metadata/annotations/{hashed}"}], _JSON_PATCH)
-        found = admin.wait_for("nodepools", name, pool_hash)
-        # What it does after it has observed a still later edit, it does with the hash above.
-        weight = found["spec"].get("weight", 0) % 100 + 1
-        generation = admin.merge(path, {"spec": {"weight": weight}})["metadata"]["generation"]
-        admin.wait_for("nodepools", name, observed(generation))
-    claims = [claim["metadata"]["name"] for claim in admin.list("nodeclaims")]
-    for name in claims:
-        while not asked(admin, name):
-            pass  # Karpenter wrote in between
-    for name in claims:
-        admin.wait_for("nodeclaims", name, lambda each: drift_of(each) != ASKED)
-
-
-def asked(admin: Api, name: str) -> bool:
-    """Writes that the claim is drifted for a reason of ours: Karpenter takes that back, or writes its own reason."""
-    found = admin.wait_for("nodeclaims", name, bool)
-    question = {
-        "type": "Drifted",
-        "status": "True",
-        "reason": ASKED,
-        "message": "",
-        "lastTransitionTime": found["metadata"]["creationTimestamp"],
-    }
-    others = [each for each in found["status"]["conditions"] if each["type"] != "Drifted"]
-    version = found["metadata"]["resourceVersion"]
-    patch = {"metadata": {"resourceVersion": version}, "status": {"conditions": [*others, question]}}
-    try:
-        admin.merge(f"{admin.path('nodeclaims', name)}/status", patch)
-    except Refused as refused:
-        if refused.code != 409:
-            raise
-        return False
-    return True
+        edit_pool(admin, name)
+        settled(admin, name)
+    ask(admin, [claim["metadata"]["name"] for claim in admin.list("nodeclaims")])
 
 
 def has_label(found: Manifest | None, label: str) -> bool:
@@ -173,19 +141,6 @@ def has_label(found: Manifest | None, label: str) -> bool:
 def says(found: Manifest | None, condition: str) -> bool:
     conditions = (found or {}).get("status", {}).get("conditions", ())
     return any(each["type"] == condition and each["status"] == "True" for each in conditions)
-
-
-def pool_hash(found: Manifest | None) -> Any:
-    return (found or {}).get("metadata", {}).get("annotations", {}).get(names.POOL_HASH)
-
-
-def observed(generation: int) -> Callable[[Manifest | None], bool]:
-    def is_so(found: Manifest | None) -> bool:
-        conditions = (found or {}).get("status", {}).get("conditions", ())
-        ready = (each.get("observedGeneration", 0) for each in conditions if each["type"] == "NodeClassReady")
-        return max(ready, default=0) >= generation
-
-    return is_so
 
 
 def adopt(admin: Api, plan: Plan) -> None:

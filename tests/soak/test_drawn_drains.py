@@ -46,8 +46,12 @@ def told_of(first: int) -> Told:
     """So many stories from there."""
     done, faults, restarts = Counter[str](), dict[int, list[str]](), 0
     for seed in range(first, first + AT_ONCE):
-        with tempfile.TemporaryDirectory() as folder:
-            outcome = outcome_of(drawn(Path(folder), seed))
+        try:
+            with tempfile.TemporaryDirectory() as folder:
+                outcome = outcome_of(drawn(Path(folder), seed))
+        except Exception as fault:  # noqa: BLE001 - one that breaks off must not end the others
+            faults[seed] = [f"it broke off: {fault!r}"]
+            continue
         done.update(outcome.done)
         restarts += outcome.tried
         if found := faults_of(outcome):
@@ -56,8 +60,9 @@ def told_of(first: int) -> Told:
 
 
 def small(faults: dict[int, list[str]], folder: Path) -> Iterator[str]:
-    """What is left of each that fails, in a file."""
-    for seed in faults:
+    """What they fail, and what is left of each in a file."""
+    for seed, found in faults.items():
+        yield f"seed {seed}: {found}"
         with tempfile.TemporaryDirectory() as read_from:
             play = drawn(Path(read_from), seed)
         yield left_of(play, within(play), folder / f"small-{seed}.yaml")

@@ -74,7 +74,9 @@ class World:
             unread=tuple(Unread(kind, "timed out") for kind in case.get("unread", [])),
             seen_at=after(-case.get("seen", 0)),
             quiet=tuple(Quiet(kind, after(-100)) for kind in case.get("quiet", [])),
-            nodes=tuple(node_of(name, said or {}) for name, said in case["nodes"].items()),
+            nodes=tuple(
+                node_of(name, said or {}) for name, said in case["nodes"].items() if not or_nothing(said).get("gone")
+            ),
             pods=tuple(self.pods),
             budgets=tuple(self._budgets()),
             workloads=tuple(self._workloads()),

@@ -82,6 +82,17 @@ def test_where_an_evicted_pod_was_to_go_is_remembered_for_as_long_as_it_is_of_us
         assert (kept.home, bool(kept.pod)) == (home, bool(home))
 
 
+def test_what_is_forgotten_is_not_brought_back_by_a_policy_that_remembers_for_longer() -> None:
+    nodes = {"a": {"draining": 60}, "b": {"pods": ["job 3"]}, "c": {"pods": ["job 3"]}}
+    for seconds, is_candidate in ((599, False), (600, True)):
+        case = {"nodes": nodes, "remembers": {"evicted": {"web-9 6": ["a", seconds]}}, "apps": {"web": {"replicas": 1}}}
+        brief = World({**case, "policy": {"recentEvictionSeconds": 599}})
+        longer = World({**case, "policy": {"recentEvictionSeconds": 3_600}})
+        memory = brief.planned().memory
+        longer.inputs = msgspec.structs.replace(longer.inputs, memory=memory, now=after(1))
+        assert any(each.is_candidate for each in longer.planned().weighed) is is_candidate
+
+
 @pytest.mark.parametrize("name", sorted(CASES)[::7])
 def test_what_is_written_down_and_read_again_gives_the_same_plan(name: str) -> None:
     world = World(CASES[name])

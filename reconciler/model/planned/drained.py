@@ -23,7 +23,7 @@ class Evicted(msgspec.Struct, frozen=True, gc=False, order=True):
     node: str
     pool: str  # of the node
     first: Instant  # when it was asked first
-    pod: str  # JSON, without its status
+    pod: str  # JSON, without most of its status; nothing once nobody keeps room for it
     owner: str = ""  # uid of what made it
     home: str = ""  # the node that was found to have room for it
     gang: str = ""  # with which it was to leave

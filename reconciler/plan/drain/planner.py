@@ -27,20 +27,15 @@ from reconciler.plan.drain.failing.tried import tried
 from reconciler.plan.drain.gangs.members import Members
 from reconciler.plan.drain.left_behind import left_behind
 from reconciler.plan.drain.rehome import Rehomed, rehome
-from reconciler.plan.drain.replacing import recent_seconds
+from reconciler.plan.drain.replacing import SEEN_BY, recent_seconds
 from reconciler.plan.drain.site import Seen, Site, title_of, why
 from reconciler.plan.requests.gangs import Gang
 from reconciler.plan.requests.promised import HOLDS_MS
 
 # To judge what may move, and where, all of these must have been read.
 NEEDED = (
+    *SEEN_BY,
     "nodes",
-    "pods",
-    "poddisruptionbudgets.policy",
-    "replicasets.apps",
-    "statefulsets.apps",
-    "jobs.batch",
-    "replicationcontrollers",
     "nodeclaims.karpenter.sh",
     "leases.coordination.k8s.io",
     "gpuclaims.gpu.scheduling",

@@ -102,10 +102,10 @@ class Rehoming:
         return found
 
     def _take_gangs(self) -> list[Pod]:
-        """Of gangs that are on their way, those pods that leave nodes which stay."""
+        """Of gangs that are on their way, those pods that leave nodes which stay; some nodes may be gone altogether."""
         what_if, rows = self._what_if, self._what_if.rows
         found = [pod for gang in sorted(self._members.on_their_way) for pod in self._members.of[gang]]
-        found = [pod for pod in found if rows.alive[rows.row_of[pod.node]]]
+        found = [pod for pod in found if pod.node in rows.row_of and rows.alive[rows.row_of[pod.node]]]
         for pod in found:
             what_if.remove(what_if.classes.of(pod), rows.row_of[pod.node])
         return found

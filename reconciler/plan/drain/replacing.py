@@ -13,6 +13,16 @@ from reconciler.model.cluster.workload import Workload
 from reconciler.model.planned.drained import Evicted
 from reconciler.plan.drain.site import Site
 
+# Whether pods come after others is seen by these.
+SEEN_BY = (
+    "pods",
+    "poddisruptionbudgets.policy",
+    "replicasets.apps",
+    "statefulsets.apps",
+    "jobs.batch",
+    "replicationcontrollers",
+)
+
 _USUAL_SECONDS = 120  # where no policy says
 
 
@@ -22,24 +32,25 @@ def lacking(site: Site) -> tuple[list[tuple[str, Pod]], list[Pod]]:
     lately = recent(site)
     if not lately:
         return [], waiting
-    by_owner: defaultdict[str, list[tuple[str, Pod]]] = defaultdict(list)
+    by_owner: defaultdict[str, list[Evicted]] = defaultdict(list)
     for each in lately:
-        pod = msgspec.json.decode(each.pod, type=Pod)
-        by_owner[owner_of(pod)].append((each.node, pod))
-    found = by_owner.pop("", [])
+        by_owner[each.owner].append(each)
+    without = by_owner.pop("", [])
     missing = _missing(site, by_owner.keys() | set())
     for owner, evicted in sorted(by_owner.items()):
-        count = min(len(evicted), missing.get(owner, len(evicted)))
-        found += evicted[:count]
+        without += evicted[: min(len(evicted), missing.get(owner, len(evicted)))]
+    found = [(each.node, msgspec.json.decode(each.pod, type=Pod)) for each in without]
     coming = [pod for pod in waiting if owner_of(pod) in by_owner and not pod.spec.scheduling_gates]
-    found += [(by_owner[owner_of(pod)][0][0], pod) for pod in coming]
+    found += [(by_owner[owner_of(pod)][0].node, pod) for pod in coming]
     known = {pod.metadata.uid for pod in coming}
     return found, [pod for pod in waiting if pod.metadata.uid not in known]
 
 
 def recent(site: Site) -> list[Evicted]:
-    """Those that count still: one that is there, and was not made to leave, was never evicted."""
-    lately = [each for each in site.memory.evicted if site.now - each.at <= 1_000 * recent_seconds(site, each.pool)]
+    """Those that count still: one that is there, and was not made to leave, was never evicted. What it asked for is
+    forgotten once it was not recent any more, and a policy that was edited since doesn't bring it back."""
+    known = (each for each in site.memory.evicted if each.pod)
+    lately = [each for each in known if site.now - each.at <= 1_000 * recent_seconds(site, each.pool)]
     if not lately:
         return []
     uids = {each.uid for each in lately}

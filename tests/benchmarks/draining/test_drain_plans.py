@@ -1,13 +1,8 @@
 """Plans of drains, with timers, 500 budgets and hints, beside the fleet's own question of which nodes can go."""
 
-import json
-import subprocess
-import sys
-from pathlib import Path
-from typing import Any
-
 import pytest
 
+from tests.benchmarks.alone import alone
 from tests.results.record import Recorder, Result
 
 MOST_TIMES = 2.0
@@ -21,7 +16,7 @@ TEXTS = {
 @pytest.mark.bench
 @pytest.mark.parametrize(("kind", "nodes"), [("equal", 2_000), ("distinct", 2_000), ("diverse", 5_000)])
 def test_a_plan_takes_at_most_twice_what_the_fleet_takes(recorder: Recorder, kind: str, nodes: int) -> None:
-    figures = planned(kind, nodes)
+    figures = alone("draining.planning", kind, nodes)
     slow = figures["times_the_fleet"] > MOST_TIMES
     told = {**figures, "must_times_the_fleet": MOST_TIMES}
     recorder.write(Result(f"bench-drain-{kind}", TEXTS[kind], nodes, int(slow), figures=told))
@@ -29,13 +24,3 @@ def test_a_plan_takes_at_most_twice_what_the_fleet_takes(recorder: Recorder, kin
     # All that can go bear their taints, and half of these are due; none of them was found anew.
     assert figures["candidates"] == figures["timers"] == figures["nodes_with_hints_kept"] > nodes // 3
     assert not slow
-
-
-def planned(kind: str, nodes: int) -> dict[str, Any]:
-    """In a process of its own, so that memory is that of one fleet."""
-    command = [sys.executable, "-m", "tests.benchmarks.draining.planning", kind, str(nodes)]
-    root = Path(__file__).parents[3]
-    done = subprocess.run(command, capture_output=True, text=True, cwd=root, check=False)
-    assert done.returncode == 0, done.stderr
-    figures: dict[str, Any] = json.loads(done.stdout)
-    return figures

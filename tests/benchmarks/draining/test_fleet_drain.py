@@ -3,16 +3,13 @@
 A peer needs 11.4 s for the first of these (2,000 nodes, 80,000 pods alike, 1,200 nodes to go); see drained_fleets.py.
 """
 
-import json
 import math
-import subprocess
-import sys
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.benchmarks.alone import alone
 from tests.results.record import Recorder, Result
 
 # n log n makes 1.09 to 1.13 of a fleet twice as large; the rest is for caches, which it outgrows. Growth is told by the
@@ -84,7 +81,7 @@ def test_applications_that_are_spread_over_zones(recorder: Recorder) -> None:
 
 def measured(recorder: Recorder, case: Case) -> dict[str, Any]:
     """The figures of the fleet, once those of one twice as large are known too."""
-    found, twice = drained(case.kind, case.nodes), drained(case.kind, 2 * case.nodes)
+    found, twice = (alone("draining.measuring", case.kind, times * case.nodes) for times in (1, 2))
     figures = {
         **found,
         "must_seconds": case.must_seconds,
@@ -105,13 +102,3 @@ def measured(recorder: Recorder, case: Case) -> dict[str, Any]:
 def exponent(name: str, found: dict[str, Any], twice: dict[str, Any]) -> float:
     """Of the power of its size that a figure of a fleet grows with."""
     return round(math.log2(twice[name] / found[name]), 2)
-
-
-def drained(kind: str, nodes: int) -> dict[str, Any]:
-    """In a process of its own, so that memory is that of one fleet."""
-    command = [sys.executable, "-m", "tests.benchmarks.draining.measuring", kind, str(nodes)]
-    root = Path(__file__).parents[3]
-    done = subprocess.run(command, capture_output=True, text=True, cwd=root, check=False)
-    assert done.returncode == 0, done.stderr
-    figures: dict[str, Any] = json.loads(done.stdout)
-    return figures

@@ -4,16 +4,13 @@ Peers need 15.9 s for 50,000 pods alike, and 2.4, 14.9, 29.7 and 81.7 s for 1,00
 200, 1,000, 2,000 and 4,000 nodes.
 """
 
-import json
 import math
-import subprocess
-import sys
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.benchmarks.alone import alone
 from tests.results.record import Recorder, Result
 
 # n log n makes 1.09 of twice as many; the rest is the machine's. Told by time of the processor: others may use it too.
@@ -102,10 +99,5 @@ def quickest(kind: str, pods: int) -> dict[str, Any]:
 
 
 def packed(kind: str, pods: int) -> dict[str, Any]:
-    """In a process of its own, so that memory is that of one packing; the checker goes over it once it is measured."""
-    command = [sys.executable, "-m", "tests.benchmarks.packing.measuring", kind, str(pods)]
-    root = Path(__file__).parents[3]
-    done = subprocess.run(command, capture_output=True, text=True, cwd=root, check=False)
-    assert done.returncode == 0, done.stderr
-    figures: dict[str, Any] = json.loads(done.stdout)
-    return figures
+    """The checker goes over the packing once it is measured."""
+    return alone("packing.measuring", kind, pods)

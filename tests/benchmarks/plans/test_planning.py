@@ -1,13 +1,8 @@
 """A plan of a fleet in which nothing changed: what it costs, and that it costs no more in a larger fleet."""
 
-import json
-import subprocess
-import sys
-from pathlib import Path
-from typing import Any
-
 import pytest
 
+from tests.benchmarks.alone import alone
 from tests.results.record import Recorder, Result
 
 AIM_MS = 50
@@ -15,7 +10,7 @@ AIM_MS = 50
 
 @pytest.mark.bench
 def test_an_idle_plan_is_quick_and_needs_no_more_memory_in_a_larger_fleet(recorder: Recorder) -> None:
-    small, large = planned(500, 10_000), planned(5_000, 100_000)
+    small, large = alone("plans.planning", 500, 10_000), alone("plans.planning", 5_000, 100_000)
     growth = large["peak_kib"] / small["peak_kib"]
     slow, grows = large["again_ms"] > AIM_MS, growth > 1.1
     figures = {
@@ -29,13 +24,3 @@ def test_an_idle_plan_is_quick_and_needs_no_more_memory_in_a_larger_fleet(record
     recorder.write(Result("bench-planning", what, 1, slow + grows, figures=figures))
     assert not slow
     assert not grows
-
-
-def planned(nodes: int, pods: int) -> dict[str, Any]:
-    """In a process of its own: what one run leaves behind must not slow the next."""
-    command = [sys.executable, "-m", "tests.benchmarks.plans.planning", str(nodes), str(pods)]
-    root = Path(__file__).parents[3]
-    done = subprocess.run(command, capture_output=True, text=True, cwd=root, check=False)
-    assert done.returncode == 0, done.stderr
-    figures: dict[str, Any] = json.loads(done.stdout)
-    return figures

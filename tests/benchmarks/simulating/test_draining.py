@@ -1,13 +1,8 @@
 """How long it takes until a thousand nodes are packed on five hundred, each drain of which takes half an hour."""
 
-import json
-import subprocess
-import sys
-from pathlib import Path
-from typing import Any
-
 import pytest
 
+from tests.benchmarks.alone import alone
 from tests.results.record import Recorder, Result
 
 WATCHED_DAYS = {1: 12.0, 10: 2.0, 50: 1.0}  # by how many are drained at once
@@ -17,7 +12,7 @@ LEAST_MINUTES = 30  # of one drain: what pods take to end
 
 @pytest.mark.bench
 def test_a_thousand_nodes_are_packed_on_half_of_them(recorder: Recorder) -> None:
-    found = {parallelism: drained(parallelism, days) for parallelism, days in WATCHED_DAYS.items()}
+    found = {parallelism: alone("simulating.draining", parallelism, days) for parallelism, days in WATCHED_DAYS.items()}
     print("\nmaxDrainParallelism  hours")
     for parallelism, told in found.items():
         print(f"{parallelism:19}  {told['hours']:5}")
@@ -33,13 +28,3 @@ def test_a_thousand_nodes_are_packed_on_half_of_them(recorder: Recorder) -> None
         # Each drain evicts one pod once, no more at once than allowed, and no slot stays free for long.
         assert (told["evicted"], told["most_at_once"]) == (GOES, parallelism)
         assert 1 <= told["hours"] / (GOES / parallelism * LEAST_MINUTES / 60) < 1.1
-
-
-def drained(parallelism: int, days: float) -> dict[str, Any]:
-    """In a process of its own, so that its time is its own."""
-    command = [sys.executable, "-m", "tests.benchmarks.simulating.draining", str(parallelism), str(days)]
-    root = Path(__file__).parents[3]
-    done = subprocess.run(command, capture_output=True, text=True, cwd=root, check=False)
-    assert done.returncode == 0, done.stderr
-    figures: dict[str, Any] = json.loads(done.stdout)
-    return figures

@@ -1,18 +1,11 @@
-"""Owner of a few NodePools with nodes, on which edits are foretold, made, and judged by Karpenter itself.
-
-For a claim that turns Drifted there is something to wait for; for one that must not, Karpenter has to be made to say
-so. A claim is asked by writing a reason of ours into its condition: Karpenter takes the condition off or writes its
-own reason. It must not answer from an older NodePool, so before anyone is asked, two things are waited for: the hash,
-which every edit takes off the NodePool, is back; and a further edit of the weight is observed, which Karpenter can
-only see after the hash.
-"""
+"""Owner of a few NodePools with nodes, on which edits are foretold, made, and judged by Karpenter itself."""
 
 import itertools
 import json
 import random
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Self
 
 from reconciler.kube import decode
 from reconciler.model import names
@@ -22,14 +15,13 @@ from reconciler.model.cluster.whole import Whole
 from reconciler.plan.karpenter.drift import Drift, drift_of
 from reconciler.plan.karpenter.template_hash import template_hash
 from tests.lab import capacity, fleet
-from tests.lab.api import Manifest, Refused
+from tests.lab.api import Manifest
 from tests.lab.lab import Lab
 from tests.stages.drift import node_pool_edits as edits
+from tests.stages.drift.asking import ask, edit_pool, settled
 
 POOLS, NODES_A_POOL = 5, 4
 
-_JSON_PATCH = "application/json-patch+json"
-_ASKED = "AskedByTest"
 _BY_KIND = {each.kind: each for each in SEEN}
 
 
@@ -96,9 +88,9 @@ class DriftStage:
         made = {name: edits.edited(pool.spec, self.first[name], self.chance) for name, pool in pools.items()}
         foretold = {name: drift_of(pools[name], after, claims) for name, (_, after) in made.items()}
         for name, (_, after) in made.items():
-            self._put(name, after)
-        written = {name: self._settle(name) for name in made}
-        self._ask([claim.name for claim in claims])
+            edit_pool(self.admin, name, [{"op": "replace", "path": "/spec", "value": after}])
+        written = {name: settled(self.admin, name) for name in made}
+        ask(self.admin, [claim.name for claim in claims])
         judged = self._claims()
         after_all = _marked(judged)
         return [
@@ -146,52 +138,6 @@ class DriftStage:
         seen = _BY_KIND["NodeClaim"]
         return [decode.one(seen, json.dumps(each).encode()) for each in self.admin.list("nodeclaims")]
 
-    def _put(self, name: str, spec: Manifest) -> None:
-        """The whole spec, exactly so; the hash goes, so that its return shows that Karpenter has seen this spec."""
-        hashed = names.POOL_HASH.replace("/", "~1")
-        patch = [
-            {"op": "replace", "path": "/spec", "value": spec},
-            {"op": "remove", "path": f"/metadata/annotations/{hashed}"},
-        ]
-        self.admin.must("PATCH", self.admin.path("nodepools", name), patch, _JSON_PATCH)
-
-    def _settle(self, name: str) -> str:
-        """Waits until whatever Karpenter does next, it does with the edited NodePool and its hash; gives the hash."""
-        found = self.admin.wait_for("nodepools", name, lambda each: names.POOL_HASH in _annotations(each))
-        weight = found["spec"].get("weight", 0) % 100 + 1
-        told = self.admin.merge(self.admin.path("nodepools", name), {"spec": {"weight": weight}})
-        generation = told["metadata"]["generation"]
-        self.admin.wait_for("nodepools", name, lambda each: _observed_generation(each) >= generation)
-        return str(_annotations(found)[names.POOL_HASH])
-
-    def _ask(self, claims: list[str]) -> None:
-        for name in claims:
-            while not self._asked(name):
-                pass  # Karpenter wrote in between
-        for name in claims:
-            self.admin.wait_for("nodeclaims", name, lambda each: _drifted(each).get("reason") != _ASKED)
-
-    def _asked(self, name: str) -> bool:
-        found = self.admin.wait_for("nodeclaims", name, bool)
-        question = {
-            "type": "Drifted",
-            "status": "True",
-            "reason": _ASKED,
-            "message": "",
-            "lastTransitionTime": found["metadata"]["creationTimestamp"],
-        }
-        others = [each for each in found["status"]["conditions"] if each["type"] != "Drifted"]
-        path = f"{self.admin.path('nodeclaims', name)}/status"
-        version = found["metadata"]["resourceVersion"]
-        patch = {"metadata": {"resourceVersion": version}, "status": {"conditions": [*others, question]}}
-        try:
-            self.admin.merge(path, patch)
-        except Refused as refused:
-            if refused.code != 409:
-                raise
-            return False
-        return True
-
 
 def _node_pool(name: str) -> Manifest:
     labelled = [
@@ -202,24 +148,6 @@ def _node_pool(name: str) -> Manifest:
     pool["spec"]["template"]["spec"]["requirements"] += labelled
     pool["spec"]["disruption"]["budgets"] = [{"nodes": "0"}]
     return pool
-
-
-def _annotations(found: Manifest | None) -> dict[str, Any]:
-    annotations: dict[str, Any] = (found or {}).get("metadata", {}).get("annotations", {})
-    return annotations
-
-
-def _observed_generation(found: Manifest | None) -> int:
-    """The generation at which Karpenter last said whether the class of the NodePool is ready."""
-    conditions = (found or {}).get("status", {}).get("conditions", ())
-    return max(
-        (each.get("observedGeneration", 0) for each in conditions if each["type"] == "NodeClassReady"), default=0
-    )
-
-
-def _drifted(found: Manifest | None) -> Manifest:
-    conditions = (found or {}).get("status", {}).get("conditions", ())
-    return next((each for each in conditions if each["type"] == "Drifted"), {})
 
 
 def _marked(claims: list[NodeClaim]) -> frozenset[str]:

@@ -1,5 +1,6 @@
 """Applications on the lab: pods alike of one GPU that take a while to go, with a PodDisruptionBudget; and an agent."""
 
+from collections.abc import Mapping
 from typing import NamedTuple
 
 from reconciler.model import names
@@ -20,6 +21,7 @@ class Application(NamedTuple):
     cpu: str = "1"
     starts_after: str = "0s"
     dies_after_seconds: int = 1
+    annotations: Mapping[str, str] = {}
 
     def of(self, pool: str) -> list[Manifest]:
         """Its objects, in the namespace that is called like the pool on which its pods run."""
@@ -39,7 +41,7 @@ class Application(NamedTuple):
         return f"{self.kind.lower()}s"
 
     def _workload(self, pool: str) -> Manifest:
-        pod = fleet.Pod(self.name, gpus=1, cpu=self.cpu).starting_after(self.starts_after)
+        pod = fleet.Pod(self.name, gpus=1, cpu=self.cpu, annotations=self.annotations).starting_after(self.starts_after)
         at_once = {"podManagementPolicy": "Parallel", "serviceName": self.name} if self.kind == "StatefulSet" else {}
         spec = {"replicas": self.replicas, **at_once}
         return _controlled(self.kind, pool, pod.dying_slowly(self.dies_after_seconds), spec)

@@ -29,7 +29,8 @@ class Drained:
     def __init__(self, lab: Lab, folder: Path, runs: Runs, times_as_fast: int = TIMES_AS_FAST) -> None:
         lab.start("scheduler", "kwok", "karpenter")
         self.lab, self.admin, self.runs = lab, lab.admin, runs
-        hastened = (_HASTENED, str(times_as_fast), str(time.time()))
+        self.times_as_fast, self._began = times_as_fast, time.time()
+        hastened = (_HASTENED, str(times_as_fast), str(self._began))
         self.site = Site(lab, folder, hastened if times_as_fast > 1 else PROGRAM)
         for pool in runs:
             self.admin.wait_for("namespaces", pool, _is_none_that_goes)
@@ -55,6 +56,14 @@ class Drained:
         for each in holders:
             self.admin.delete("pods", each["metadata"]["name"], _HOLDERS, grace_seconds=0)
         self.until(lambda: not self.admin.list("pods", _HOLDERS))
+
+    def now(self) -> float:
+        """By the clock of the controller, in unix seconds."""
+        return self.by_its_clock(time.time())
+
+    def by_its_clock(self, seconds: float) -> float:
+        """What the controller took that time for."""
+        return self._began + self.times_as_fast * (seconds - self._began)
 
     def drains(self, pool: str, **fields: object) -> None:
         spec = {"poolNames": [pool], **_EAGER, **fields}

@@ -13,18 +13,8 @@ from reconciler.model.instant import Instant, instant, timestamp
 from reconciler.model.planned.drained import Evicted
 from reconciler.model.planned.reason import Reason
 from reconciler.plan.drain import reasons
-from reconciler.plan.drain.replacing import owner_of, wanted_by
+from reconciler.plan.drain.replacing import SEEN_BY, owner_of, wanted_by
 from reconciler.plan.drain.site import Seen, Site, why
-
-# Whether pods come after others is seen by these.
-_SEEN_BY = (
-    "pods",
-    "poddisruptionbudgets.policy",
-    "replicasets.apps",
-    "statefulsets.apps",
-    "jobs.batch",
-    "replicationcontrollers",
-)
 
 
 class Successors:
@@ -32,7 +22,7 @@ class Successors:
 
     def __init__(self, site: Site) -> None:
         self._site = site
-        self._old = site.inputs.observed.why_quiet(*_SEEN_BY)
+        self._old = site.inputs.observed.why_quiet(*SEEN_BY)
         self._asked: dict[str, str] = {}  # uid of an owner -> title of its pod
 
     def asked(self, pod: Pod) -> None:

@@ -20,11 +20,16 @@ def broken_promises(outcome: Outcome) -> frozenset[str]:
     return frozenset(judge.__name__.strip("_") for judge in _judges() if any(judge(outcome)))
 
 
+def _broken_by(play: Play) -> frozenset[str]:
+    try:
+        return broken_promises(outcome_of(play))
+    except Exception as fault:  # noqa: BLE001 - whatever breaks it off
+        return frozenset({type(fault).__name__})
+
+
 def within(whole: Play) -> Callable[[Play], frozenset[str]]:
     """A story that ends sooner has not come to rest yet: what it fails then is another matter."""
-    return lambda play: (
-        broken_promises(outcome_of(play)) if play.scenario.duration == whole.scenario.duration else frozenset()
-    )
+    return lambda play: _broken_by(play) if play.scenario.duration == whole.scenario.duration else frozenset()
 
 
 def _judges() -> tuple[Callable[[Outcome], Iterator[str]], ...]:
