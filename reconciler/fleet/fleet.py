@@ -123,6 +123,11 @@ class Fleet:
         return self._pools.drained
 
     @property
+    def nodes_unfit(self) -> Sequence[NodeFacts]:
+        """Those to which nothing should be moved: not ready, or their driver is about to be upgraded; in no order."""
+        return self._pools.unfit
+
+    @property
     def zones(self) -> list[str]:
         """Where there are nodes, in order; nothing where nodes do not say where they are."""
         return sorted(zone for zone, nodes in self._pools.zones.items() if nodes)

@@ -5,7 +5,6 @@ import msgspec
 from reconciler.model import names
 from reconciler.model.cluster.node import Node
 
-_GOING = frozenset({names.DELETION_TIME, names.DRAINING, names.DISRUPTED})
 _DRAINED = frozenset({names.DRAINING, names.DRAIN_CANDIDATE})
 
 
@@ -24,6 +23,7 @@ class NodeFacts(msgspec.Struct, frozen=True, gc=False):
     provisioner: str  # that it is labelled with
     is_drained: bool = False  # bears a taint of the planner that drains, the soft one of a candidate included
     is_closed: bool = False  # bears the taint with which it came
+    is_unfit: bool = False  # not ready, or its driver is about to be upgraded: nothing should be moved there
 
 
 def facts_of(node: Node) -> NodeFacts:
@@ -38,8 +38,9 @@ def facts_of(node: Node) -> NodeFacts:
         gpus=node.gpus,
         is_ready=node.is_ready,
         is_leaving=metadata.leaving,
-        is_going=any(taint.key in _GOING for taint in node.spec.taints),
+        is_going=any(taint.key in names.TAKING for taint in node.spec.taints),
         provisioner=metadata.labels.get(names.PROVISIONER, ""),
         is_drained=any(taint.key in _DRAINED for taint in node.spec.taints),
         is_closed=any(taint.key == names.ARRIVING for taint in node.spec.taints),
+        is_unfit=bool(node.driver_upgrade) or not node.is_ready,
     )

@@ -80,6 +80,9 @@ DISRUPTED = "karpenter.sh/disrupted"
 UNREGISTERED = "karpenter.sh/unregistered"
 DO_NOT_DISRUPT = "karpenter.sh/do-not-disrupt"
 POOL_HASH = "karpenter.sh/nodepool-hash"
+
+# By a taint with one of these somebody takes a node away
+TAKING = (DELETION_TIME, DRAINING, DISRUPTED)
 POOL_HASH_VERSION = "karpenter.sh/nodepool-hash-version"
 SAFE_TO_EVICT = "cluster-autoscaler.kubernetes.io/safe-to-evict"
 SCALE_DOWN_DISABLED = "cluster-autoscaler.kubernetes.io/scale-down-disabled"

@@ -25,26 +25,16 @@ CORDONED = Because("CordonedByOthers", "{node} was cordoned by someone else: it 
 
 REASONS = (NODE_GONE, NODE_LEAVING, DISRUPTED, DRIVER_UPGRADE, CORDONED)
 
-# By each of these one is taking a node away. Who taints it with one presumes that it bears none of the others, since
-# what was decided before may be written only now.
-_TAKING = (names.DELETION_TIME, names.DRAINING, names.DISRUPTED)
-
-_UPGRADE_IS_OVER = frozenset({"", "upgrade-done"})
-
 
 class _Rule(msgspec.Struct, frozen=True):
     because: Because
     applies: Callable[[Node], bool]
 
 
-def _upgrade(node: Node) -> str:
-    return node.metadata.labels.get(names.UPGRADE_STATE, "")
-
-
 RULES = (
     _Rule(NODE_LEAVING, lambda node: node.metadata.leaving),
     _Rule(DISRUPTED, lambda node: node.taint(names.DISRUPTED) is not None),
-    _Rule(DRIVER_UPGRADE, lambda node: _upgrade(node) not in _UPGRADE_IS_OVER),
+    _Rule(DRIVER_UPGRADE, lambda node: bool(node.driver_upgrade)),
     # Our own drain cordons by a taint of its own, never by this field.
     _Rule(CORDONED, lambda node: node.spec.unschedulable),
 )
@@ -55,7 +45,7 @@ def untouchable(node: Node) -> Reason | None:
     for rule in RULES:
         if rule.applies(node):
             if rule.because is DRIVER_UPGRADE:
-                return rule.because.reason(node=node.name, upgrade=_upgrade(node))
+                return rule.because.reason(node=node.name, upgrade=node.driver_upgrade)
             return rule.because.reason(node=node.name)
     return None
 
@@ -72,5 +62,6 @@ def why_untouchable(fleet: Fleet, decision: Decision) -> Reason | None:
 
 
 def nobody_elses(key: str) -> Presumes:
-    """What a taint of that key presumes, by which one begins to take a node away."""
-    return Presumes(untainted=tuple(each for each in _TAKING if each != key))
+    """What a taint of that key presumes, by which one begins to take a node away: that it bears none of the others,
+    since what was decided before may be written only now."""
+    return Presumes(untainted=tuple(each for each in names.TAKING if each != key))

@@ -24,6 +24,7 @@ class PoolsSeen:
         self._facts: dict[str, NodeFacts] = {}  # of all nodes, those that are being deleted among them
         self._unsettled: dict[str, NodeFacts] = {}
         self._drained: dict[str, NodeFacts] = {}
+        self._unfit: dict[str, NodeFacts] = {}
         self._standing: dict[str, Standing] = {}  # as they were counted
         self._lent: Lent = {}
 
@@ -40,6 +41,11 @@ class PoolsSeen:
         """Those that bear a taint of the planner that drains, candidates included; by name."""
         return [self._drained[name] for name in sorted(self._drained)]
 
+    @property
+    def unfit(self) -> Sequence[NodeFacts]:
+        """Those to which nothing should be moved; in no particular order."""
+        return list(self._unfit.values())
+
     def advance(self, change: Change, occupancy: Occupancy, lent: Lent) -> None:
         """To the nodes as they were seen next; the others stand there already."""
         touched = {*occupancy.take_touched(), *self._read(change), *_differing(self._lent, lent)}
@@ -53,6 +59,7 @@ class PoolsSeen:
             self._facts.pop(node.name, None)
             self._unsettled.pop(node.name, None)
             self._drained.pop(node.name, None)
+            self._unfit.pop(node.name, None)
             self._count_zone(node, -1)
         for node in change.came_nodes:
             facts = self._facts[node.name] = facts_of(node)
@@ -61,6 +68,8 @@ class PoolsSeen:
                 self._unsettled[node.name] = facts
             if facts.is_drained:
                 self._drained[node.name] = facts
+            if facts.is_unfit:
+                self._unfit[node.name] = facts
         return (node.name for node in (*change.gone_nodes, *change.came_nodes))
 
     def _count_zone(self, node: Node, sign: int) -> None:

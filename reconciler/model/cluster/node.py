@@ -5,6 +5,8 @@ import msgspec
 from reconciler.model import names
 from reconciler.model.cluster.metadata import Condition, Metadata
 
+_UPGRADE_DONE = "upgrade-done"
+
 
 class NodeTaint(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):
     """Keeps pods away that do not tolerate it."""
@@ -68,6 +70,17 @@ class Node(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
             if each.type == "Ready":
                 return each.status == "True"
         return False
+
+    @property
+    def driver_upgrade(self) -> str:
+        """The state of an upgrade of its GPU driver that is not over; else nothing."""
+        state = self.metadata.labels.get(names.UPGRADE_STATE, "")
+        return "" if state == _UPGRADE_DONE else state
+
+    @property
+    def is_going(self) -> bool:
+        """Whether somebody takes it away, we included."""
+        return self.metadata.leaving or any(each.key in names.TAKING for each in self.spec.taints)
 
     def taint(self, key: str) -> NodeTaint | None:
         for each in self.spec.taints:  # as above

@@ -21,7 +21,7 @@ from reconciler.model.kinds.drain_policy import DrainPolicy
 from reconciler.model.kinds.node_provisioner import NodeProvisioner
 from reconciler.model.quantity import Quantity
 from reconciler.plan.drain.marks import draining_mark
-from reconciler.plan.drain.site import Seen, Site, is_going_anyway
+from reconciler.plan.drain.site import Seen, Site
 
 
 class Budget(msgspec.Struct, frozen=True, gc=False):
@@ -47,7 +47,7 @@ def budgets_of(site: Site) -> dict[str, Budget]:
     wishes = {each.spec.pool_name: each for each in site.inputs.desired.provisioners}
     leaving: dict[str, int] = {}
     for each in site.seen if wishes else ():
-        leaving[each.pool] = leaving.get(each.pool, 0) + is_going_anyway(each.node)
+        leaving[each.pool] = leaving.get(each.pool, 0) + each.node.is_going
     return {pool: _budget(site, pool, wishes[pool], leaving.get(pool, 0)) for pool in site.policy_of if pool in wishes}
 
 
@@ -88,7 +88,7 @@ class Least:
         if wanted:
             what_if = site.fleet.what_if
             for node in site.fleet.observed.nodes:
-                if not is_going_anyway(node) and node.name in what_if.rows.row_of:
+                if not node.is_going and node.name in what_if.rows.row_of:
                     for resource in self._left:
                         self._left[resource] += _has(site, node, resource)
         self._site = site

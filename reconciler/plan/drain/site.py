@@ -7,7 +7,6 @@ import msgspec
 
 from reconciler.fleet.pod_class import PodClass
 from reconciler.fleet.predicates.staying import why_it_stays
-from reconciler.model import names
 from reconciler.model.cluster.node import Node
 from reconciler.model.cluster.pod import Pod
 from reconciler.model.desired import Declared
@@ -178,10 +177,3 @@ def ref_of(node: Node) -> Ref:
 
 def ref_of_pod(pod: Pod) -> Ref:
     return Ref("Pod", pod.metadata.namespace, pod.name, pod.metadata.uid)
-
-
-def is_going_anyway(node: Node) -> bool:
-    """Whether somebody takes it away."""
-    return node.metadata.leaving or any(
-        each.key in {names.DELETION_TIME, names.DRAINING, names.DISRUPTED} for each in node.spec.taints
-    )

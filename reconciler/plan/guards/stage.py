@@ -4,7 +4,6 @@ from collections.abc import Iterable, Sequence
 from functools import cached_property
 
 from reconciler.fleet.fleet import Fleet
-from reconciler.model import names
 from reconciler.model.cluster.karpenter import NodeClaim
 from reconciler.model.cluster.node import Node
 from reconciler.model.cluster.observed import Observed
@@ -56,7 +55,7 @@ class Stage:
     def is_going(self, mark: Mark) -> bool:
         """Whether what was marked shows a sign of it still: it is there, and is being taken away."""
         node = self.fleet.node(mark.name)
-        if node is not None and node.metadata.uid == mark.uid and is_leaving(node):
+        if node is not None and node.metadata.uid == mark.uid and node.is_going:
             return True
         claim = self.claim_with(mark.claim) if mark.claim else None
         return claim is not None and (claim.metadata.leaving or claim.says("Drifted"))
@@ -76,11 +75,3 @@ class Stage:
     @cached_property
     def _pods(self) -> dict[tuple[str, str], Pod]:
         return {(each.metadata.namespace, each.name): each for each in self.observed.pods}
-
-
-_SIGNS = (names.DELETION_TIME, names.DRAINING, names.DISRUPTED)
-
-
-def is_leaving(node: Node) -> bool:
-    """Whether someone, we included, is taking it away."""
-    return node.metadata.leaving or any(taint.key in _SIGNS for taint in node.spec.taints)

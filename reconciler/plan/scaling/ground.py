@@ -31,8 +31,6 @@ from reconciler.plan.scaling.marks import Mark, mark_of
 from reconciler.plan.scaling.removal_order import RemovalOrder
 from reconciler.plan.sums.usage import is_empty
 
-_OTHERS = frozenset({names.DRAINING, names.DISRUPTED})
-
 
 class Site(msgspec.Struct, frozen=True, dict=True):
     """What all provisioners of one plan look at; what several of them ask is looked up once."""
@@ -96,9 +94,7 @@ class Ground:
         batch = self.site.inputs.memory.drained.batch
         for name, uid in batch.nodes if batch is not None and batch.torn_at is None else ():
             node = self.site.fleet.node(name)
-            if node is None or node.metadata.uid != uid or node.pool != self.pool.name or node.metadata.leaving:
-                continue
-            if mark_of(node) is None and not {each.key for each in node.spec.taints} & _OTHERS:
+            if node is not None and node.metadata.uid == uid and node.pool == self.pool.name and not node.is_going:
                 yield node
 
     @property

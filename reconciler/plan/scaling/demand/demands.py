@@ -25,7 +25,6 @@ from reconciler.fleet.predicates.taints import untolerated
 from reconciler.fleet.questions import place
 from reconciler.fleet.rows import Mask
 from reconciler.fleet.what_if import WhatIf
-from reconciler.model import names
 from reconciler.model.cluster.node import Node
 from reconciler.model.cluster.pod import Pod
 from reconciler.plan.requests.promised import Promise, promises
@@ -35,7 +34,6 @@ from reconciler.plan.scaling.demand.promised import keep
 from reconciler.plan.scaling.demand.serving import Demand, Serving
 from reconciler.plan.scaling.demand.shapes import shapes_of
 from reconciler.plan.scaling.ground import Ground, Site
-from reconciler.plan.scaling.marks import KEY
 
 Shapes = dict[str, list[Shape]]  # by the name of the provisioner
 
@@ -92,15 +90,9 @@ def _staying(site: Site, grounds: Sequence[Ground]) -> Mask:
     rows = site.fleet.what_if.rows
     found: Mask = rows.alive.copy()
     going = [noted.node.name for ground in grounds for noted in ground.noted]
-    going += [each.name for each in site.fleet.nodes_unsettled if _goes(each.node)]
+    going += [each.name for each in site.fleet.nodes_unsettled]
     found[[rows.row_of[name] for name in going]] = False
     return found
-
-
-def _goes(node: Node) -> bool:
-    return node.metadata.leaving or any(
-        taint.key in {KEY, names.DRAINING, names.DISRUPTED} for taint in node.spec.taints
-    )
 
 
 def _assigned(what_if: WhatIf, shapes: Shapes, pods: Sequence[Pod]) -> dict[str, list[Pod]]:
