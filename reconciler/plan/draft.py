@@ -7,7 +7,7 @@ import msgspec
 
 from reconciler.fleet.fleet import Fleet
 from reconciler.model.instant import Instant
-from reconciler.model.planned.action import Ref
+from reconciler.model.planned.action import Action, Hold, Ref
 from reconciler.model.planned.consequence import Consequence
 from reconciler.model.planned.decision import Decision
 from reconciler.model.planned.evaluated import Evaluated
@@ -37,7 +37,7 @@ class Draft:
         self.fleet = fleet
         self.missing: list[Missing] = []
         self.answered = Answered()
-        self._claimed: dict[Ref, str] = {}
+        self._claimed: dict[Ref, Decision] = {}
 
     @cached_property
     def requests(self) -> Requests:
@@ -56,11 +56,17 @@ class Draft:
 
     def claimed_by(self, subject: Ref) -> str:
         """The planner that acts on it already; nothing when it is free."""
-        return self._claimed.get(subject, "")
+        found = self._claimed.get(subject)
+        return found.planner if found is not None else ""
+
+    def act_on(self, subject: Ref) -> Action | Hold | None:
+        """What that one does to it."""
+        found = self._claimed.get(subject)
+        return found.act if found is not None else None
 
     def claim(self, decision: Decision) -> None:
         """The subject of an action is its planner's for the rest of this plan."""
-        self._claimed.setdefault(decision.subject, decision.planner)
+        self._claimed.setdefault(decision.subject, decision)
 
 
 class Verdict(msgspec.Struct, frozen=True):

@@ -1,5 +1,6 @@
 """Which nodes are drained, when, and what becomes of their pods: the tables of cases, and what always holds."""
 
+from collections import Counter
 from typing import Any
 
 import msgspec
@@ -91,6 +92,20 @@ def test_what_is_forgotten_is_not_brought_back_by_a_policy_that_remembers_for_lo
         memory = brief.planned().memory
         longer.inputs = msgspec.structs.replace(longer.inputs, memory=memory, now=after(1))
         assert any(each.is_candidate for each in longer.planned().weighed) is is_candidate
+
+
+def test_where_there_is_never_time_for_all_each_has_its_turn_however_many_are_candidates() -> None:
+    names, timed, begin_at, looked_at = [f"n{number:02}" for number in range(15)], dict[str, int](), "", Counter[str]()
+    takers = {f"z{number}": {"pods": ["web 5"]} for number in range(5)}
+    for plan in range(12):
+        nodes = {each: {"pods": ["web 1"], **({"candidate": timed[each]} if each in timed else {})} for each in names}
+        closed = {"windows": [{"schedule": "0 20 * * *", "duration": "1h"}]}
+        remembers = {"remembers": {"begin_at": begin_at}} if begin_at else {}
+        made = World({"nodes": nodes | takers, "budget": 0, "policy": closed, **remembers}).planned()
+        begin_at = made.memory.drained.begin_at
+        looked_at.update(each.node for each in made.weighed if each.reason.code != "NotEvaluated")
+        timed |= {each.node: 10 * plan for each in made.weighed if each.is_candidate}
+    assert min(looked_at[each] for each in names) >= 6
 
 
 @pytest.mark.parametrize("name", sorted(CASES)[::7])

@@ -3,7 +3,7 @@
 What is left is tried: first those that are candidates already, the oldest first, so that a timer is not reset because
 another node came to be tried before; then those that are not ready, those that are used least, those that save most for
 the least loss (beginning/worth.py), and by name. Where there was no time for all of them, the next plan begins with the
-first that was left out.
+first that was left out, whatever it is.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -286,8 +286,11 @@ def _in_order(ground: Ground, found: Sequence[Seen]) -> Iterator[Seen]:
         else:
             percent, key = ground.usage(each).percent, ground.worth.key(each)
             others.append((each.is_ready, percent, key, each.name, each))
-    yield from _from([each for *_, each in sorted(before)], ground.site.memory.begin_at)
-    yield from _from([each for *_, each in sorted(others)], ground.site.memory.begin_at)
+    order = [each[-1] for each in sorted(before)] + [each[-1] for each in sorted(others)]
+    # What is only told comes last, and so takes no room from what is done.
+    for told in (False, True):
+        some = [each for each in order if ground.site.is_only_told(each) is told]
+        yield from _from(some, ground.site.memory.begin_at)
 
 
 def _from(order: Sequence[Seen], name: str) -> list[Seen]:

@@ -5,7 +5,7 @@ PodDisruptionBudget allows one more; its grace is what it asks for, and no longe
 One that saves its work first draws on its budget from the moment it is told, ahead of all that were not. Pods of gangs
 are seen to before all others, each gang as a whole. Pods of DaemonSets are asked when nothing else is left, unless they
 tolerate the taint and would come again. A node is deleted once it was empty for a minute, and a most recent look finds
-nothing on it that counts.
+nothing on it that counts; or it stays, if its pool has come to lack nodes.
 
 A node whose last eviction, or whose pods' time to save their work, is longer ago than a pod's longest grace and two
 minutes is given back: its taint comes off, and it is left alone for a while. What was evicted is not called back.
@@ -29,6 +29,7 @@ from reconciler.plan.drain.asking.pacing import Pacing
 from reconciler.plan.drain.asking.setting_out import SettingOut
 from reconciler.plan.drain.asking.successors import Successors
 from reconciler.plan.drain.blockers import blocker, moves
+from reconciler.plan.drain.failing.needed_again import NeededAgain
 from reconciler.plan.drain.gangs.leaving import GangsLeaving, asked_by
 from reconciler.plan.drain.gangs.members import Members
 from reconciler.plan.drain.rehome import Rehomed
@@ -36,7 +37,6 @@ from reconciler.plan.drain.site import Seen, Site, ref_of, ref_of_pod, why
 from reconciler.plan.eviction import NOTHING, Remaining, stays_until
 from reconciler.plan.explain import sentence
 from reconciler.plan.reasons import counted
-from reconciler.plan.removal import untouchable
 
 EMPTY_FOR_MS = 60_000
 PATIENCE_MS = 120_000  # beside the longest grace
@@ -50,6 +50,7 @@ class Emptying:
         self._remaining = Remaining(site.budgets)
         self._pacing = Pacing(Successors(site), SettingOut(site, rehomed.on_their_way))
         self._gangs = GangsLeaving(site, members, self._remaining, self._pacing)
+        self._needed = NeededAgain(site)
         self._told: dict[str, Decision] = {}  # by uid, of pods that save their work, or had time to
         self._before = {(each.node, each.uid): each for each in site.memory.emptied}
         self.emptied: list[Emptied] = []
@@ -76,7 +77,7 @@ class Emptying:
             yield from self._busy(seen, pods) if pods else self._empty(seen)
 
     def _is_ours(self, seen: Seen) -> bool:
-        return untouchable(seen.node) is None and not self._site.is_claimed(ref_of(seen.node))
+        return not self._site.is_claimed(ref_of(seen.node))
 
     def _counting(self, seen: Seen) -> list[Pod]:
         return [pod for pod in self._site.fleet.pods_on(seen.name) if pod.counts]
@@ -159,7 +160,10 @@ class Emptying:
 
     def _empty(self, seen: Seen) -> Iterator[Decision]:
         """Nothing that counts is left."""
-        site, node = self._site, seen.node
+        site, node, mark = self._site, seen.node, seen.draining
+        if mark is not None and (kept := self._needed.why_kept(seen)):
+            yield site.act(seen, mark.off, kept)
+            return
         known = self._before.get((seen.name, node.metadata.uid)) or Emptied(seen.name, node.metadata.uid, site.now)
         self.emptied.append(known)
         yield from self._daemons(seen)

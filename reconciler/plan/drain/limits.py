@@ -9,7 +9,7 @@ it, less those that leave already, whoever takes them. Where nodes differ in GPU
 which more are kept. A pool without a provisioner has no such floor. All in integers.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 import msgspec
 
@@ -19,9 +19,13 @@ from reconciler.model.cluster.node import Node
 from reconciler.model.desired import Declared
 from reconciler.model.kinds.drain_policy import DrainPolicy
 from reconciler.model.kinds.node_provisioner import NodeProvisioner
+from reconciler.model.planned.action import Delete, Taint
 from reconciler.model.quantity import Quantity
-from reconciler.plan.drain.marks import draining_mark
-from reconciler.plan.drain.site import Seen, Site
+from reconciler.plan.drain.marks import SOFT
+from reconciler.plan.drain.site import Seen, Site, ref_of
+from reconciler.plan.guards.door import observes
+
+Facts = dict[str, str | int]
 
 
 class Budget(msgspec.Struct, frozen=True, gc=False):
@@ -132,10 +136,11 @@ class Slots:
         self._full: dict[str, str] = {}  # by policy, until the next node takes a slot
         self._most_drained = max((each.spec.max_drain_parallelism for each in site.policies), default=0)
         self._most_leaving = max((each.spec.max_scale_down_parallelism for each in site.policies), default=0)
-        for node in _leaving_now(site):
-            policy = site.policy_of[node.pool].name
+        drained, counting = {each.name for each in site.draining}, site.fleet.occupancy.counting
+        leaving = set(_leaving_now(site)) | {each.name for each in site.seen if _is_taken_now(site, each)}
+        for name, policy in _policies_of(site, leaving | drained):
             self.leaving[policy] += 1
-            self.draining[policy] += draining_mark(node) is not None and site.fleet.occupancy.counting[node.name] > 0
+            self.draining[policy] += name in drained and counting[name] > 0
 
     def why_none(self, seen: Seen) -> str:
         """The limit that is reached; nothing where there is a slot."""
@@ -144,13 +149,27 @@ class Slots:
             self._full[name] = self._why_full(seen.policy)
         return self._full[name]
 
+    def both_taken(self, policy: Declared[DrainPolicy]) -> Facts | None:
+        """Where none may leave and none be drained any more: the limits that are reached, its own or those of all."""
+        spec, name = policy.spec, policy.name
+        leaving = (self.leaving[name], spec.max_scale_down_parallelism), (self._all(self.leaving), self._most_leaving)
+        draining = (self.draining[name], spec.max_drain_parallelism), (self._all(self.draining), self._most_drained)
+        leave, drain = (next((each for each in told if each[0] >= each[1]), None) for told in (leaving, draining))
+        if leave is None or drain is None:
+            return None
+        return {"leaving": leave[0], "all": leave[1], "draining": drain[0], "drains": drain[1]}
+
+    @staticmethod
+    def _all(counts: Mapping[str, int]) -> int:
+        return sum(counts.values())
+
     def _why_full(self, policy: Declared[DrainPolicy]) -> str:
         spec, name = policy.spec, policy.name
         limits = (
             (self.leaving[name], spec.max_scale_down_parallelism, "maxScaleDownParallelism"),
             (self.draining[name], spec.max_drain_parallelism, "maxDrainParallelism"),
-            (sum(self.leaving.values()), self._most_leaving, "the largest maxScaleDownParallelism"),
-            (sum(self.draining.values()), self._most_drained, "the largest maxDrainParallelism"),
+            (self._all(self.leaving), self._most_leaving, "the largest maxScaleDownParallelism"),
+            (self._all(self.draining), self._most_drained, "the largest maxDrainParallelism"),
         )
         return next((f"{told} is {most}, and {count} leave" for count, most, told in limits if count >= most), "")
 
@@ -161,11 +180,26 @@ class Slots:
         self.draining[seen.policy.name] += count
 
 
-def _leaving_now(site: Site) -> Iterator[Node]:
-    """Drained, being deleted, or so near their deletion by scaling that pods are kept away."""
+def _leaving_now(site: Site) -> Iterator[str]:
+    """Being deleted, or so near their deletion by scaling that pods are kept away."""
     for facts in site.fleet.nodes_unsettled:
-        node = facts.node
-        taint = node.taint(names.DELETION_TIME)
-        is_near = taint is not None and taint.effect != "PreferNoSchedule"
-        if node.pool in site.policy_of and (node.metadata.leaving or draining_mark(node) is not None or is_near):
-            yield node
+        taint = facts.node.taint(names.DELETION_TIME)
+        is_near = taint is not None and taint.effect != SOFT and not observes(site.inputs, facts.pool)
+        if facts.is_leaving or is_near:
+            yield facts.name
+
+
+def _is_taken_now(site: Site, seen: Seen) -> bool:
+    """Whether scaling keeps pods away from it, or deletes it, in this plan."""
+    if not site.is_taken(seen) or site.is_only_told(seen):
+        return False
+    act = site.draft.act_on(ref_of(seen.node))
+    return isinstance(act, Delete) or (isinstance(act, Taint) and act.value is not None and act.effect != SOFT)
+
+
+def _policies_of(site: Site, nodes: Iterable[str]) -> Iterator[tuple[str, str]]:
+    """Of those in pools that a policy names."""
+    for name in nodes:
+        node = site.fleet.node(name)
+        if node is not None and node.pool in site.policy_of:
+            yield name, site.policy_of[node.pool].name

@@ -181,6 +181,10 @@ GIVEN_BACK = Because(
     "GivenBack",
     "{node} could not be emptied in time, within {minutes} min of its last eviction: {why} It is given back.",
 )
+NEEDED_AGAIN = Because(
+    "DrainedNodeNeeded",
+    "{node} was emptied, and {pool} lacks {lacks} by now ({why}): its taint comes off, and it stays.",
+)
 
 # No reason to take a timer back: nobody looked.
 KEEPS_TIMER = frozenset({BEING_DRAINED.code, OTHERS_TURN.code, NOT_EVALUATED.code, NOT_TRIED.code})
@@ -204,5 +208,5 @@ REASONS = (
     DEMAND_FIRST, NO_SLOT, AWAITS_CREW, THROTTLED, AWAITS_BATCH, PARTLY_EVALUATED, DRAINED, TAINTED_AGAIN,
     BATCH_SETTLES, BATCH_TORN, MARK_UNREADABLE, EVICTED, GANG_EVICTED, GANG_REST, DAEMON_EVICTED, POD_LEAVES,
     WAITS_EMPTY, DELETED, GIVEN_BACK, TOLD, TOLD_CUT, TOLD_UNREADABLE, SAVES, EVICTED_SAVED, EVICTED_UNSAVED,
-    CALLED_OFF, ONE_BY_ONE, SUCCESSOR_UNSEEN, WAITS_TURN,
+    NEEDED_AGAIN, CALLED_OFF, ONE_BY_ONE, SUCCESSOR_UNSEEN, WAITS_TURN,
 )  # fmt: skip

@@ -90,12 +90,11 @@ class Rehoming:
 
     def _take_leaving(self) -> list[tuple[Node, list[Pod]]]:
         """Nodes that are on their way out with what runs there, and the pods that will need another place."""
-        found = []
+        found, in_hand = [], {each.name for each in self._site.draining}
         for facts in self._site.fleet.nodes_unsettled:
-            node = facts.node
-            is_marked_only = not node.metadata.leaving and node.taint(names.DRAINING) is None
-            row = self._what_if.rows.row_of.get(node.name)
-            if row is None or (is_marked_only and node.taint(names.DISRUPTED) is None):
+            node, row = facts.node, self._what_if.rows.row_of.get(facts.name)
+            goes = facts.is_leaving or facts.name in in_hand or node.taint(names.DISRUPTED) is not None
+            if row is None or not goes:
                 continue
             found.append((node, [pod for pod in self._what_if.pods_of_row(row) if moves(pod)]))
             self._what_if.vacate(row)
@@ -113,23 +112,23 @@ class Rehoming:
     def _staying(self, order: Sequence[Seen]) -> Mask:
         rows, counting = self._what_if.rows, self._site.fleet.occupancy.counting
         found = rows.alive.copy()
-        for facts in self._site.fleet.nodes_unsettled:
+        for facts in (*self._site.fleet.nodes_unsettled, *self._site.fleet.nodes_unfit):
             found[rows.row_of[facts.name]] = False
-        found[[row for row in rows.row_of.values() if not rows.node(row).is_ready]] = False
         self._empty = np.zeros_like(found)
         self._empty[[row for name, row in rows.row_of.items() if not counting[name]]] = True
         self._tried = np.zeros_like(found)
-        self._tried[[rows.row_of[each.name] for each in order if each.candidate is not None]] = True
+        timed = (each for each in order if each.candidate is not None and not self._site.is_only_told(each))
+        self._tried[[rows.row_of[each.name] for each in timed]] = True
         return found
 
     def _settle(self, leaving: list[tuple[Node, list[Pod]]], of_gangs: list[Pod]) -> None:
         """Places for what is on its way already."""
+        in_hand = {each.name for each in self._site.draining}
         for node, pods in leaving:
             for pod in pods:
                 self._remaining.take(pod)
-            if lost := self._place(pods, node.name):
-                is_ours = node.taint(names.DRAINING) is not None
-                self.told.homeless = (f"Pod/{lost[0].title}", node.name) if is_ours else self.told.homeless
+            if (lost := self._place(pods, node.name)) and node.name in in_hand:
+                self.told.homeless = (f"Pod/{lost[0].title}", node.name)
         for pod in of_gangs:
             self._remaining.take(pod)
             if self._place([pod], pod.node):

@@ -28,6 +28,7 @@ from reconciler.plan.guards.door import observes
 from reconciler.plan.guards.frozen import Freezes
 from reconciler.plan.guards.imagined import as_imagined, by_node
 from reconciler.plan.reasons import Because
+from reconciler.plan.removal import untouchable
 from reconciler.plan.requests.claims import Claims
 
 
@@ -97,7 +98,7 @@ class Site:
     def _seen(self) -> Iterator[Seen]:
         imagined = by_node(self.inputs)
         for pool, policy in self.policy_of.items():
-            imagines = bool(imagined) and observes(self.inputs, pool)
+            imagines = bool(imagined) and pool in self._only_told
             for facts in self.fleet.pool(pool).nodes:
                 node = facts.node
                 if imagines and (taints := imagined.get((facts.name, node.metadata.uid))):
@@ -114,8 +115,21 @@ class Site:
 
     @cached_property
     def draining(self) -> list[Seen]:
-        """Those that really bear our hard taint, as one may act on them."""
-        return [each for each in self.seen if each.draining is not None and not observes(self.inputs, each.pool)]
+        """Those that really bear our hard taint, and that are ours to go on with: nobody else has them in hand."""
+        return [each for each in self.seen if each.draining is not None and not self.is_others(each)]
+
+    @cached_property
+    def _only_told(self) -> frozenset[str]:
+        """Pools of which all is told, and nothing done."""
+        return frozenset(pool for pool in self.policy_of if observes(self.inputs, pool))
+
+    def is_only_told(self, seen: Seen) -> bool:
+        """Whether nothing is done to it, since its pool is only observed."""
+        return seen.pool in self._only_told
+
+    def is_others(self, seen: Seen) -> bool:
+        """Whether nobody here may write to it: somebody else has it in hand, or its pool is only observed."""
+        return self.is_only_told(seen) or untouchable(seen.node) is not None
 
     def why_it_stays(self, pod: Pod) -> str:
         """Why it can't be told where such a pod would fit."""

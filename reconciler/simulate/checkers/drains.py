@@ -12,11 +12,12 @@ from reconciler.model.instant import Instant
 from reconciler.model.kinds.drain_policy import DrainPolicy, Window
 from reconciler.protocol.presumed import Object
 from reconciler.simulate.checkers.checker import Ground, goes, is_ours, taints_of
-from reconciler.simulate.checkers.hands import SEEN_WITHIN_MS
+from reconciler.simulate.checkers.hands import SEEN_WITHIN_MS, whose
 from reconciler.simulate.checkers.moving import is_moved, node_of
 from reconciler.simulate.objects import Written
 
 _EMPTY_MS = 60_000
+_LONG_AGO = Instant(-SEEN_WITHIN_MS)
 _BATCH_MS = 30_000  # in which all its nodes are to be tainted
 
 
@@ -123,13 +124,15 @@ def _is_open(window: Window, now: Instant) -> bool:
 
 
 class SlotsKept:
-    """Nodes that others take away take a slot once that could be known."""
+    """Nodes that others take away take a slot once that could be known. One that is drained takes none while somebody
+    else has it in hand, and may take none for as long after that as that may not be known."""
 
     rule = "no more nodes are drained at once, or leave, than policies allow"
     kinds = ("Node",)
 
     def __init__(self) -> None:
         self._leaving: dict[str, Instant] = {}  # by node, since when
+        self._others: dict[str, Instant] = {}  # by node, when somebody else had it in hand last
 
     def wrote(self, written: Written, ground: Ground) -> Iterator[str]:
         name, now = written.key[2], ground.now()
@@ -137,6 +140,8 @@ class SlotsKept:
             self._leaving.pop(name, None)
         else:
             self._leaving.setdefault(name, now)
+        if any(each is not None and whose(each) for each in (written.before, written.after)):
+            self._others[name] = now
         if begins(written):
             yield from self._judged(name, ground)
 
@@ -148,8 +153,11 @@ class SlotsKept:
         own, draining, leaving = policy.spec, [0, 0], [0, 0]  # of this policy, and of all
         for each, since in self._leaving.items():
             of = policy_of(ground.where.nodes[each].pool, ground)
-            is_drained = names.DRAINING in taints_of(ground.world.at(("Node", "", each)))
-            if of is None or not (is_drained or ground.now() - since >= SEEN_WITHIN_MS):
+            node = ground.world.at(("Node", "", each))
+            is_drained = names.DRAINING in taints_of(node)
+            if of is None or (is_drained and self._is_others(each, node, ground.now())):
+                continue
+            if not is_drained and ground.now() - since < SEEN_WITHIN_MS:
                 continue
             is_busy = is_drained and ground.where.counting_on(each) > 0 and self._is_known(each, ground)
             for at in (0, 1) if of is policy else (1,):
@@ -160,6 +168,11 @@ class SlotsKept:
         for counted, most, told in ((draining, most_drained, "are drained"), (leaving, most_leaving, "leave")):
             if any(count > limit for count, limit in zip(counted, most, strict=True)):
                 yield f"Node/{name} begins to be drained: {counted[0]} of DrainPolicy/{policy.name} {told} at once"
+
+    def _is_others(self, name: str, node: Object | None, now: Instant) -> bool:
+        if node is None or node["metadata"].get("deletionTimestamp"):
+            return False
+        return bool(whose(node)) or now - self._others.get(name, _LONG_AGO) < SEEN_WITHIN_MS
 
     def _is_known(self, name: str, ground: Ground) -> bool:
         """That it is busy: just begun, or for so long."""

@@ -23,11 +23,11 @@ class OthersNodes:
     def wrote(self, written: Written, ground: Ground) -> Iterator[str]:
         if not is_ours(written) or not (is_marked(written) or goes(written)):
             return
-        if written.before is not None and (why := _whose(written.before)):
+        if written.before is not None and (why := whose(written.before)):
             yield f"Node/{written.key[2]} is touched although {why}"
 
 
-def _whose(node: Object) -> str:
+def whose(node: Object) -> str:
     metadata, spec = node["metadata"], node.get("spec") or {}
     upgrade = (metadata.get("labels") or {}).get(names.UPGRADE_STATE, "")
     if metadata.get("deletionTimestamp"):

@@ -28,7 +28,6 @@ from reconciler.plan.drain.rehome import Rehomed
 from reconciler.plan.drain.site import Seen, Site, ref_of, title_of, why
 from reconciler.plan.drain.timers import is_due, since, wait
 from reconciler.plan.explain import sentence
-from reconciler.plan.removal import untouchable
 
 SEEN_WITHIN_MS = 30_000
 _READ_WITHIN_MS = 300_000  # nodes that are seen later than this count as unread, and nothing is planned
@@ -52,16 +51,16 @@ def settle(site: Site) -> Settling:
     by_uid = {each.node.metadata.uid: each for each in site.seen}
     there = [by_uid[uid] for _, uid in batch.nodes if uid in by_uid]
     tainted = [each for each in there if each.draining is not None]
-    names = frozenset(name for name, _ in batch.nodes)
-    missing = tuple((name, uid) for name, uid in batch.nodes if uid not in {each.node.metadata.uid for each in tainted})
+    names, seen = frozenset(name for name, _ in batch.nodes), {each.node.metadata.uid for each in tainted}
+    missing = tuple((name, uid) for name, uid in batch.nodes if uid not in seen)
     if batch.torn_at is not None:
-        # What somebody else took meanwhile is theirs, and must not keep all others waiting.
-        is_over = all(map(_is_others, tainted)) and _would_be_seen(site, batch.torn_at)
+        # What nobody here may write to must not keep all others waiting.
+        is_over = all(_is_left(site, each) for each in tainted) and _would_be_seen(site, batch.torn_at)
         return Settling() if is_over else _torn(site, batch, tainted, names)
     if not missing:
         return Settling()
     ends = Instant(batch.at + SEEN_WITHIN_MS)
-    if site.now < ends and len(there) == len(batch.nodes) and not any(map(_is_others, there)):
+    if site.now < ends and len(there) == len(batch.nodes) and not any(_is_left(site, each) for each in there):
         again = [each for each in there if each.draining is None]
         decisions = tuple(_again(site, batch, again))
         held = (site.act(each, Hold(ends), why(each, reasons.BATCH_SETTLES)) for each in tainted)
@@ -89,14 +88,15 @@ def _torn(site: Site, batch: Batch, tainted: Sequence[Seen], names: frozenset[st
     decisions = tuple(
         site.act(each, each.draining.off, why(each, reasons.BATCH_TORN, missing=missing))
         for each in tainted
-        if each.draining is not None and not site.is_claimed(ref_of(each.node)) and not _is_others(each)
+        if each.draining is not None and not site.is_claimed(ref_of(each.node)) and not _is_left(site, each)
     )
     ends = Instant(batch.torn_at + _READ_WITHIN_MS + 1) if batch.torn_at is not None else None
     return Settling(batch, names, decisions, wake_at=ends)
 
 
-def _is_others(seen: Seen) -> bool:
-    return untouchable(seen.node) is not None
+def _is_left(site: Site, seen: Seen) -> bool:
+    """Whether its taints are left as they are, whatever was begun: it is somebody else's, or frozen."""
+    return site.is_others(seen) or site.freezes.of_node(seen.name) is not None or site.pools[seen.pool].spec.suspend
 
 
 class Beginning:
@@ -184,14 +184,10 @@ class Beginning:
     def throttled(self) -> Iterator[Decision]:
         """Of policies that have candidates waiting, and both limits reached."""
         for policy in self._site.policies:
-            spec, waiting = policy.spec, self._waiting.get(policy.name, 0)
-            leaving, draining = self._slots.leaving[policy.name], self._slots.draining[policy.name]
-            is_full = leaving >= spec.max_scale_down_parallelism and draining >= spec.max_drain_parallelism
-            if waiting and is_full:
-                counts = {"draining": draining, "leaving": leaving, "waiting": waiting}
-                limits = {"drains": spec.max_drain_parallelism, "all": spec.max_scale_down_parallelism}
-                origin = policy.origin("spec.maxDrainParallelism")
-                told = reasons.THROTTLED.reason(origin, policy=title_of(policy), **counts, **limits)
+            waiting, facts = self._waiting.get(policy.name, 0), self._slots.both_taken(policy)
+            if waiting and facts is not None:
+                origin = policy.origin("spec.maxScaleDownParallelism")
+                told = reasons.THROTTLED.reason(origin, policy=title_of(policy), waiting=waiting, **facts)
                 yield self._site.hold(policy, told)
 
 
@@ -204,8 +200,11 @@ def begin(ground: Ground, rehomed: Rehomed, members: Members, is_settling: bool)
             due.append(crew)
         else:
             beginning.wait(crew)
-    for crew in in_turn(ground, members, due):
-        beginning.decide(crew, is_settling)
+    # What is only told takes nothing from what is done.
+    for told in (False, True):
+        some = [each for each in due if ground.site.is_only_told(each.nodes[0]) is told]
+        for crew in in_turn(ground, members, some):
+            beginning.decide(crew, is_settling)
     found = beginning.found
     return (*(found[name] for name in rehomed.together if name in found), *beginning.throttled())
 

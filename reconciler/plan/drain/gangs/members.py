@@ -43,10 +43,15 @@ class Members:
         self.on_their_way = frozenset(emptied | self.rest.keys())
 
     def _left_behind(self, site: Site) -> dict[Gang, tuple[Pod, ...]]:
-        """A gang may be moved more than once within the time for which that is remembered."""
+        """A gang may be moved more than once within the time for which that is remembered. Who came to its own end did
+        not leave: that it was asked tells nothing of whether anybody let it go."""
         rounds: defaultdict[tuple[str, Instant], set[str]] = defaultdict(set)
+        asked_ones = {each.uid for each in site.memory.evicted if each.gang}
+        pods = site.inputs.observed.pods if asked_ones else ()
+        ended = {pod.metadata.uid for pod in pods if pod.is_finished and not pod.metadata.leaving} & asked_ones
         for each in site.memory.evicted:
-            rounds[each.gang, each.first].add(each.uid)
+            if each.uid not in ended:
+                rounds[each.gang, each.first].add(each.uid)
         found = {}
         for gang, pods in self.of.items():
             there = {pod.metadata.uid for pod in pods}

@@ -1,0 +1,37 @@
+"""Owner of which nodes that were emptied are needed after all: as many of a pool as it lacks by now.
+
+Demand may come, or other nodes may go, while a node is being emptied. To delete it then, and to have another bought,
+would cost the time of a machine and its price. So it stays, if it is ready: as an empty node it is scaling's again.
+"""
+
+from reconciler.model.planned.reason import Reason
+from reconciler.plan.drain import reasons
+from reconciler.plan.drain.site import Seen, Site, why
+from reconciler.plan.reasons import counted
+
+
+class NeededAgain:
+    """For one plan."""
+
+    def __init__(self, site: Site) -> None:
+        self._lacks: dict[str, tuple[int, str]] = {}  # by pool: how many nodes, and why
+        for wish in site.inputs.desired.provisioners:
+            if not wish.spec.suspend:
+                staying = sum(site.fleet.pool(wish.spec.pool_name).staying.values())
+                told = f"minSize is {wish.spec.min_size}, and {counted(staying, 'node')} would stay"
+                self._lack(wish.spec.pool_name, wish.spec.min_size - staying, told)
+        for each in site.draft.missing:
+            if each.why == "demand":
+                self._lack(each.pool, each.nodes, "pods wait for capacity")
+
+    def _lack(self, pool: str, nodes: int, told: str) -> None:
+        if nodes > self._lacks.get(pool, (0, ""))[0]:
+            self._lacks[pool] = nodes, told
+
+    def why_kept(self, seen: Seen) -> Reason | None:
+        """Each node makes up for one that is lacking."""
+        nodes, told = self._lacks.get(seen.pool, (0, ""))
+        if not nodes or not seen.is_ready:
+            return None
+        self._lacks[seen.pool] = nodes - 1, told
+        return why(seen, reasons.NEEDED_AGAIN, lacks=counted(nodes, "node"), why=told)
