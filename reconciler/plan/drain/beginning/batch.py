@@ -55,12 +55,12 @@ def settle(site: Site) -> Settling:
     missing = tuple((name, uid) for name, uid in batch.nodes if uid not in seen)
     if batch.torn_at is not None:
         # What nobody here may write to must not keep all others waiting.
-        is_over = all(_is_left(site, each) for each in tainted) and _would_be_seen(site, batch.torn_at)
+        is_over = all(site.is_others(each) for each in tainted) and _would_be_seen(site, batch.torn_at)
         return Settling() if is_over else _torn(site, batch, tainted, names)
     if not missing:
         return Settling()
     ends = Instant(batch.at + SEEN_WITHIN_MS)
-    if site.now < ends and len(there) == len(batch.nodes) and not any(_is_left(site, each) for each in there):
+    if site.now < ends and len(there) == len(batch.nodes) and not any(site.is_others(each) for each in there):
         again = [each for each in there if each.draining is None]
         decisions = tuple(_again(site, batch, again))
         held = (site.act(each, Hold(ends), why(each, reasons.BATCH_SETTLES)) for each in tainted)
@@ -88,15 +88,10 @@ def _torn(site: Site, batch: Batch, tainted: Sequence[Seen], names: frozenset[st
     decisions = tuple(
         site.act(each, each.draining.off, why(each, reasons.BATCH_TORN, missing=missing))
         for each in tainted
-        if each.draining is not None and not site.is_claimed(ref_of(each.node)) and not _is_left(site, each)
+        if each.draining is not None and not site.is_claimed(ref_of(each.node)) and not site.is_others(each)
     )
     ends = Instant(batch.torn_at + _READ_WITHIN_MS + 1) if batch.torn_at is not None else None
     return Settling(batch, names, decisions, wake_at=ends)
-
-
-def _is_left(site: Site, seen: Seen) -> bool:
-    """Whether its taints are left as they are, whatever was begun: it is somebody else's, or frozen."""
-    return site.is_others(seen) or site.freezes.of_node(seen.name) is not None or site.pools[seen.pool].spec.suspend
 
 
 class Beginning:
