@@ -85,4 +85,5 @@ POOL_HASH = "karpenter.sh/nodepool-hash"
 TAKING = (DELETION_TIME, DRAINING, DISRUPTED)
 POOL_HASH_VERSION = "karpenter.sh/nodepool-hash-version"
 SAFE_TO_EVICT = "cluster-autoscaler.kubernetes.io/safe-to-evict"
+SAFE_TO_EVICT_LOCAL_VOLUMES = "cluster-autoscaler.kubernetes.io/safe-to-evict-local-volumes"  # names, by commas
 SCALE_DOWN_DISABLED = "cluster-autoscaler.kubernetes.io/scale-down-disabled"

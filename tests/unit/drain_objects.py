@@ -12,7 +12,8 @@ from reconciler.model.cluster.metadata import (
     OwnerReference,
 )
 from reconciler.model.cluster.node import Node, NodeSpec, NodeStatus, NodeTaint
-from reconciler.model.cluster.pod import Container, PodSpec, Present, Resources, Spread, Toleration, Volume
+from reconciler.model.cluster.pod import Container, PodSpec, Resources, Spread, Toleration
+from reconciler.model.cluster.pod_volume import EmptyDir, Present, Volume
 from reconciler.model.cluster.whole import Whole, WholeMetadata
 from reconciler.model.instant import timestamp
 from reconciler.model.planned.imagined import Imagined
@@ -21,6 +22,11 @@ from reconciler.model.planned.reason import Reason
 from tests.unit.scaling_stage import NOW, after
 
 Json = dict[str, Any]
+VOLUMES = {
+    "emptyDir": Volume("scratch", empty_dir=EmptyDir()),
+    "memory": Volume("shm", empty_dir=EmptyDir("Memory")),
+    "hostPath": Volume("disk", host_path=Present()),
+}
 
 
 def or_nothing(said: Json | None) -> Json:
@@ -108,6 +114,7 @@ def annotations(kind: Json) -> Annotations:
     return Annotations(
         do_not_disrupt=kind.get("do_not_disrupt", ""),
         safe_to_evict=kind.get("safe", ""),
+        safe_to_evict_local_volumes=kind.get("may_lose", ""),
         claim=kind.get("claim", ""),
         mirror_pod="yes" if kind.get("static") else "",
         checkpoint=kind.get("checkpoint", ""),
@@ -122,20 +129,20 @@ def _moment(said: int | str) -> str:
 
 
 def owner(app: str, kind: Json) -> tuple[OwnerReference, ...]:
-    owner = kind.get("owner", "ReplicaSet")
-    return () if owner == "none" else (OwnerReference(owner, app, f"owner-{app}", controller=True),)
+    """owner: Job, or with its API before it, batch/v1/Job."""
+    version, _, owner = kind.get("owner", "ReplicaSet").rpartition("/")
+    return () if owner == "none" else (OwnerReference(owner, app, f"owner-{app}", True, version),)
 
 
 def pod_spec(kind: Json, gpus: str, node: str) -> PodSpec:
     requests = {"cpu": str(kind.get("cpu", 1)), "memory": kind.get("memory", "1Gi")}
     requests |= {names.NVIDIA_GPU: gpus} if gpus != "0" else {}
-    volumes = {"emptyDir": Volume("scratch", empty_dir=Present()), "hostPath": Volume("disk", host_path=Present())}
     return PodSpec(
         node_name=node,
         node_selector=kind.get("selects", {}),
         tolerations=tuple(Toleration(key, "Exists") for key in kind.get("bears", [])),
         containers=(Container(resources=Resources(requests=requests)),),
-        volumes=tuple(volumes[each] for each in kind.get("volumes", [])),
+        volumes=tuple(VOLUMES[each] for each in kind.get("volumes", [])),
         termination_grace_period_seconds=kind.get("grace"),
         topology_spread_constraints=_spread(kind),
         host_network=bool(kind.get("odd")),

@@ -9,8 +9,9 @@ from reconciler.model.planned.action import Action, Delete, Evict, Ref, Taint
 from reconciler.model.planned.decision import Decision
 from reconciler.model.planned.inputs import Inputs
 
-OFF, BUDGET, PLACE, GANG, BATCH, EMPTY, WINDOW, SLOTS, LEAST = (
+OFF, ANEW, BUDGET, PLACE, GANG, BATCH, EMPTY, WINDOW, SLOTS, LEAST = (
     "no pod is moved but off a node that is being drained",
+    "no pod is moved of which nobody knows that it is made anew",
     "no PodDisruptionBudget is broken by our evictions",
     "no pod is moved that has no place elsewhere",
     "no gang is moved in part",
@@ -26,6 +27,16 @@ _AT_ONCE = Evict(grace_seconds=0)
 
 def evicts_off_any_node(inputs: Inputs) -> Iterator[tuple[Ref, Action]]:
     yield from [(_ref_of(pod), _AT_ONCE) for pod in _bound(inputs) if "notebooks" in pod.name][:1]
+
+
+def moves_what_an_operator_made(inputs: Inputs) -> Iterator[tuple[Ref, Action]]:
+    """Off a node that it drains."""
+    for pod in (each for each in _bound(inputs) if each.name == "flow-0"):
+        (node,) = [each for each in inputs.observed.nodes if each.name == pod.node]
+        if node.taint(names.DRAINING) is None:
+            yield _ref(node), _DRAINS
+        else:
+            yield _ref_of(pod), _AT_ONCE
 
 
 def goes_round_a_budget(inputs: Inputs) -> Iterator[tuple[Ref, Action]]:
@@ -109,6 +120,7 @@ def _ref_of(pod: Pod) -> Ref:
 
 BUGS: dict[str, Callable[[Inputs], Iterator[tuple[Ref, Action]]]] = {
     OFF: evicts_off_any_node,
+    ANEW: moves_what_an_operator_made,
     BUDGET: goes_round_a_budget,
     PLACE: evicts_whom_no_node_takes,
     GANG: moves_one_of_a_gang,

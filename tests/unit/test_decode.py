@@ -119,7 +119,7 @@ def test_a_node_says_how_many_volumes_each_driver_bears_on_it() -> None:
 def test_only_volumes_that_tie_a_pod_to_a_place_are_kept() -> None:
     volumes = decoded(an("Pod")).spec.volumes
     assert [each.name for each in volumes] == ["scratch", "claim"]
-    assert volumes[0].empty_dir is not None
+    assert volumes[0].empty_dir.medium == "Memory"
     assert volumes[1].persistent_volume_claim.claim_name == "data"
     for kind in ("gcePersistentDisk", "awsElasticBlockStore", "azureDisk", "cinder", "iscsi", "portworxVolume", "rbd"):
         value = an("Pod")

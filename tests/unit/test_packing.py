@@ -15,7 +15,6 @@ from reconciler.model.cluster.node import Node, NodeStatus, NodeTaint
 from reconciler.model.cluster.observed import Observed
 from reconciler.model.cluster.pod import (
     Affinity,
-    ClaimSource,
     Container,
     Pod,
     PodSpec,
@@ -25,8 +24,8 @@ from reconciler.model.cluster.pod import (
     Resources,
     Spread,
     Toleration,
-    Volume,
 )
+from reconciler.model.cluster.pod_volume import ClaimSource, Volume
 
 GPU = "nvidia.com/gpu"
 EACH_OTHER = LabelSelector({"app": "web"})

@@ -98,7 +98,7 @@ def cordoned(site: Site) -> None:
 
 
 def protected(site: Site) -> None:
-    site.world.put(pod("kept", "n1", annotations={names.DO_NOT_DISRUPT: "true"}))
+    site.world.put(pod("kept", "n1", annotations={names.DO_NOT_DISRUPT: "true", names.SAFE_TO_EVICT: "true"}))
     site.taint("n1", DRAINING)
     site.world.evict(Ref("Pod", "default", "kept"), US)
 

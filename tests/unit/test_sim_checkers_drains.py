@@ -12,7 +12,7 @@ from reconciler.model.planned.action import Ref
 from reconciler.model.planned.drained import Batch, Drained
 from reconciler.model.planned.memory import Memory
 from reconciler.model.quantity import Duration, Quantity
-from tests.unit.planted_drains import BATCH, BUDGET, EMPTY, GANG, LEAST, OFF, PLACE, SLOTS, WINDOW
+from tests.unit.planted_drains import ANEW, BATCH, BUDGET, EMPTY, GANG, LEAST, OFF, PLACE, SLOTS, WINDOW
 from tests.unit.test_sim_checkers import US, Site, pod
 
 Json = dict[str, Any]
@@ -29,8 +29,8 @@ def wait(site: Site, seconds: int) -> None:
 
 
 def running(name: str, node: str, gpus: int = 1, **more: Any) -> Json:
-    """One that is healthy, of the application that it is called after."""
-    body: Json = pod(name, node, gpus, more.pop("annotations", None))
+    """One that is healthy, of the application that it is called after, and that may be lost."""
+    body: Json = pod(name, node, gpus, {names.SAFE_TO_EVICT: "true"} | more.pop("annotations", {}))
     body["metadata"] |= {"labels": {"app": name.partition("-")[0]}} | more
     body["status"]["conditions"] = [{"type": "Ready", "status": "True"}]
     return body
@@ -61,6 +61,29 @@ def test_a_pod_that_has_room_elsewhere_is_moved_off_a_drained_node() -> None:
     begin(site, "n1")
     move(site, "web-0")
     assert site.rules == set()
+
+
+@pytest.mark.parametrize(
+    ("version", "kind", "safe", "rules"),
+    [
+        ("apps/v1", "StatefulSet", "", set[str]()),
+        ("batch/v1", "Job", "", set[str]()),
+        ("v1", "ReplicationController", "", set[str]()),
+        ("apps/v1", "DaemonSet", "", set[str]()),
+        ("batch.volcano.sh/v1alpha1", "Job", "", {ANEW}),
+        ("ray.io/v1", "RayCluster", "", {ANEW}),
+        ("ray.io/v1", "RayCluster", "true", set[str]()),
+        ("", "", "", {ANEW}),
+        ("", "", "true", set[str]()),
+    ],
+)
+def test_a_pod_is_moved_if_it_is_made_anew_or_may_be_lost(version: str, kind: str, safe: str, rules: set[str]) -> None:
+    owner = {"apiVersion": version, "kind": kind, "name": "web", "uid": "uid-web", "controller": True}
+    safe_to_evict = {names.SAFE_TO_EVICT: safe}
+    site = settled(running("web-0", "n1", annotations=safe_to_evict, ownerReferences=[owner] if kind else []))
+    begin(site, "n1")
+    move(site, "web-0")
+    assert site.rules == rules
 
 
 @pytest.mark.parametrize(("moved", "rules"), [(1, set[str]()), (2, {PLACE})])

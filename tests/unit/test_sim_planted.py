@@ -1,6 +1,7 @@
 """For each rule of safety: a planner that breaks it is found, its event is named, and a small scenario is left."""
 
 from collections.abc import Iterator
+from typing import Any
 
 import msgspec
 import pytest
@@ -68,7 +69,7 @@ def play_for(rule: str) -> Play:
         policies=found.scenario.policies[:1],
         cluster=Beginning(
             nodes=[Nodes(pool="a100", count=22 if rule in {GUARDED, drains.BATCH} else 12)],
-            objects=[*gang()] if rule == drains.GANG else [],
+            objects=objects_for(rule),
         ),
         edits=edits_for(rule),
         expect=[],
@@ -83,19 +84,30 @@ def edits_for(rule: str) -> list[Edit]:
     return [frozen] * (rule == FROZEN) + [cordoned] * (rule == CORDONED)
 
 
+def objects_for(rule: str) -> list[str]:
+    if rule == drains.ANEW:
+        owner = {
+            "apiVersion": "argoproj.io/v1alpha1",
+            "kind": "Workflow",
+            "name": "flow",
+            "uid": "1",
+            "controller": True,
+        }
+        return [a_pod("flow-0", ownerReferences=[owner])]
+    return [*gang()] if rule == drains.GANG else []
+
+
+def a_pod(name: str, **more: Any) -> str:
+    metadata = {"name": name, "namespace": "default", **more}
+    spec = {"containers": [{"name": "main"}]}
+    return yaml.safe_dump({"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec})
+
+
 def gang() -> Iterator[str]:
     """Two pods, and the claims by which they are of one gang."""
     for number in range(2):
-        name, claim = f"gang-{number}", f"claim-{number}"
-        spec = {"containers": [{"name": "main"}]}
-        yield yaml.safe_dump(
-            {
-                "apiVersion": "v1",
-                "kind": "Pod",
-                "metadata": {"name": name, "namespace": "default", "annotations": {names.CLAIM: claim}},
-                "spec": spec,
-            }
-        )
+        claim = f"claim-{number}"
+        yield a_pod(f"gang-{number}", annotations={names.CLAIM: claim, names.SAFE_TO_EVICT: "true"})
         head = {"apiVersion": "gpu.scheduling/v1", "kind": "GpuClaim"}
         metadata = {"name": claim, "namespace": "default"}
         yield yaml.safe_dump({**head, "metadata": metadata, "spec": {"gangRef": "train"}})
@@ -103,7 +115,7 @@ def gang() -> Iterator[str]:
 
 def drained(rule: str) -> tuple[Declared[DrainPolicy], ...]:
     """Nothing is little enough used for the real planner, but where a batch is to begin."""
-    if rule not in {drains.GANG, drains.EMPTY, drains.SLOTS, drains.BATCH}:
+    if rule not in {drains.GANG, drains.ANEW, drains.EMPTY, drains.SLOTS, drains.BATCH}:
         return ()
     percent = 50 if rule == drains.BATCH else 0
     spec = DrainPolicy(

@@ -4,7 +4,8 @@ from typing import Protocol
 
 import msgspec
 
-from reconciler.model.cluster.pod import Pod, Volume
+from reconciler.model.cluster.pod import Pod
+from reconciler.model.cluster.pod_volume import Volume
 from reconciler.model.cluster.volumes import (
     ONE_POD_ONLY,
     STORAGE,

@@ -12,6 +12,7 @@ class OwnerReference(msgspec.Struct, frozen=True, gc=False, rename="camel", omit
     name: str
     uid: str = ""
     controller: bool = False
+    api_version: str = ""
 
 
 class Annotations(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
@@ -22,6 +23,7 @@ class Annotations(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     adopted: str = msgspec.field(name=names.ADOPTED, default="")
     do_not_disrupt: str = msgspec.field(name=names.DO_NOT_DISRUPT, default="")
     safe_to_evict: str = msgspec.field(name=names.SAFE_TO_EVICT, default="")
+    safe_to_evict_local_volumes: str = msgspec.field(name=names.SAFE_TO_EVICT_LOCAL_VOLUMES, default="")
     scale_down_disabled: str = msgspec.field(name=names.SCALE_DOWN_DISABLED, default="")
     mirror_pod: str = msgspec.field(name=names.MIRROR_POD, default="")
     selected_node: str = msgspec.field(name=names.SELECTED_NODE, default="")

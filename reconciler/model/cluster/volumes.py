@@ -3,7 +3,8 @@
 import msgspec
 
 from reconciler.model.cluster.metadata import LabelSelector, Metadata
-from reconciler.model.cluster.pod import Amounts, NodeSelector, Present, Resources
+from reconciler.model.cluster.pod import Amounts, NodeSelector, Resources
+from reconciler.model.cluster.pod_volume import Present
 
 STORAGE = "storage"
 ONE_POD_ONLY = "ReadWriteOncePod"

@@ -1,15 +1,16 @@
 """What keeps a pod where it is, whatever room there is elsewhere: an ordered table, the first line that applies.
 
-A pod that says it is safe to evict may be one without a controller, with local storage, or of the system. Budgets are
-weighed as the eviction API does, less what pods need that go before.
+A pod that says it is safe to evict may be one without a controller or of a custom one, with local storage, or of the
+system. Budgets are weighed as the eviction API does, less what pods need that go before.
 """
 
 from collections.abc import Callable
 
 import msgspec
 
-from reconciler.model.cluster.metadata import Annotations
-from reconciler.model.cluster.pod import Pod, Volume
+from reconciler.model.cluster.metadata import Annotations, OwnerReference
+from reconciler.model.cluster.pod import Pod
+from reconciler.model.cluster.pod_volume import Volume
 from reconciler.model.planned.reason import Reason
 from reconciler.plan import eviction
 from reconciler.plan.drain import reasons
@@ -20,6 +21,10 @@ from reconciler.plan.requests.request import is_smart
 
 _NOT_ANNOTATED = Annotations()
 _SYSTEM = "kube-system"
+# Controllers of which it is known that they make a pod anew that goes: those of Cluster Autoscaler
+# (skip-nodes-with-custom-controller-pods). A Job of Volcano is none of them; where no version is told they are.
+_KINDS = {"ReplicationController": "v1", "ReplicaSet": "apps/v1", "StatefulSet": "apps/v1", "Job": "batch/v1"}
+_MAKE_ANEW = frozenset({(kind, version) for kind, own in _KINDS.items() for version in (own, "")})
 
 
 class Asked(msgspec.Struct, frozen=True):
@@ -52,11 +57,35 @@ def _claim(asked: Asked) -> Facts | None:
     return {"claim": asked.pod.metadata.annotations.claim, "why": told} if told else None
 
 
+def custom_controller(pod: Pod) -> OwnerReference | None:
+    """Its controller, where that is of a kind of which nobody knows whether it makes a pod anew that goes."""
+    owner = pod.metadata.controller
+    is_known = owner is None or (owner.kind, owner.api_version) in _MAKE_ANEW
+    return None if is_known or pod.stays_with_its_node else owner
+
+
+def _has_no_known_maker(pod: Pod) -> bool:
+    """Whether it has no controller, or a custom one: one look for both lines, as it is asked of every pod."""
+    owner = pod.metadata.controller
+    return owner is None or (owner.kind, owner.api_version) not in _MAKE_ANEW
+
+
+def _custom_controller(asked: Asked) -> Facts | None:
+    owner = None if asked.is_safe else custom_controller(asked.pod)
+    return {"controller": f"{owner.kind}/{owner.name}"} if owner is not None else None
+
+
 def _local(pod: Pod) -> Volume | None:
+    """The first that is on the disk of its node, and that the pod does not say may be lost."""
     for each in pod.spec.volumes:
-        if each.empty_dir is not None or each.host_path is not None:
+        if each.is_local and each.name not in _spared(pod):
             return each
     return None
+
+
+def _spared(pod: Pod) -> frozenset[str]:
+    written = pod.metadata.annotations.safe_to_evict_local_volumes
+    return frozenset(each.strip() for each in written.split(",")) if written else frozenset()
 
 
 def _local_storage(asked: Asked) -> Facts | None:
@@ -93,9 +122,10 @@ _LINES = (
     _Line(reasons.CLAIM, _is_annotated, _claim),
     _Line(
         reasons.NO_CONTROLLER,
-        lambda pod: pod.metadata.controller is None,
+        _has_no_known_maker,
         _if(lambda asked: asked.pod.metadata.controller is None and not asked.is_safe),
     ),
+    _Line(reasons.CUSTOM_CONTROLLER, _has_no_known_maker, _custom_controller),
     _Line(reasons.LOCAL_STORAGE, lambda pod: _local(pod) is not None, _local_storage),
     _Line(reasons.SYSTEM_POD, lambda pod: pod.metadata.namespace == _SYSTEM, _if(_is_of_the_system)),
     # What may concern any pod is asked of its class, beside this table.
@@ -121,7 +151,10 @@ def moves(pod: Pod) -> bool:
 
 def is_plain(pod: Pod) -> bool:
     """Whether nothing could keep it but a budget, or that nobody can tell where such a pod would fit."""
-    return not any(concerns(pod) for concerns in _CONCERNING)
+    for concerns in _CONCERNING:  # noqa: SIM110 - asked of every pod, and a generator costs as much as a few lines
+        if concerns(pod):
+            return False
+    return True
 
 
 def blocker(site: Site, remaining: Remaining, seen: Seen, pod: Pod) -> Reason | None:

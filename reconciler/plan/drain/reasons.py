@@ -66,6 +66,10 @@ CLAIM = Because(
     "PodOfClaim", "where else {pod} would have the GPUs of GpuClaim {claim} can't be told ({why}), " + KEPT_BY
 )
 NO_CONTROLLER = Because("PodWithoutController", "{pod} has no controller that would make it anew, " + KEPT_BY)
+CUSTOM_CONTROLLER = Because(
+    "PodOfCustomController",
+    "{pod} is of {controller}, of which nobody knows whether it makes another when that goes, " + KEPT_BY,
+)
 LOCAL_STORAGE = Because("PodWithLocalStorage", "{pod} has local storage (volume {volume}), " + KEPT_BY)
 SYSTEM_POD = Because("SystemPod", "{pod} is of the system and has no PodDisruptionBudget, " + KEPT_BY)
 PLACE_UNKNOWN = Because("PodPlaceUnknown", "where {pod} would fit can't be told ({why}), " + KEPT_BY)
@@ -200,8 +204,8 @@ ELIGIBILITY = (
 )  # fmt: skip
 BLOCKERS = (
     DO_NOT_DISRUPT_POD, NOT_SAFE_TO_EVICT, SMART_POD, GANG, GANG_BUDGET, GANG_NO_PLACE, CREW_STAYS, CREW_FULL,
-    CLAIM, NO_CONTROLLER, LOCAL_STORAGE, SYSTEM_POD, PLACE_UNKNOWN, SEVERAL_BUDGETS, BUDGET_UNSEEN, BUDGET_SPENT,
-    BUDGET_TAKEN, NO_PLACE,
+    CLAIM, NO_CONTROLLER, CUSTOM_CONTROLLER, LOCAL_STORAGE, SYSTEM_POD, PLACE_UNKNOWN, SEVERAL_BUDGETS,
+    BUDGET_UNSEEN, BUDGET_SPENT, BUDGET_TAKEN, NO_PLACE,
 )  # fmt: skip
 REASONS = (
     *ELIGIBILITY, *BLOCKERS, UNREAD, HOMELESS, CANDIDATE, UNREADY_CANDIDATE, NO_CANDIDATE, NOT_NAMED, WINDOW_CLOSED,

@@ -1,15 +1,19 @@
 """Owners that pods name and nobody has read, made up: what such an owner lost, it would make anew.
 
 What kubectl was asked for may lack Jobs or ReplicaSets, and kinds of operators are never read. A Job is made up as one;
-anything else as a ReplicaSet, and its pods say so then. DaemonSets are left out: their pods come and go with nodes.
+anything else as a ReplicaSet, and its pods say so then. Those of an operator's kind say as well that they are not safe
+to evict, unless they say that they are: a drain leaves them where they are. DaemonSets are left out: their pods come
+and go with nodes.
 """
 
 from collections.abc import Iterator, Sequence
 
 import msgspec
 
+from reconciler.model import names
 from reconciler.model.cluster.observed import Observed
 from reconciler.model.cluster.pod import Pod
+from reconciler.plan.drain.blockers import custom_controller
 from reconciler.protocol.presumed import Object
 
 _VERSIONS = {"Job": "batch/v1", "ReplicaSet": "apps/v1"}
@@ -43,7 +47,7 @@ class UnreadOwners:
             return body
         made = {"apiVersion": _VERSIONS[_kind(owner)], "kind": _kind(owner)}
         references = [each | made if each.get("controller") else each for each in body["metadata"]["ownerReferences"]]
-        return {**body, "metadata": {**body["metadata"], "ownerReferences": references}}
+        return {**body, "metadata": _kept(pod, {**body["metadata"], "ownerReferences": references})}
 
     def _owner_of(self, pod: Pod) -> _Owner | None:
         owner = pod.metadata.controller
@@ -62,7 +66,7 @@ def template_of(pod: Pod) -> Object:
 
 
 def _made_up(owner: _Owner, active: Sequence[Pod], done: int) -> Object:
-    kind, (_, namespace, name) = _kind(owner), owner
+    kind, (_, namespace, name), template = _kind(owner), owner, template_of(active[0])
     reference = active[0].metadata.controller
     uid = {"uid": reference.uid} if reference is not None and reference.uid else {}
     counts = {"parallelism": len(active), "completions": len(active) + done}
@@ -71,8 +75,15 @@ def _made_up(owner: _Owner, active: Sequence[Pod], done: int) -> Object:
         "apiVersion": _VERSIONS[kind],
         "kind": kind,
         "metadata": {"name": name, "namespace": namespace, **uid},
-        "spec": {**spec, "template": template_of(active[0])},
+        "spec": {**spec, "template": {**template, "metadata": _kept(active[0], template["metadata"])}},
     }
+
+
+def _kept(pod: Pod, metadata: Object) -> Object:
+    """What is made up hides of what kind its controller is, by which a drain would go."""
+    if custom_controller(pod) is None or pod.metadata.annotations.safe_to_evict == "true":
+        return metadata
+    return {**metadata, "annotations": {**(metadata.get("annotations") or {}), names.SAFE_TO_EVICT: "false"}}
 
 
 def _kind(owner: _Owner) -> str:

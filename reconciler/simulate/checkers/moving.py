@@ -1,4 +1,4 @@
-"""Pods that we make leave their nodes: only off nodes that are drained, as their budgets allow, and gangs whole."""
+"""Pods that we make leave their nodes: off those that are drained, if made anew, as budgets allow, and gangs whole."""
 
 from collections.abc import Iterator
 
@@ -16,6 +16,13 @@ from reconciler.simulate.outcome.reading import is_finished
 _COUNTED_WITHIN_MS = 1_000  # what became of pods since then may not stand in the budgets yet
 _TOGETHER_MS = 60_000
 _REST_MS = 900_000  # for which what is left of a gang may be asked to leave
+_MAKERS = {
+    "DaemonSet": "apps/v1",
+    "Job": "batch/v1",
+    "ReplicaSet": "apps/v1",
+    "ReplicationController": "v1",
+    "StatefulSet": "apps/v1",
+}
 Gang = tuple[str, str]  # namespace and gangRef
 
 
@@ -59,6 +66,26 @@ class OffDrained:
 
 def _is_drained(node: str, ground: Ground) -> bool:
     return names.DRAINING in taints_of(ground.world.at(("Node", "", node)))
+
+
+class MadeAnew:
+    """Where it is not known that its controller makes another of it, a pod is only moved that says it may be lost."""
+
+    rule = "no pod is moved of which nobody knows that it is made anew"
+    kinds = ("Pod",)
+
+    def wrote(self, written: Written, ground: Ground) -> Iterator[str]:
+        if written.before is None or not is_moved(written):
+            return
+        metadata = written.before["metadata"]
+        owners = (each for each in metadata.get("ownerReferences") or () if each.get("controller"))
+        owner = next(owners, None)
+        own = _MAKERS.get(owner["kind"]) if owner is not None else None
+        # What was kept of a cluster in earlier days has no versions of owners.
+        is_known = owner is not None and own is not None and owner.get("apiVersion", own) == own
+        if not is_known and (metadata.get("annotations") or {}).get(names.SAFE_TO_EVICT) != "true":
+            of = f"of {owner['kind']}/{owner['name']}" if owner is not None else "of no controller"
+            yield f"{'/'.join(written.key)} is moved, and is {of}"
 
 
 class BudgetsKept:

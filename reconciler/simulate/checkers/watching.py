@@ -14,7 +14,7 @@ from reconciler.simulate.checkers.drains import EmptyFirst, InWindows, SlotsKept
 from reconciler.simulate.checkers.gates import OthersGates, RoomFirst
 from reconciler.simulate.checkers.hands import Frozen, Observing, OneOwner, OthersNodes
 from reconciler.simulate.checkers.keeping import LeastKept
-from reconciler.simulate.checkers.moving import BudgetsKept, OffDrained, WholeGangs
+from reconciler.simulate.checkers.moving import BudgetsKept, MadeAnew, OffDrained, WholeGangs
 from reconciler.simulate.checkers.places import PlaceFirst
 from reconciler.simulate.checkers.removing import BusyNodes, Claims, ProtectedPods
 from reconciler.simulate.checkers.saving import SavedFirst
@@ -44,6 +44,7 @@ CHECKERS: tuple[Callable[[], Checker], ...] = (
     OthersGates,
     RoomFirst,
     OffDrained,
+    MadeAnew,
     BudgetsKept,
     PlaceFirst,
     WholeGangs,

@@ -60,6 +60,7 @@ LINES: dict[str, Line] = {
     reasons.CREW_FULL.code: of_policies.more_at_once,
     reasons.CLAIM.code: of_pods.with_annotations("is of no GpuClaim", claim=""),
     reasons.NO_CONTROLLER.code: _SAFE,
+    reasons.CUSTOM_CONTROLLER.code: _SAFE,
     reasons.LOCAL_STORAGE.code: _SAFE,
     reasons.SYSTEM_POD.code: _SAFE,
     reasons.PLACE_UNKNOWN.code: of_pods.gone,

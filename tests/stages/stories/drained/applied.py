@@ -80,8 +80,7 @@ def _template(chance: Random, app: _App, kind: str) -> Json:
     if (grace := chance.choice([None, 0, 5, 30, 120, 900])) is not None:
         spec["terminationGracePeriodSeconds"] = grace
     if chance.random() < 0.08:
-        volume: Json = {"emptyDir": {}} if chance.random() < 0.7 else {"hostPath": {"path": "/var/cache"}}
-        spec["volumes"] = [{"name": "scratch", **volume}]
+        spec["volumes"] = [{"name": "scratch", **_volume(chance.random())}]
     if kind == "DaemonSet" and chance.random() < 0.5:
         spec["tolerations"] = [{"operator": "Exists"}]
     if kind in {"ReplicaSet", "StatefulSet"}:
@@ -90,6 +89,12 @@ def _template(chance: Random, app: _App, kind: str) -> Json:
     if kind == "Job" and chance.random() < 0.8:
         annotations[RUN_SECONDS] = str(chance.randint(300, 2_400))
     return {"metadata": {"labels": app.labels, "annotations": annotations}, "spec": spec}
+
+
+def _volume(drawn: float) -> Json:
+    if drawn < 0.3:
+        return {"emptyDir": {"medium": "Memory"}}
+    return {"emptyDir": {}} if drawn < 0.7 else {"hostPath": {"path": "/var/cache"}}
 
 
 def _marks(chance: Random) -> dict[str, str]:
@@ -102,6 +107,8 @@ def _marks(chance: Random) -> dict[str, str]:
         return {names.SAFE_TO_EVICT: "false"}
     if drawn < 0.18:
         return {names.SAFE_TO_EVICT: "true"}
+    if drawn > 0.8:
+        return {names.SAFE_TO_EVICT_LOCAL_VOLUMES: "scratch"}
     return {names.CHECKPOINT: f"{round(2_000 * drawn) - 300}s"} if drawn < 0.26 else {}
 
 

@@ -20,6 +20,7 @@ from reconciler.model.planned.inputs import Inputs
 
 SETTLED_MS = 30 * 60_000
 AWAITED_MS = 3 * 60 * 60_000  # a window has opened since
+_MAKERS = ("v1 ReplicationController", "apps/v1 ReplicaSet", "apps/v1 StatefulSet", "batch/v1 Job")
 _UNITS_MS = {"s": 1_000, "m": 60_000, "h": 3_600_000}
 
 
@@ -110,8 +111,7 @@ class Oracle:
         said = pod.metadata.annotations
         if pod.metadata.leaving or said.safe_to_evict == "false" or said.claim or not self._may_be_disrupted(pod):
             return False
-        is_local = any(each.empty_dir is not None or each.host_path is not None for each in pod.spec.volumes)
-        if said.safe_to_evict != "true" and (is_local or pod.metadata.controller is None):
+        if said.safe_to_evict != "true" and (_is_local(pod) or not _is_made_anew(pod)):
             return False
         budgets = [each for each in self._observed.budgets if _selects(each, pod)]
         return len(budgets) < 2 and all(each.status.disruptions_allowed > 0 for each in budgets)
@@ -148,6 +148,18 @@ class Oracle:
                         return False
                     what_if.add(each, row)
         return True
+
+
+def _is_local(pod: Pod) -> bool:
+    lost = pod.metadata.annotations.safe_to_evict_local_volumes.split(",")
+    kept = [each for each in pod.spec.volumes if each.name not in lost]
+    on_disk = [each for each in kept if each.empty_dir is not None and each.empty_dir.medium != "Memory"]
+    return bool(on_disk) or any(each.host_path is not None for each in kept)
+
+
+def _is_made_anew(pod: Pod) -> bool:
+    owner = pod.metadata.controller
+    return owner is not None and f"{owner.api_version} {owner.kind}" in _MAKERS
 
 
 def _is_plain(node: Node) -> bool:
