@@ -2,6 +2,8 @@
 
 import numpy as np
 
+from reconciler.fleet.books.node_kinds import NodeKinds
+from reconciler.fleet.books.ruled_out import RuledOut
 from reconciler.fleet.pod_class import Needs, PodClass
 from reconciler.fleet.predicates import PREDICATES
 from reconciler.fleet.predicates.claims import Claims
@@ -91,12 +93,14 @@ class Judging:
         told = [each.why(pod_class, row, fleet) for each in self.predicates if not each.fits(pod_class, row, fleet)]
         return (pod_class.unmodelled, *told) if pod_class.unmodelled else tuple(told)
 
-    def counted(self, pod_class: PodClass, allowed: Mask | None) -> dict[str, int]:
-        """How many of the nodes that are allowed each predicate rules out, by its name."""
+    def counted(self, pod_class: PodClass, allowed: Mask | None) -> RuledOut:
+        """How many of the nodes that are allowed each predicate rules out, and how many none does, by their kind."""
         among: Mask = self.fleet.rows.alive if allowed is None else self.fleet.rows.alive & allowed
-        found = {UNMODELLED: int(among.sum())} if pod_class.unmodelled else {}
+        count, free = self.fleet.part(NodeKinds).counted, among
+        found = {UNMODELLED: count(among)} if pod_class.unmodelled and among.any() else {}
         for each in self.predicates:
             mask = each.mask(pod_class, self.fleet)
-            if mask is not None and (out := int((among & ~mask).sum())):
-                found[each.name] = out
-        return found
+            if mask is not None and (out := among & ~mask).any():
+                found[each.name] = count(out)
+                free = free & mask
+        return RuledOut(found, {} if pod_class.unmodelled else count(free))

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
+from reconciler.fleet.books.ruled_out import RuledOut
 from reconciler.fleet.judging import Judging
 from reconciler.fleet.placing import Search, Walk
 from reconciler.fleet.pod_class import PodClass
@@ -21,7 +22,7 @@ class Placement(msgspec.Struct):
     pointer: str = ""  # the node where the next search should begin
     steps: int = 0
     destinations: dict[str, str] = {}  # uid of a pod -> name of its node
-    unplaced: dict[str, dict[str, int]] = {}  # uid of a pod -> name of a predicate -> how many nodes it ruled out
+    unplaced: dict[str, RuledOut] = {}  # uid of a pod -> what ruled out the nodes
     not_evaluated: tuple[str, ...] = ()  # uids of pods of which nothing is known, since the budget was spent
 
 
@@ -55,7 +56,7 @@ class _Placing:
         self._search = search
         self._walk = walk
         self._told = told
-        self._full: dict[PodClass, dict[str, int]] = {}  # classes for which no room comes to be by placing others
+        self._full: dict[PodClass, RuledOut] = {}  # classes for which no room comes to be by placing others
 
     def run(self, pod_class: PodClass, pods: list[Pod]) -> None:
         """Pods of one class; more than one only if nothing sets them apart."""

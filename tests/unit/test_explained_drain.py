@@ -82,6 +82,125 @@ def test_of_a_pool_that_is_not_named_nothing_is_said() -> None:
     assert "drained" not in asked({"nodes": {"a": {"pods": ["web 2"]}}, "policy": "none"}, "a")
 
 
+SAFE = "cluster-autoscaler.kubernetes.io/safe-to-evict: true"
+BARE = {"bare": {"owner": "none"}}
+
+
+def bare(pods: int) -> dict[str, Any]:
+    """A node with so many pods that nobody would make anew, and another with room for all of them."""
+    nodes = {"a": {"pods": ["bare 0"] * pods}, "b": {"pods": ["job 5"]}}
+    return {"nodes": nodes, "apps": BARE}
+
+
+def test_all_pods_that_keep_it_are_named_each_with_its_reason() -> None:
+    apps: dict[str, Any] = {
+        "web": {"budget": 0},
+        "app": {"safe": "false"},
+        "log": {"volumes": ["emptyDir"]},
+        "big": {"selects": {"zone": "x"}},
+    }
+    nodes = {"a": {"pods": ["web 1", "job 0", "app 0", "log 0", "big 1"]}, "b": {"pods": ["job 5"]}}
+    rows = asked({"nodes": nodes, "apps": apps}, "a")
+    assert sorted(rows["kept by"]) == [
+        "Pod/team/app-0 carries cluster-autoscaler.kubernetes.io/safe-to-evict: false, and so it keeps a.",
+        "Pod/team/log-0 has local storage (volume scratch), and so it keeps a.",
+        "PodDisruptionBudget/team/web of Pod/team/web-0 allows no disruption now, and so it keeps a.",
+        "no node that stays would take Pod/team/big-0 (selection on 1 of a100 p4d.24xlarge), and so it keeps a.",
+    ]
+
+
+def test_one_that_was_told_already_is_not_told_again() -> None:
+    rows = asked(bare(1), "a")
+    assert rows["drained"][0].startswith("no: Pod/team/bare-0 has no controller")
+    assert "kept by" not in rows
+    assert rows["drained if"] == [f"Pod/team/bare-0 carries {SAFE}"]
+
+
+def test_pods_that_need_the_same_edit_are_told_together() -> None:
+    rows = asked(bare(7), "a")
+    titles = [f"Pod/team/bare-{number}" for number in range(7)]
+    assert rows["kept by"] == [
+        f"{each} has no controller that would make it anew, and so it keeps a." for each in titles
+    ]
+    assert rows["drained if"] == [f"each of these 7 pods ({', '.join(titles)}) carries {SAFE}"]
+
+
+def test_of_many_the_first_are_named_and_the_others_counted() -> None:
+    rows = asked(bare(25), "a")
+    assert len(rows["kept by"]) == 11
+    assert rows["kept by"][-1] == "and 15 more"
+    (told,) = rows["drained if"]
+    assert told.startswith("each of these 25 pods (Pod/team/bare-0, Pod/team/bare-1, Pod/team/bare-10, ")
+    assert told.endswith(f", 15 more) carries {SAFE}")
+
+
+@pytest.mark.parametrize("pods", [1, 6, 7, 30])
+def test_what_is_told_of_many_pods_does_make_it_a_candidate(pods: int) -> None:
+    world = World(bare(pods))
+    (weighed,) = (each for each in world.planned().weighed if each.node == "a")
+    after, told = flipped(world.inputs, weighed)
+    assert len(told) == 1
+    assert after is not None
+    again = weighed_again(after, "a")
+    assert again is not None
+    assert again.is_candidate
+    annotated = [pod for pod in after.observed.pods if pod.metadata.annotations.safe_to_evict == "true"]
+    assert [pod.node for pod in annotated] == ["a"] * pods
+
+
+def test_budgets_that_allow_nothing_are_told_together() -> None:
+    apps = {f"app{number}": {"budget": 0} for number in range(7)}
+    nodes = {"a": {"pods": [f"app{number} 0" for number in (*range(7), 0)]}, "b": {"pods": ["job 5"]}}
+    rows = asked({"nodes": nodes, "apps": apps}, "a")
+    titles = ", ".join(f"PodDisruptionBudget/team/app{number}" for number in range(7))
+    assert rows["drained if"] == [f"each of these 7 PodDisruptionBudgets ({titles}) allows a disruption"]
+    assert len(rows["kept by"]) == 8
+
+
+def test_what_others_take_of_a_budget_first_keeps_it_as_in_the_plan() -> None:
+    nodes = {"a": {"pods": ["web 1"]}, "b": {"pods": ["web 1", "bare 1"]}, "c": {"pods": ["job 4"]}}
+    first, second = asked({"nodes": nodes, "apps": {"web": {"budget": 1}} | BARE}, "b")["kept by"]
+    assert first == "Pod/team/bare-0 has no controller that would make it anew, and so it keeps b."
+    assert second.startswith("what PodDisruptionBudget/team/web of Pod/team/web-1 allows is needed for others that go")
+
+
+def test_pods_for_which_no_room_is_left_are_named_too() -> None:
+    nodes = {"a": {"pods": ["web 1", "web 1", "web 1"]}, "b": {"pods": ["job 7"]}}
+    rows = asked({"nodes": nodes}, "a")
+    assert rows["drained"][0].startswith("no: no node that stays would take Pod/team/web-0 (not beside the others on 1")
+    assert [told.partition(" (")[0] for told in rows["kept by"]] == [
+        "no node that stays would take Pod/team/web-0",
+        "no node that stays would take Pod/team/web-1",
+    ]
+    assert "(resources on 1 of a100 p4d.24xlarge)" in rows["kept by"][1]
+
+
+def test_all_that_keeps_a_gang_is_told() -> None:
+    """One of its pods runs there, the others elsewhere."""
+    nodes = {"a": {"pods": ["web 1"]}, "b": {"pods": ["app 1", "big 4"]}, "c": {"pods": ["bare 1", "job 4"]}}
+    apps: dict[str, Any] = {
+        "web": {"claim": "one", "volumes": ["emptyDir"]},
+        "app": {"claim": "two", "safe": "false"},
+        "bare": {"claim": "three", "owner": "none"},
+    }
+    claims = {each: {"count": 1, "gangRef": "llama"} for each in ("one", "two", "three")}
+    rows = asked({"nodes": nodes, "apps": apps, "claims": claims}, "a")
+    unsafe = "Pod/team/app-0 carries cluster-autoscaler.kubernetes.io/safe-to-evict: false, and so it keeps b"
+    lone = "Pod/team/bare-0 has no controller that would make it anew, and so it keeps c"
+    gang = "Pod/team/web-0 is of gang team/llama, which moves together or not at all"
+    own = "Pod/team/web-0 has local storage (volume scratch), and so it keeps a."
+    assert rows["kept by"] == [own, *(f"{gang} ({told}), and so it keeps a." for told in (unsafe, lone))]
+
+
+def test_of_a_node_that_is_being_emptied_those_are_told_that_are_not_asked() -> None:
+    nodes = {"a": {"pods": ["web 1", "job 1", "bare 1"], "draining": 60}, "b": {"pods": ["job 5"]}}
+    rows = asked({"nodes": nodes, "apps": {"web": {"budget": 0}} | BARE}, "a")
+    assert sorted(rows["kept by"]) == [
+        "Pod/team/bare-0 has no controller that would make it anew, and so it keeps a.",
+        "PodDisruptionBudget/team/web of Pod/team/web-0 allows no disruption now, and so it keeps a.",
+    ]
+
+
 KEPT = {each.code for each in (*ELIGIBILITY, *BLOCKERS)} | {DISRUPTED.code, DRIVER_UPGRADE.code, CORDONED.code}
 
 

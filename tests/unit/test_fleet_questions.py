@@ -11,7 +11,7 @@ from reconciler.fleet.emptying import Emptying, empty
 from reconciler.fleet.judging import Judging
 from reconciler.fleet.placing import Search
 from reconciler.fleet.pod_class import PodClass
-from reconciler.fleet.questions import fits, place
+from reconciler.fleet.questions import Placement, fits, place
 from reconciler.fleet.what_if import WhatIf
 from reconciler.model.cluster.metadata import OwnerReference
 from reconciler.model.cluster.observed import Observed
@@ -34,6 +34,10 @@ def asking(count: int, cpu: object = 1, **words: object) -> list[Pod]:
 def owned_by_daemons(made: Pod) -> Pod:
     owner = (OwnerReference("DaemonSet", "d", "uid-d", controller=True),)
     return msgspec.structs.replace(made, metadata=msgspec.structs.replace(made.metadata, owner_references=owner))
+
+
+def totals(found: Placement) -> dict[str, dict[str, int]]:
+    return {uid: ruled_out.totals for uid, ruled_out in found.unplaced.items()}
 
 
 def names(destinations: dict[str, str]) -> list[str]:
@@ -72,7 +76,7 @@ def test_only_nodes_that_are_allowed_take_pods() -> None:
     allowed[fleet.rows.row_of["n1"]] = True
     found = place(fleet, asking(5), Search(allowed=allowed))
     assert names(found.destinations) == ["n1"] * 4
-    assert found.unplaced == {"uid-a4": {"resources": 1}}
+    assert totals(found) == {"uid-a4": {"resources": 1}}
 
 
 def test_a_hint_comes_first_if_it_still_holds() -> None:
@@ -84,18 +88,18 @@ def test_a_hint_comes_first_if_it_still_holds() -> None:
 def test_who_finds_no_place_is_told_how_many_nodes_each_predicate_rules_out() -> None:
     fleet = WhatIf(Observed(nodes=(node("n0", {"cordoned": True}), node("n1", {}), node("n2", {}))))
     found = place(fleet, asking(1, cpu=11, nodeSelector={"zone": "a"}), Search())
-    assert found.unplaced == {"uid-a0": {"unschedulable": 1, "selection": 3, "resources": 3}}
+    assert totals(found) == {"uid-a0": {"unschedulable": 1, "selection": 3, "resources": 3}}
 
 
 def test_a_pod_that_nobody_can_judge_is_placed_nowhere() -> None:
     found = place(fleet_of(2), asking(1, hostNetwork=True, hostUsers=False), Search())
-    assert found.unplaced == {"uid-a0": {"not modelled": 2}}
+    assert totals(found) == {"uid-a0": {"not modelled": 2}}
 
 
 def test_pods_with_a_port_go_one_to_a_node() -> None:
     found = place(fleet_of(2), asking(3, ports=[{"hostPort": 80}]), Search())
     assert names(found.destinations) == ["n0", "n1"]
-    assert found.unplaced == {"uid-a2": {"ports": 2}}
+    assert totals(found) == {"uid-a2": {"ports": 2}}
 
 
 def test_what_was_not_looked_at_is_not_said_to_have_no_place() -> None:

@@ -23,6 +23,7 @@ from functools import cached_property
 import msgspec
 import numpy as np
 
+from reconciler.fleet.books.ruled_out import RuledOut
 from reconciler.fleet.emptying import Emptying
 from reconciler.fleet.judging import Judging
 from reconciler.fleet.placing import Search
@@ -41,6 +42,7 @@ from reconciler.plan.drain.gangs.members import Members
 from reconciler.plan.drain.gangs.rehoming import Crewing, Tried
 from reconciler.plan.drain.nodes.hinting import Hinting, Places
 from reconciler.plan.drain.nodes.moving import Moving, Movings, first_blocker, take
+from reconciler.plan.drain.nodes.set_aside import SetAside
 from reconciler.plan.drain.replacing import lacking
 from reconciler.plan.drain.site import Seen, Site, why
 from reconciler.plan.eviction import Remaining
@@ -153,7 +155,7 @@ class Rehoming:
                     self._hints.note(source, pod, to)
             self._takers.update(self._what_if.rows.row_of[name] for name in found.destinations.values())
             pods = [pod for pod in pods if pod.metadata.uid not in found.destinations]
-            self.told.unplaced |= {uid: _ruled_out(why_not) for uid, why_not in found.unplaced.items()}
+            self.told.unplaced |= self._told_unplaced(found.unplaced, allowed, source)
         return list(pods)
 
     def _try(self, order: Sequence[Seen]) -> None:
@@ -255,15 +257,23 @@ class Rehoming:
             with self._what_if.fork():
                 self._what_if.vacate(row)
                 counted = self._what_if.part(Judging).counted(stuck, self._allowed)
-                self._ruled_out[stuck] = _ruled_out(counted)
+                takes = self._allowed & self._what_if.rows.alive
+                self._ruled_out[stuck] = self._set_aside.told(counted, takes, (seen.name,))
         of = self._what_if.classes.of
         pod = next(pod for pod in self._what_if.pods_of_row(row) if of(pod).anew is stuck)
         return why(seen, reasons.NO_PLACE, pod=f"Pod/{pod.title}", ruled_out=self._ruled_out[stuck])
 
+    def _told_unplaced(self, unplaced: Mapping[str, RuledOut], allowed: Mask, source: str) -> dict[str, str]:
+        """The same of pods that leave a node; nothing of those that wait, of which nobody asks."""
+        takes, told = allowed & self._what_if.rows.alive, dict[int, str]()
+        for each in unplaced.values() if source else ():
+            if id(each) not in told:  # one object for all that are alike
+                told[id(each)] = self._set_aside.told(each, takes, (source,))
+        return {uid: told[id(each)] for uid, each in unplaced.items()} if source else {}
 
-def _ruled_out(counted: Mapping[str, int]) -> str:
-    """Which predicate rules out how many nodes."""
-    return ", ".join(f"{name} on {count}" for name, count in sorted(counted.items())) or "none stays"
+    @cached_property
+    def _set_aside(self) -> SetAside:
+        return SetAside(self._site)
 
 
 def rehome(site: Site, order: Sequence[Seen], members: Members) -> Rehomed:

@@ -23,6 +23,7 @@ from reconciler.plan.explanation.about import (
 )
 from reconciler.plan.explanation.flips.changes import changes_of
 from reconciler.plan.explanation.going import Going, going, kept_from, leaves_at, stop_rows, why_rows
+from reconciler.plan.explanation.keeping import keeping_rows
 from reconciler.plan.explanation.standing_orders import freeze_rows, guard_rows
 from reconciler.plan.guards.frozen import Freezes
 from reconciler.plan.guards.reasons import BY_LIMITS
@@ -131,6 +132,7 @@ def _drained(scene: Scene, node: Node) -> Iterator[tuple[str, str]]:
         )
         if each.tried is not None:
             yield "last tried", _last_tried(each)
+        yield from keeping_rows(scene, each)
         if change := changes_of(scene.inputs, each):
             yield "drained if", change
 

@@ -14,6 +14,7 @@ from typing import Any
 
 import msgspec
 
+from reconciler.fleet.books.ruled_out import RuledOut
 from reconciler.fleet.fleet import Fleet
 from reconciler.fleet.judging import Judging
 from reconciler.fleet.placing import Search
@@ -98,14 +99,14 @@ class _Search:
                 waiting.append(pod)
         return waiting
 
-    def _why(self, pod_class: PodClass, ruled_out: Mapping[str, int]) -> str:
+    def _why(self, pod_class: PodClass, ruled_out: RuledOut) -> str:
         """What new nodes of its own NodePool have against it; else what rules out the nodes that stay."""
         judging = self._what_if.part(Judging)
         own = [row for node_pool, row in self._new if node_pool == self._node_pool]
         if own:
             return "; ".join(judging.reasons(pod_class, own[0]))
-        told = ", ".join(f"{name} on {count}" for name, count in sorted(ruled_out.items()))
-        return f"no NodePool is left for it, nor is there room on a node that stays ({told or 'none does'})"
+        told = ruled_out.told or "none does"
+        return f"no NodePool is left for it, nor is there room on a node that stays ({told})"
 
 
 def _goes(node: Node) -> bool:

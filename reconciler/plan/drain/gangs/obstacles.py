@@ -4,7 +4,7 @@ All of them leave at once, and so PodDisruptionBudgets must allow all of them to
 pod by dry runs, would say yes to each.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import msgspec
 
@@ -38,24 +38,32 @@ class Obstacle(msgspec.Struct, frozen=True):
 
 def obstacle(site: Site, members: Members, gang: Gang, remaining: Remaining) -> Obstacle | None:
     """The first; nothing where all may leave at once. What they cost of budgets is taken then."""
+    return next(obstacles(site, members, gang, remaining), None)
+
+
+def obstacles(site: Site, members: Members, gang: Gang, remaining: Remaining) -> Iterator[Obstacle]:
+    """All, one for each pod that is in the way; where none is, what they cost of budgets is taken at the end."""
     pods, ground = members.of[gang], Ground(site)
     is_told_only = all(observes(site.inputs, each.node.pool) for pod in pods if (each := members.seen.get(pod.node)))
-    trial = remaining.copy()
+    trial, are_free = remaining.copy(), True
     for pod in pods:
         seen = members.seen.get(pod.node)
         if seen is None:
-            return Obstacle(gang, pod.node, f"Pod/{pod.title} runs on {pod.node}, where no drain moves anything")
-        if not is_told_only and observes(site.inputs, seen.node.pool):
-            return Obstacle(gang, pod.node, f"Pod/{pod.title} runs in {seen.node.pool}, which is only observed")
-        if left_alone := why_left_alone(ground, seen):
-            return Obstacle(gang, pod.node, _told(left_alone))
-        if found := blocker(site, trial, seen, pod):
-            found = _of_all(site, seen, pod, pods) if _is_spent(remaining, trial, pod) else found
-            return Obstacle(gang, pod.node, _told(found), found)
-        trial.take(pod)
-    for pod in pods:
+            found = Obstacle(gang, pod.node, f"Pod/{pod.title} runs on {pod.node}, where no drain moves anything")
+        elif not is_told_only and observes(site.inputs, seen.node.pool):
+            found = Obstacle(gang, pod.node, f"Pod/{pod.title} runs in {seen.node.pool}, which is only observed")
+        elif left_alone := why_left_alone(ground, seen):
+            found = Obstacle(gang, pod.node, _told(left_alone))
+        elif reason := blocker(site, trial, seen, pod):
+            reason = _of_all(site, seen, pod, pods) if _is_spent(remaining, trial, pod) else reason
+            found = Obstacle(gang, pod.node, _told(reason), reason)
+        else:
+            trial.take(pod)
+            continue
+        are_free = False
+        yield found
+    for pod in pods if are_free else ():
         remaining.take(pod)
-    return None
 
 
 def _is_spent(remaining: Remaining, trial: Remaining, pod: Pod) -> bool:

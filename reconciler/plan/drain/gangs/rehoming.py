@@ -4,7 +4,7 @@ Pods of their gangs that run on nodes which stay leave these too, and give their
 themselves: they may come back to where they were.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
 import msgspec
 
@@ -17,7 +17,8 @@ from reconciler.plan.drain import reasons
 from reconciler.plan.drain.blockers import blocker, moves
 from reconciler.plan.drain.gangs.crews import Crew
 from reconciler.plan.drain.gangs.members import Members
-from reconciler.plan.drain.gangs.obstacles import obstacle
+from reconciler.plan.drain.gangs.obstacles import obstacles
+from reconciler.plan.drain.nodes.set_aside import SetAside
 from reconciler.plan.drain.site import Seen, Site, why
 from reconciler.plan.eviction import Remaining
 from reconciler.plan.explain import sentence
@@ -65,15 +66,20 @@ class Crewing:
 
     def _kept(self, crew: Crew, trial: Remaining) -> dict[str, Reason]:
         """Why its nodes stay, whatever room there is."""
+        return next(self._keeping(crew, trial), {})
+
+    def keepers(self, crew: Crew) -> Iterator[Mapping[str, Reason]]:
+        """All that keeps them, whatever room there is; each as its nodes are told of it."""
+        return self._keeping(crew, self._remaining.copy())
+
+    def _keeping(self, crew: Crew, trial: Remaining) -> Iterator[dict[str, Reason]]:
         for gang in crew.gangs:
-            found = obstacle(self._site, self._members, gang, trial)
-            if found is not None:
-                return self._for_gang(crew, gang, found.to)
+            for found in obstacles(self._site, self._members, gang, trial):
+                yield self._for_gang(crew, gang, found.to)
         for each in crew.nodes:
             for pod in self._others_on(each, crew):
                 if reason := blocker(self._site, trial, each, pod):
-                    return self._all_stay(crew, each, reason)
-        return {}
+                    yield self._all_stay(crew, each, reason)
 
     def _placed(self, crew: Crew, search: Search) -> Tried:
         """Leaves the fleet with the nodes gone and their pods elsewhere, where all find a place."""
@@ -92,9 +98,10 @@ class Crewing:
             if not found.unplaced:
                 fork.commit()
                 return Tried(found.destinations, steps=found.steps, pointer=found.pointer)
-        lost = next(uid for uid in moving if uid in found.unplaced)
-        ruled_out = ", ".join(f"{name} on {count}" for name, count in sorted(found.unplaced[lost].items()))
-        return Tried(kept=self._no_place(crew, moving[lost], ruled_out or "none stays"), steps=found.steps)
+            lost = next(uid for uid in moving if uid in found.unplaced)
+            takes = what_if.rows.alive if search.allowed is None else what_if.rows.alive & search.allowed
+            ruled_out = SetAside(self._site).told(found.unplaced[lost], takes, gone)
+        return Tried(kept=self._no_place(crew, moving[lost], ruled_out), steps=found.steps)
 
     def _pods_of(self, seen: Seen) -> list[Pod]:
         """What would have to leave it, and is not on its way already with its gang."""

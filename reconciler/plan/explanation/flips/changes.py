@@ -4,6 +4,8 @@ The change is made, in thought, and candidates are looked for again; what stands
 Only what, all of it done, makes the node a candidate is told.
 """
 
+import msgspec
+
 from reconciler.fleet.fleet import Fleet
 from reconciler.model import names
 from reconciler.model.planned.inputs import Inputs
@@ -13,9 +15,11 @@ from reconciler.plan.draft import Draft
 from reconciler.plan.drain import reasons
 from reconciler.plan.drain.planner import drain
 from reconciler.plan.explanation.flips import of_nodes, of_pods, of_policies
-from reconciler.plan.explanation.flips.edits import Line, once_it_is
+from reconciler.plan.explanation.flips.alike import all_like, together
+from reconciler.plan.explanation.flips.edits import Edit, Line, once_it_is
 
-_MOST_EDITS = 6  # what takes more is not near
+_MOST_EDITS = 6  # what takes more is not near; the same done to several pods counts once
+_MOST_ROUNDS = 20
 
 _SAFE = of_pods.with_annotations("carries cluster-autoscaler.kubernetes.io/safe-to-evict: true", safe_to_evict="true")
 
@@ -80,17 +84,27 @@ def changes_of(inputs: Inputs, weighed: Weighed) -> str:
 
 def flipped(inputs: Inputs, weighed: Weighed) -> tuple[Inputs | None, list[str]]:
     """The inputs with which it is a candidate, and what was changed; None where it is none for all that."""
-    told: list[str] = []
+    edits: list[Edit] = []
     current: Weighed | None = weighed
-    while current is not None and not current.is_candidate and len(told) < _MOST_EDITS:
-        line = LINES.get(current.reason.code)
-        edit = line(inputs, current) if line is not None else None
-        if edit is None:
-            return None, told
-        inputs = edit.inputs
-        told.append(edit.told)
+    for _ in range(_MOST_ROUNDS):
+        if current is None or current.is_candidate or len(together(edits)) >= _MOST_EDITS:
+            break
+        before = len(edits)
+        for reason in all_like(inputs, current):
+            edit = _edit(inputs, msgspec.structs.replace(current, reason=reason))
+            if edit is not None:
+                inputs = edit.inputs
+                edits.append(edit)
+        if len(edits) == before:
+            return None, together(edits)
         current = weighed_again(inputs, weighed.node)
-    return (inputs if told and current is not None and current.is_candidate else None), told
+    is_one = bool(edits) and current is not None and current.is_candidate
+    return (inputs if is_one else None), together(edits)
+
+
+def _edit(inputs: Inputs, weighed: Weighed) -> Edit | None:
+    line = LINES.get(weighed.reason.code)
+    return line(inputs, weighed) if line is not None else None
 
 
 def weighed_again(inputs: Inputs, node: str) -> Weighed | None:

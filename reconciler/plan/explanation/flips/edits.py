@@ -22,6 +22,7 @@ class Edit(msgspec.Struct, frozen=True):
 
     inputs: Inputs
     told: str
+    about: str = ""  # what is edited, where what is told begins with it: the same of others is told together
 
 
 Line = Callable[[Inputs, Weighed], Edit | None]  # nothing where no such change lifts it

@@ -27,7 +27,7 @@ _STAYS = "zz-another"  # looked at before all others
 def with_annotations(told: str, **annotations: str) -> Line:
     def line(inputs: Inputs, weighed: Weighed) -> Edit | None:
         title = str(weighed.reason.fact("pod"))
-        return Edit(with_pod(inputs, title, lambda pod: annotated(pod, **annotations)), f"{title} {told}")
+        return Edit(with_pod(inputs, title, lambda pod: annotated(pod, **annotations)), f"{title} {told}", title)
 
     return line
 
@@ -39,7 +39,7 @@ def gone(inputs: Inputs, weighed: Weighed) -> Edit | None:
     drained = inputs.memory.drained
     left = tuple(each for each in drained.evicted if f"Pod/{each.title}" != title)
     memory = replace(inputs.memory, drained=replace(drained, evicted=left))
-    return Edit(replace(after, memory=memory), f"{title} is gone")
+    return Edit(replace(after, memory=memory), f"{title} is gone", title)
 
 
 def budget_opened(inputs: Inputs, weighed: Weighed) -> Edit | None:
@@ -51,7 +51,8 @@ def budget_opened(inputs: Inputs, weighed: Weighed) -> Edit | None:
     wanted = int(weighed.reason.fact("pods") or 1)
     allowed = max(wanted, budgets[0].status.disruptions_allowed + 1)
     counted = "a disruption" if allowed == 1 else f"{allowed} disruptions"
-    return Edit(with_budget(inputs, budgets[0].title, allowed), f"{budgets[0].title} allows {counted}")
+    title = budgets[0].title
+    return Edit(with_budget(inputs, title, allowed), f"{title} allows {counted}", title)
 
 
 def one_budget(inputs: Inputs, weighed: Weighed) -> Edit | None:

@@ -190,7 +190,7 @@ def _in_bulk(judging: Judging, asked: Asked) -> bool:
 
 
 def _why(fleet: WhatIf, pod_class: PodClass) -> str:
-    counted = fleet.part(Judging).counted(pod_class, None)
+    counted = fleet.part(Judging).counted(pod_class, None).totals
     reasons = ", ".join(f"{count} {name}" for name, count in counted.items())
     return f"0/{len(fleet.rows.order)} nodes are available: {reasons or 'there are none'}."
 

@@ -1,0 +1,58 @@
+"""Owner of which nodes take no pods of others in one plan, whatever room they have, and why: of those nothing is asked.
+
+A pod that no other node would take is told of these too: an empty node stands there with all its room, and still none
+is moved to it.
+"""
+
+from collections.abc import Iterable
+from functools import cached_property
+
+import numpy as np
+
+from reconciler.fleet.books.ruled_out import RuledOut, listed
+from reconciler.fleet.rows import Mask
+from reconciler.plan.drain.site import Site
+from reconciler.plan.reasons import counted
+
+_NOUNS = frozenset({"candidate", "other"})
+
+
+class SetAside:
+    """For one plan; looked up when the first pod finds no place."""
+
+    def __init__(self, site: Site) -> None:
+        self._site, self._rows = site, site.fleet.what_if.rows
+
+    def told(self, ruled_out: RuledOut, takes: Mask, own: Iterable[str]) -> str:
+        """Why no node takes a pod, those that were not asked included. `takes`: rows that were asked, `own`: names of
+        nodes that it leaves, or that go with these."""
+        rest: Mask = self._rows.standing & ~takes
+        rest[[self._rows.row_of[name] for name in own if name in self._rows.row_of]] = False
+        found: list[tuple[int, str]] = []
+        for words, mask in (*self._known, ("candidate", self._marked | ~self._rows.alive), ("other", rest)):
+            if count := int((rest & mask).sum()):
+                found.append((count, counted(count, words) if words in _NOUNS else f"{count} {words}"))
+            rest = rest & ~mask
+        aside = listed([words for _, words in found])
+        takes_none = "takes none" if sum(count for count, _ in found) == 1 else "take none"
+        return "; ".join(filter(None, (ruled_out.told, aside and f"{aside} {takes_none}"))) or "none stays"
+
+    @cached_property
+    def _known(self) -> tuple[tuple[str, Mask], ...]:
+        """In words, and the rows; each node is told of once, by the first that applies."""
+        fleet, rows = self._site.fleet, self._rows
+        row_of, counting = rows.row_of, fleet.occupancy.counting
+        leaving = [row_of[each.name] for each in fleet.nodes_unsettled if each.name in row_of]
+        unready = [row for row in row_of.values() if not rows.node(row).is_ready]
+        empty = [row for name, row in row_of.items() if not counting[name]]
+        return ("leaving", self._mask(leaving)), ("not ready", self._mask(unready)), ("empty", self._mask(empty))
+
+    @cached_property
+    def _marked(self) -> Mask:
+        """Candidates already; others are once places are found for their pods, and then they are gone in thought."""
+        return self._mask([self._rows.row_of[each.name] for each in self._site.seen if each.candidate is not None])
+
+    def _mask(self, rows: list[int]) -> Mask:
+        found: Mask = np.zeros_like(self._rows.alive)
+        found[rows] = True
+        return found

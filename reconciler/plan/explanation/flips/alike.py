@@ -1,0 +1,70 @@
+"""Pods of one node that are kept for the same reason: what lifts it is done to all of them, and told once.
+
+Otherwise candidates would have to be looked for again after each of a hundred pods.
+"""
+
+from collections.abc import Iterator
+
+from reconciler.fleet.fleet import Fleet
+from reconciler.model.planned.inputs import Inputs
+from reconciler.model.planned.reason import Reason
+from reconciler.model.planned.weighed import Weighed
+from reconciler.plan.draft import Draft
+from reconciler.plan.drain import reasons
+from reconciler.plan.drain.blockers import blocker, moves
+from reconciler.plan.drain.site import Site
+from reconciler.plan.eviction import Remaining
+from reconciler.plan.explanation.flips.edits import Edit
+
+# Each such pod keeps the node, whatever becomes of the others; those of one budget go with one edit of it.
+_OF_EACH = frozenset(
+    each.code
+    for each in (
+        reasons.DO_NOT_DISRUPT_POD,
+        reasons.NOT_SAFE_TO_EVICT,
+        reasons.SMART_POD,
+        reasons.CLAIM,
+        reasons.NO_CONTROLLER,
+        reasons.LOCAL_STORAGE,
+        reasons.SYSTEM_POD,
+        reasons.PLACE_UNKNOWN,
+        reasons.BUDGET_UNSEEN,
+        reasons.BUDGET_SPENT,
+    )
+)
+_MOST_NAMED = 10
+
+
+def all_like(inputs: Inputs, weighed: Weighed) -> Iterator[Reason]:
+    """The reason itself first, then those of other pods there that say the same."""
+    yield weighed.reason
+    if weighed.reason.code not in _OF_EACH:
+        return
+    site = Site(inputs, Draft(Fleet(inputs.observed)))
+    remaining, seen = Remaining(site.budgets), site.by_name[weighed.node]
+    told = {_of(weighed.reason)}
+    for pod in site.fleet.pods_on(weighed.node):
+        found = blocker(site, remaining, seen, pod) if moves(pod) else None
+        if found is not None and found.code == weighed.reason.code and _of(found) not in told:
+            told.add(_of(found))
+            yield found
+
+
+def _of(reason: Reason) -> object:
+    return reason.fact("budgets") or reason.fact("pod")
+
+
+def together(edits: list[Edit]) -> list[str]:
+    """What is told of all: the same of several things is told once."""
+    groups: dict[tuple[str, str], list[str]] = {}
+    for each in edits:
+        kind, words = each.about.partition("/")[0], each.told.removeprefix(each.about)
+        groups.setdefault((kind, words), []).append(each.about)
+    return [_each_of(kind, sorted(dict.fromkeys(about))) + words for (kind, words), about in groups.items()]
+
+
+def _each_of(kind: str, about: list[str]) -> str:
+    if len(about) == 1:
+        return about[0]
+    named = about[:_MOST_NAMED] + ([f"{len(about) - _MOST_NAMED} more"] if len(about) > _MOST_NAMED else [])
+    return f"each of these {len(about)} {'pods' if kind == 'Pod' else f'{kind}s'} ({', '.join(named)})"
