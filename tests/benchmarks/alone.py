@@ -10,8 +10,8 @@ ROOT = Path(__file__).parents[2]
 
 
 def alone(module: str, *asked: object) -> dict[str, Any]:
-    """What a module of the benchmarks prints when it is run with these arguments."""
-    command = [sys.executable, "-m", f"tests.benchmarks.{module}", *map(str, asked)]
+    """What a module prints when it is run with these arguments."""
+    command = [sys.executable, "-m", module, *map(str, asked)]
     done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, check=False)
     assert done.returncode == 0, done.stderr
     figures: dict[str, Any] = json.loads(done.stdout)

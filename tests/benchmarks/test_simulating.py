@@ -14,7 +14,7 @@ from tests.results.record import Recorder, Result
 MOST_SECONDS, AIM_SECONDS = 300, 60
 MOST_GROWTH = 1.1
 LEAST_ACTIONS = 100
-PLAYING = "simulating.playing"
+PLAYING = "tests.benchmarks.simulating.playing"
 
 
 @pytest.mark.bench

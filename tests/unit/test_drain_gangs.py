@@ -82,34 +82,23 @@ def test_whole_gangs_find_places_for_all_their_pods_on_nodes_that_stay(fleet: Po
     assert max(used.values(), default=0) <= GPUS
 
 
-@given(fleets(some.integers(1, 5)))
-@settings(max_examples=120, deadline=None)
-def test_nodes_on_which_one_gang_runs_go_together_or_stay_together(fleet: Pods) -> None:
-    leave = gone(world(fleet).planned())
-    for gang in (1, 2):
-        holding = {name for name, pods in fleet.items() if gang in {of for _, of in pods}}
-        full = {name for name in holding if sum(gpus for gpus, _ in fleet[name]) == GPUS}
-        assert holding - full <= leave or not (holding - full) & leave
-
-
 @given(fleets(some.just(1)))
-@settings(max_examples=120, deadline=None)
-def test_a_gang_that_is_told_to_find_no_place_finds_none(fleet: Pods) -> None:
+@settings(max_examples=200, deadline=None)
+def test_of_nodes_on_which_a_gang_runs_all_go_but_those_that_take_pods_or_whose_pods_find_no_place(fleet: Pods) -> None:
     """Pods of one size: packing others is the greedy order's own affair."""
     seen = world(fleet)
     made = seen.planned()
     leave, pods, homes_of = gone(made), uids(fleet), homes(seen, made)
-    stuck = {each.node for each in made.weighed if each.reason.code in {"GangWithoutPlace", "PodWithoutPlace"}}
-    stuck |= {each.node for each in made.weighed if each.reason.code == "GoesWithOthers"} if stuck else set()
-    together = {name for name in stuck if {gang for _, gang in fleet[name]} - {0}}
-    if not together or stuck != together:
-        return
     moving = moved(fleet, leave)
-    used = Counter[str](homes_of[uid] if uid in moving else node for uid, (node, _, _) in pods.items())
-    wanted = moved(fleet, together) - moving
-    staying = [name for name in fleet if name not in leave | together]
-    room = sum(GPUS - used[name] for name in staying) + sum(pods[uid][0] in staying for uid in wanted)
-    assert len(wanted) > room
+    at = {uid: homes_of[uid] if uid in moving else node for uid, (node, _, _) in pods.items()}
+    used, takers = Counter[str](at.values()), {homes_of[uid] for uid in moving}
+    for name in fleet.keys() - leave - takers:
+        if len(fleet[name]) == GPUS or not {gang for _, gang in fleet[name]} - {0}:
+            continue
+        wanted = {uid for uid in moved(fleet, {name}) if uid not in moving}
+        staying = [other for other in fleet if other not in leave | {name}]
+        room = sum(GPUS - used[other] for other in staying) + sum(at[uid] in staying for uid in wanted)
+        assert len(wanted) > room, name
 
 
 @given(fleets(some.integers(1, 5)), some.sets(some.sampled_from(NODES)), some.integers(0, 4))

@@ -59,9 +59,6 @@ CREW_FULL = Because(
     "TooManyForGang",
     "{node} would go together with {other}, for the sake of a gang, and {policy} drains {most} at once: it stays now.",
 )
-CREW_STAYS = Because(
-    "GoesWithOthers", "{node} goes together with {other} or not at all, for the sake of gang {gang}: {why}"
-)
 CLAIM = Because(
     "PodOfClaim", "where else {pod} would have the GPUs of GpuClaim {claim} can't be told ({why}), " + KEPT_BY
 )
@@ -203,7 +200,7 @@ ELIGIBILITY = (
     AT_MINIMUM, CLUSTER_AT_MINIMUM, TOO_MUCH_USED, DESTINATION, NOT_EVALUATED, NOT_TRIED,
 )  # fmt: skip
 BLOCKERS = (
-    DO_NOT_DISRUPT_POD, NOT_SAFE_TO_EVICT, SMART_POD, GANG, GANG_BUDGET, GANG_NO_PLACE, CREW_STAYS, CREW_FULL,
+    DO_NOT_DISRUPT_POD, NOT_SAFE_TO_EVICT, SMART_POD, GANG, GANG_BUDGET, GANG_NO_PLACE, CREW_FULL,
     CLAIM, NO_CONTROLLER, CUSTOM_CONTROLLER, LOCAL_STORAGE, SYSTEM_POD, PLACE_UNKNOWN, SEVERAL_BUDGETS,
     BUDGET_UNSEEN, BUDGET_SPENT, BUDGET_TAKEN, NO_PLACE,
 )  # fmt: skip

@@ -11,8 +11,8 @@ end. A node that is to be tried or was found to go takes none; nor does one that
 empty: to move pods to an empty node frees none. A node that took pods in is not emptied itself. If all find a place
 that stays so, and what they cost of PodDisruptionBudgets is gone for those that come after; else all of it is taken
 back. A budget that allows some, but not all of a node's pods at once, is no hindrance: they go one after the other.
-Nodes on which one gang runs are tried together, with all its pods (gangs/); of gangs that are on their way already all
-pods are placed with those on nodes that are being drained, wherever they run.
+Nodes on which one gang runs are tried together, with all its pods, and without those that can't go (gangs/); of gangs
+that are on their way already all pods are placed with those on nodes that are being drained, wherever they run.
 
 Steps are limited, by the policies' simulationTimeBound; but so many nodes are tried in any case.
 """
@@ -26,7 +26,7 @@ import numpy as np
 from reconciler.fleet.books.ruled_out import RuledOut
 from reconciler.fleet.emptying import Emptying
 from reconciler.fleet.judging import Judging
-from reconciler.fleet.placing import Search
+from reconciler.fleet.placing import Search, Walk
 from reconciler.fleet.pod_class import PodClass
 from reconciler.fleet.predicates.gpu_claims import GpuClaims
 from reconciler.fleet.questions import place
@@ -37,7 +37,7 @@ from reconciler.model.cluster.pod import Pod
 from reconciler.model.planned.reason import Reason
 from reconciler.plan.drain import reasons
 from reconciler.plan.drain.blockers import moves
-from reconciler.plan.drain.gangs.crews import Crew, crews_of
+from reconciler.plan.drain.gangs.crews import Crew, crews_of, without
 from reconciler.plan.drain.gangs.members import Members
 from reconciler.plan.drain.gangs.rehoming import Crewing, Tried
 from reconciler.plan.drain.nodes.hinting import Hinting, Places
@@ -195,21 +195,31 @@ class Rehoming:
         return True
 
     def _try_crew(self, crew: Crew, crewing: Crewing, emptying: Emptying) -> bool:
-        """The same of nodes that go together or not at all."""
-        walk = emptying.walk
-        moving = crewing.moving(crew)
+        """The same of nodes that go together; those that can't go stay, and the others are tried without them."""
+        for each in crew.too_many:
+            facts = {"most": crew.most, "nodes": len(crew.nodes) + len(crew.too_many)}
+            self._refuse(each, why(each, reasons.CREW_FULL, "maxDrainParallelism", other=crew.nodes[0].name, **facts))
+        while crew.nodes:
+            came = self._crew_tried(crew, crewing, emptying.walk)
+            if came.is_spent:
+                emptying.walk.spent = True
+                return False
+            if not came.kept:
+                self._crew_goes(crew, crewing, came)
+                return True
+            for each in crew.nodes:
+                if each.name in came.kept:
+                    self._refuse(each, came.kept[each.name])
+            crew = without(self._members, crew, came.kept.keys())
+        return True
+
+    def _crew_tried(self, crew: Crew, crewing: Crewing, walk: Walk) -> Tried:
         budget = None if walk.budget is None else max(0, walk.budget - walk.steps)
-        search = Search(walk.pointer, True, self._allowed, self._hints.of_nodes(moving.values()), budget)
-        came = crewing.tried(crew, self._takers, search)
-        if came.is_spent:
-            walk.spent = True
-            return False
+        hints = self._hints.of_nodes(crewing.moving(crew).values())
+        came = crewing.tried(crew, self._takers, Search(walk.pointer, True, self._allowed, hints, budget))
         walk.steps += came.steps
         walk.stand_at(came.pointer or walk.pointer)
-        self._crew_decided(crew, came)
-        for pod in moving.values() if came.homes else ():
-            self._hints.note(pod.node, pod, came.homes[pod.metadata.uid])
-        return True
+        return came
 
     def _refuse(self, seen: Seen, why_not: Reason) -> None:
         self.told.refused[seen.name] = why_not
@@ -224,16 +234,10 @@ class Rehoming:
         decided = self.told.together.keys() | self.told.refused.keys()
         return tuple(each.name for each in order if each.name not in decided)
 
-    def _crew_decided(self, crew: Crew, came: Tried) -> None:
+    def _crew_goes(self, crew: Crew, crewing: Crewing, came: Tried) -> None:
         rows = self._what_if.rows
-        self.told.refused |= came.kept
-        for each in crew.too_many:
-            facts = {"most": crew.most, "nodes": len(crew.nodes) + len(crew.too_many)}
-            self._refuse(each, why(each, reasons.CREW_FULL, "maxDrainParallelism", other=crew.nodes[0].name, **facts))
-        if came.kept:
-            for each in crew.nodes:
-                self._allow(each)
-            return
+        for pod in crewing.moving(crew).values():
+            self._hints.note(pod.node, pod, came.homes[pod.metadata.uid])
         self._takers.update(rows.row_of[name] for name in came.homes.values())
         for each in crew.nodes:
             there = (pod.metadata.uid for pod in self._what_if.pods_of_row(rows.row_of[each.name]))

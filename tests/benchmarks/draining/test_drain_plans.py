@@ -16,7 +16,7 @@ TEXTS = {
 @pytest.mark.bench
 @pytest.mark.parametrize(("kind", "nodes"), [("equal", 2_000), ("distinct", 2_000), ("diverse", 5_000)])
 def test_a_plan_takes_at_most_twice_what_the_fleet_takes(recorder: Recorder, kind: str, nodes: int) -> None:
-    figures = alone("draining.planning", kind, nodes)
+    figures = alone("tests.benchmarks.draining.planning", kind, nodes)
     slow = figures["times_the_fleet"] > MOST_TIMES
     told = {**figures, "must_times_the_fleet": MOST_TIMES}
     recorder.write(Result(f"bench-drain-{kind}", TEXTS[kind], nodes, int(slow), figures=told))

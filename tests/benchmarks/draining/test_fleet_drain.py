@@ -81,7 +81,7 @@ def test_applications_that_are_spread_over_zones(recorder: Recorder) -> None:
 
 def measured(recorder: Recorder, case: Case) -> dict[str, Any]:
     """The figures of the fleet, once those of one twice as large are known too."""
-    found, twice = (alone("draining.measuring", case.kind, times * case.nodes) for times in (1, 2))
+    found, twice = (alone("tests.benchmarks.draining.measuring", case.kind, times * case.nodes) for times in (1, 2))
     figures = {
         **found,
         "must_seconds": case.must_seconds,

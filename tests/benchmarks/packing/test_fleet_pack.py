@@ -100,4 +100,4 @@ def quickest(kind: str, pods: int) -> dict[str, Any]:
 
 def packed(kind: str, pods: int) -> dict[str, Any]:
     """The checker goes over the packing once it is measured."""
-    return alone("packing.measuring", kind, pods)
+    return alone("tests.benchmarks.packing.measuring", kind, pods)

@@ -12,7 +12,7 @@ JUDGED = ("idle_ms", "busy_ms", "waiting_ms")  # each the median of its rounds
 
 @pytest.mark.bench
 def test_a_hundred_provisioners_are_looked_at_quickly(recorder: Recorder) -> None:
-    figures = alone("plans.scaling", 5_000, 100_000, PROVISIONERS)
+    figures = alone("tests.benchmarks.plans.scaling", 5_000, 100_000, PROVISIONERS)
     slow = max(figures[each] for each in JUDGED) > AIM_MS
     what = "a cycle of scaling, of 5,000 nodes and 100,000 pods: nothing changed; 100 nodes and pods did; 200 pods wait"
     recorder.write(Result("bench-scaling", what, PROVISIONERS, int(slow), figures={**figures, "aim_ms": AIM_MS}))

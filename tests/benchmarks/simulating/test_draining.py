@@ -12,7 +12,10 @@ LEAST_MINUTES = 30  # of one drain: what pods take to end
 
 @pytest.mark.bench
 def test_a_thousand_nodes_are_packed_on_half_of_them(recorder: Recorder) -> None:
-    found = {parallelism: alone("simulating.draining", parallelism, days) for parallelism, days in WATCHED_DAYS.items()}
+    found = {
+        parallelism: alone("tests.benchmarks.simulating.draining", parallelism, days)
+        for parallelism, days in WATCHED_DAYS.items()
+    }
     print("\nmaxDrainParallelism  hours")
     for parallelism, told in found.items():
         print(f"{parallelism:19}  {told['hours']:5}")

@@ -62,7 +62,7 @@ class _Asking(Rehoming):
         """Told as the crew is: of a pod on another of its nodes by that node."""
         name = self._asked_about.name
         if any(each.name == name for each in crew.nodes):
-            self._found = list(dict.fromkeys(kept[name] for kept in crewing.keepers(crew)))
+            self._found = list(dict.fromkeys(kept[name] for kept in crewing.keepers(crew) if name in kept))
         return super()._try_crew(crew, crewing, emptying)
 
     def _blockers(self) -> list[Reason]:

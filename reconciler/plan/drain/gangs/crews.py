@@ -1,10 +1,11 @@
-"""Nodes that go together or not at all, since the same gangs run on them: a gang is moved once, not node by node.
+"""Nodes that go together, since the same gangs run on them: a gang is moved once, not node by node.
 
 A node is in one crew at most: what shares a gang with one of them is of it too. Gangs that are on their way already
-tie nobody. A crew has no more nodes than may ever be drained at once: the others stay, and have their turn another day.
+tie nobody, and nor do nodes that can't go: the others go without them, and the gang may come back there. A crew has no
+more nodes than may ever be drained at once: the others stay, and have their turn another day.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 import msgspec
 
@@ -45,6 +46,12 @@ def _crew(members: Members, order: Sequence[Seen], first: Seen) -> Crew:
     most = _most(nodes)
     moving = frozenset[Gang]().union(*(_gangs(members, each) for each in nodes[:most]))
     return Crew(nodes[:most], tuple(sorted(moving)), nodes[most:])
+
+
+def without(members: Members, crew: Crew, names: Collection[str]) -> Crew:
+    """The same, those left out, and with them the gangs that run on no other."""
+    nodes = tuple(each for each in crew.nodes if each.name not in names)
+    return Crew(nodes, tuple(sorted(frozenset[Gang]().union(*(_gangs(members, each) for each in nodes)))))
 
 
 def _most(nodes: Sequence[Seen]) -> int:

@@ -21,17 +21,16 @@ from reconciler.plan.drain.gangs.obstacles import obstacles
 from reconciler.plan.drain.nodes.set_aside import SetAside
 from reconciler.plan.drain.site import Seen, Site, why
 from reconciler.plan.eviction import Remaining
-from reconciler.plan.explain import sentence
 from reconciler.plan.requests.gangs import Gang, title_of
 
 Telling = Callable[[Seen, Pod], Reason]  # a node, and a pod of the gang there
 
 
 class Tried(msgspec.Struct, frozen=True):
-    """What came of it: they go, or stay, or it is not known."""
+    """What came of it: they go, or some of them stay, or it is not known."""
 
     homes: Mapping[str, str] = {}  # uid of a pod -> name of a node
-    kept: Mapping[str, Reason] = {}  # name of a node -> why it stays
+    kept: Mapping[str, Reason] = {}  # name of a node that stays -> why; without these the others may go
     steps: int = 0
     pointer: str = ""
     is_spent: bool = False
@@ -55,7 +54,7 @@ class Crewing:
         rows, trial = self._what_if.rows.row_of, self._remaining.copy()
         taker = next((each for each in crew.nodes if rows[each.name] in takers), None)
         if taker is not None:
-            return Tried(kept=self._all_stay(crew, taker, why(taker, reasons.DESTINATION)))
+            return Tried(kept={taker.name: why(taker, reasons.DESTINATION)})
         if kept := self._kept(crew, trial):
             return Tried(kept=kept)
         found = self._placed(crew, search)
@@ -79,7 +78,7 @@ class Crewing:
         for each in crew.nodes:
             for pod in self._others_on(each, crew):
                 if reason := blocker(self._site, trial, each, pod):
-                    yield self._all_stay(crew, each, reason)
+                    yield {each.name: reason}
 
     def _placed(self, crew: Crew, search: Search) -> Tried:
         """Leaves the fleet with the nodes gone and their pods elsewhere, where all find a place."""
@@ -114,36 +113,25 @@ class Crewing:
         return [pod for pod in self._pods_of(seen) if of(pod) not in crew.gangs]
 
     def _no_place(self, crew: Crew, lost: Pod, ruled_out: str) -> dict[str, Reason]:
+        """The node of the pod, or of its gang that which would be tried last: without it there may be room for all."""
         gang = self._site.draft.gangs.of(lost)
-        if gang in crew.gangs:
+        if gang not in crew.gangs:
+            (seen,) = [each for each in crew.nodes if each.name == lost.node]
+            return {seen.name: why(seen, reasons.NO_PLACE, pod=f"Pod/{lost.title}", ruled_out=ruled_out)}
 
-            def told(seen: Seen, pod: Pod) -> Reason:
-                facts = {"lost": f"Pod/{lost.title}", "gang": title_of(gang), "ruled_out": ruled_out}
-                return why(seen, reasons.GANG_NO_PLACE, pod=f"Pod/{pod.title}", **facts)
+        def told(seen: Seen, pod: Pod) -> Reason:
+            facts = {"lost": f"Pod/{lost.title}", "gang": title_of(gang), "ruled_out": ruled_out}
+            return why(seen, reasons.GANG_NO_PLACE, pod=f"Pod/{pod.title}", **facts)
 
-            return self._for_gang(crew, gang, told)
-        (seen,) = [each for each in crew.nodes if each.name == lost.node]
-        facts = {"pod": f"Pod/{lost.title}", "ruled_out": ruled_out}
-        return self._all_stay(crew, seen, why(seen, reasons.NO_PLACE, **facts))
+        return dict([list(self._for_gang(crew, gang, told).items())[-1]])
 
     def _for_gang(self, crew: Crew, gang: Gang, told: Telling) -> dict[str, Reason]:
-        """Nodes that hold a pod of it are told of that one, the others that they go with these."""
+        """Nodes that hold a pod of it are told of that one."""
         found: dict[str, Reason] = {}
         for each in crew.nodes:
             pod = next((pod for pod in self._members.of[gang] if pod.node == each.name), None)
             if pod is not None:
                 found[each.name] = told(each, pod)
-        other = next(each for each in crew.nodes if each.name in found)
-        return self._all_stay(crew, other, found[other.name]) | found
-
-    def _all_stay(self, crew: Crew, seen: Seen, reason: Reason) -> dict[str, Reason]:
-        """One of them stays, and so do those that go with it."""
-        found = {seen.name: reason}
-        for each in crew.nodes:
-            if each is not seen:
-                shared = next(gang for gang in crew.gangs if gang in self._members.on[each.name])
-                facts = {"other": seen.name, "gang": title_of(shared), "why": sentence(reason)}
-                found[each.name] = why(each, reasons.CREW_STAYS, **facts)
         return found
 
     def _rank(self, pod: Pod) -> tuple[object, str]:

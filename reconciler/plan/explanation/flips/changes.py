@@ -60,7 +60,6 @@ LINES: dict[str, Line] = {
     reasons.GANG.code: of_pods.no_gang,
     reasons.GANG_BUDGET.code: of_pods.budget_opened,
     reasons.GANG_NO_PLACE.code: of_pods.with_room,
-    reasons.CREW_STAYS.code: of_pods.no_gang,
     reasons.CREW_FULL.code: of_policies.more_at_once,
     reasons.CLAIM.code: of_pods.with_annotations("is of no GpuClaim", claim=""),
     reasons.NO_CONTROLLER.code: _SAFE,

@@ -18,7 +18,7 @@ def test_a_big_fleet_is_read_30_times_faster_than_by_the_models(tmp_path: Path, 
             (tmp_path / f"{kind}-{number:04}.json").write_bytes(page)
     figures: dict[str, Any] = {}
     for what in ("speed", "models", "size"):
-        figures |= alone("observing", tmp_path, what)
+        figures |= alone("tests.benchmarks.decoding.measuring", tmp_path, what)
     ratio = round(float(figures["models_us_an_object"]) / float(figures["us_an_object"]), 1)
     figures |= {"times_faster": ratio, "aim_times_faster": 30, "aim_resident_growth_mib": 350}
     slow, large = ratio < 30, float(figures["resident_growth_mib"]) > 350
