@@ -37,7 +37,7 @@ from reconciler.model.cluster.pod import Pod
 from reconciler.model.planned.reason import Reason
 from reconciler.plan.drain import reasons
 from reconciler.plan.drain.blockers import moves
-from reconciler.plan.drain.gangs.crews import Crew, crews_of, without
+from reconciler.plan.drain.gangs.crews import Crew, crews_of, part
 from reconciler.plan.drain.gangs.members import Members
 from reconciler.plan.drain.gangs.rehoming import Crewing, Tried
 from reconciler.plan.drain.nodes.hinting import Hinting, Places
@@ -199,24 +199,26 @@ class Rehoming:
         for each in crew.too_many:
             facts = {"most": crew.most, "nodes": len(crew.nodes) + len(crew.too_many)}
             self._refuse(each, why(each, reasons.CREW_FULL, "maxDrainParallelism", other=crew.nodes[0].name, **facts))
-        while crew.nodes:
-            came = self._crew_tried(crew, crewing, emptying.walk)
-            if came.is_spent:
-                emptying.walk.spent = True
-                return False
-            if not came.kept:
-                self._crew_goes(crew, crewing, came)
-                return True
-            for each in crew.nodes:
-                if each.name in came.kept:
-                    self._refuse(each, came.kept[each.name])
-            crew = without(self._members, crew, came.kept.keys())
-        return True
+        came = self._crew_tried(crew, crewing, emptying.walk)
+        going, homes = crew if came.goes else part(self._members, ()), came.homes
+        for each in () if came.goes else crew.nodes:
+            if emptying.walk.spent:
+                break
+            beside = part(self._members, (*going.nodes, each))
+            came = self._crew_tried(beside, crewing, emptying.walk) if len(crew.nodes) > 1 else came
+            if came.goes:
+                going, homes = beside, came.homes
+            elif came.kept is not None:
+                self._refuse(each, came.kept)
+        if going.nodes:
+            self._crew_goes(going, crewing.go(going, homes), homes)
+        return not emptying.walk.spent
 
     def _crew_tried(self, crew: Crew, crewing: Crewing, walk: Walk) -> Tried:
         budget = None if walk.budget is None else max(0, walk.budget - walk.steps)
-        hints = self._hints.of_nodes(crewing.moving(crew).values())
+        hints = self._hints.of_nodes(crewing.hinted(crew))
         came = crewing.tried(crew, self._takers, Search(walk.pointer, True, self._allowed, hints, budget))
+        walk.spent |= came.is_spent
         walk.steps += came.steps
         walk.stand_at(came.pointer or walk.pointer)
         return came
@@ -234,14 +236,13 @@ class Rehoming:
         decided = self.told.together.keys() | self.told.refused.keys()
         return tuple(each.name for each in order if each.name not in decided)
 
-    def _crew_goes(self, crew: Crew, crewing: Crewing, came: Tried) -> None:
-        rows = self._what_if.rows
-        for pod in crewing.moving(crew).values():
-            self._hints.note(pod.node, pod, came.homes[pod.metadata.uid])
-        self._takers.update(rows.row_of[name] for name in came.homes.values())
+    def _crew_goes(self, crew: Crew, moving: Mapping[str, Pod], homes: Mapping[str, str]) -> None:
+        for uid, pod in moving.items():
+            self._hints.note(pod.node, pod, homes[uid])
+        self._takers.update(self._what_if.rows.row_of[name] for name in homes.values())
         for each in crew.nodes:
-            there = (pod.metadata.uid for pod in self._what_if.pods_of_row(rows.row_of[each.name]))
-            self.told.together[each.name] = tuple(sorted({came.homes[uid] for uid in there if uid in came.homes}))
+            there = (homes[uid] for uid, pod in moving.items() if pod.node == each.name)
+            self.told.together[each.name] = tuple(sorted(set(there)))
             self.told.crews[each.name] = crew
 
     @cached_property

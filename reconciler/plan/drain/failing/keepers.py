@@ -59,10 +59,8 @@ class _Asking(Rehoming):
         return super()._try_one(seen, emptying)
 
     def _try_crew(self, crew: Crew, crewing: Crewing, emptying: Emptying) -> bool:
-        """Told as the crew is: of a pod on another of its nodes by that node."""
-        name = self._asked_about.name
-        if any(each.name == name for each in crew.nodes):
-            self._found = list(dict.fromkeys(kept[name] for kept in crewing.keepers(crew) if name in kept))
+        if any(each.name == self._asked_about.name for each in crew.nodes):
+            self._found = self._blockers()
         return super()._try_crew(crew, crewing, emptying)
 
     def _blockers(self) -> list[Reason]:

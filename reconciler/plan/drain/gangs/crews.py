@@ -5,7 +5,7 @@ tie nobody, and nor do nodes that can't go: the others go without them, and the 
 more nodes than may ever be drained at once: the others stay, and have their turn another day.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 
 import msgspec
 
@@ -48,9 +48,8 @@ def _crew(members: Members, order: Sequence[Seen], first: Seen) -> Crew:
     return Crew(nodes[:most], tuple(sorted(moving)), nodes[most:])
 
 
-def without(members: Members, crew: Crew, names: Collection[str]) -> Crew:
-    """The same, those left out, and with them the gangs that run on no other."""
-    nodes = tuple(each for each in crew.nodes if each.name not in names)
+def part(members: Members, nodes: tuple[Seen, ...]) -> Crew:
+    """Some of a crew, with the gangs that run on these."""
     return Crew(nodes, tuple(sorted(frozenset[Gang]().union(*(_gangs(members, each) for each in nodes)))))
 
 

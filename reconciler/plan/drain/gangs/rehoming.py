@@ -1,10 +1,11 @@
 """Whether nodes that go together can: nothing keeps any of their pods, and all find places at once, gangs as a whole.
 
 Pods of their gangs that run on nodes which stay leave these too, and give their room back, for the others or for
-themselves: they may come back to where they were.
+themselves: they may come back to where they were. All nodes of a crew are tried at once first; where these can't go,
+one after the other, in order, each beside those before it that can.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 
 import msgspec
 
@@ -17,23 +18,25 @@ from reconciler.plan.drain import reasons
 from reconciler.plan.drain.blockers import blocker, moves
 from reconciler.plan.drain.gangs.crews import Crew
 from reconciler.plan.drain.gangs.members import Members
-from reconciler.plan.drain.gangs.obstacles import obstacles
+from reconciler.plan.drain.gangs.obstacles import obstacle
 from reconciler.plan.drain.nodes.set_aside import SetAside
 from reconciler.plan.drain.site import Seen, Site, why
 from reconciler.plan.eviction import Remaining
 from reconciler.plan.requests.gangs import Gang, title_of
 
-Telling = Callable[[Seen, Pod], Reason]  # a node, and a pod of the gang there
-
 
 class Tried(msgspec.Struct, frozen=True):
-    """What came of it: they go, or some of them stay, or it is not known."""
+    """What came of it: they go, or the last of them stays, or it is not known."""
 
     homes: Mapping[str, str] = {}  # uid of a pod -> name of a node
-    kept: Mapping[str, Reason] = {}  # name of a node that stays -> why; without these the others may go
+    kept: Reason | None = None
     steps: int = 0
     pointer: str = ""
     is_spent: bool = False
+
+    @property
+    def goes(self) -> bool:
+        return self.kept is None and not self.is_spent
 
 
 class Crewing:
@@ -43,64 +46,69 @@ class Crewing:
         self._site, self._members, self._remaining = site, members, remaining
         self._what_if: WhatIf = site.fleet.what_if
 
-    def moving(self, crew: Crew) -> dict[str, Pod]:
+    def tried(self, crew: Crew, takers: set[int], search: Search) -> Tried:
+        """Whether all go, or else why the last of them does not beside the others; nothing is changed by it.
+        `takers`: rows that took pods in."""
+        rows, last = self._what_if.rows.row_of, crew.nodes[-1]
+        if any(rows[each.name] in takers for each in crew.nodes):
+            return Tried(kept=why(last, reasons.DESTINATION))
+        if kept := self._blocked(crew, last):
+            return Tried(kept=kept)
+        with self._what_if.fork():
+            return self._placed(crew, search)
+
+    def go(self, crew: Crew, homes: Mapping[str, str]) -> dict[str, Pod]:
+        """They are gone from the fleet, and draw on budgets; all pods that move with them, by uid."""
+        what_if, moving = self._what_if, self._moving(crew)
+        self._vacate(crew, moving)
+        for uid, pod in moving.items():
+            what_if.add(what_if.classes.of(pod).anew, what_if.rows.row_of[homes[uid]])
+            self._remaining.take(pod)
+        return moving
+
+    def hinted(self, crew: Crew) -> Iterable[Pod]:
+        """Whose places of the last time are to be tried first."""
+        return self._moving(crew).values()
+
+    def _moving(self, crew: Crew) -> dict[str, Pod]:
         """All that leaves, by uid: what runs on its nodes, and all of its gangs; what moves already left out."""
         found = [pod for each in crew.nodes for pod in self._pods_of(each)]
         found += [pod for gang in crew.gangs for pod in self._members.of[gang]]
         return {pod.metadata.uid: pod for pod in found}
 
-    def tried(self, crew: Crew, takers: set[int], search: Search) -> Tried:
-        """`takers`: rows that took pods in. Where all go, the fleet is left so, and budgets drawn on."""
-        rows, trial = self._what_if.rows.row_of, self._remaining.copy()
-        taker = next((each for each in crew.nodes if rows[each.name] in takers), None)
-        if taker is not None:
-            return Tried(kept={taker.name: why(taker, reasons.DESTINATION)})
-        if kept := self._kept(crew, trial):
-            return Tried(kept=kept)
-        found = self._placed(crew, search)
-        if not (found.kept or found.is_spent):
-            for pod in self.moving(crew).values():
-                self._remaining.take(pod)
-        return found
-
-    def _kept(self, crew: Crew, trial: Remaining) -> dict[str, Reason]:
-        """Why its nodes stay, whatever room there is."""
-        return next(self._keeping(crew, trial), {})
-
-    def keepers(self, crew: Crew) -> Iterator[Mapping[str, Reason]]:
-        """All that keeps them, whatever room there is; each as its nodes are told of it."""
-        return self._keeping(crew, self._remaining.copy())
-
-    def _keeping(self, crew: Crew, trial: Remaining) -> Iterator[dict[str, Reason]]:
+    def _blocked(self, crew: Crew, last: Seen) -> Reason | None:
+        """Why one of them stays, whatever room there is."""
+        trial = self._remaining.copy()
         for gang in crew.gangs:
-            for found in obstacles(self._site, self._members, gang, trial):
-                yield self._for_gang(crew, gang, found.to)
-        for each in crew.nodes:
-            for pod in self._others_on(each, crew):
-                if reason := blocker(self._site, trial, each, pod):
-                    yield {each.name: reason}
+            if found := obstacle(self._site, self._members, gang, trial):
+                return found.to(last, self._of_gang(gang, last))
+        of = self._site.draft.gangs.of
+        others = ((each, pod) for each in crew.nodes for pod in self._pods_of(each) if of(pod) not in crew.gangs)
+        found_others = (blocker(self._site, trial, each, pod) for each, pod in others)
+        return next((reason for reason in found_others if reason is not None), None)
 
-    def _placed(self, crew: Crew, search: Search) -> Tried:
-        """Leaves the fleet with the nodes gone and their pods elsewhere, where all find a place."""
+    def _vacate(self, crew: Crew, moving: Mapping[str, Pod]) -> None:
         what_if, rows = self._what_if, self._what_if.rows.row_of
         gone = {each.name for each in crew.nodes}
-        moving = self.moving(crew)
-        with what_if.fork() as fork:
-            for name in sorted(gone):
-                what_if.vacate(rows[name])
-            for pod in moving.values():
-                if pod.node not in gone:
-                    what_if.remove(what_if.classes.of(pod), rows[pod.node])
-            found = place(what_if, sorted(moving.values(), key=self._rank), search)
-            if found.not_evaluated:
-                return Tried(is_spent=True)
-            if not found.unplaced:
-                fork.commit()
-                return Tried(found.destinations, steps=found.steps, pointer=found.pointer)
-            lost = next(uid for uid in moving if uid in found.unplaced)
-            takes = what_if.rows.alive if search.allowed is None else what_if.rows.alive & search.allowed
-            ruled_out = SetAside(self._site).told(found.unplaced[lost], takes, gone)
-        return Tried(kept=self._no_place(crew, moving[lost], ruled_out), steps=found.steps)
+        for name in sorted(gone):
+            what_if.vacate(rows[name])
+        for pod in moving.values():
+            if pod.node not in gone:
+                what_if.remove(what_if.classes.of(pod), rows[pod.node])
+
+    def _placed(self, crew: Crew, search: Search) -> Tried:
+        """Within a fork."""
+        what_if, moving = self._what_if, self._moving(crew)
+        self._vacate(crew, moving)
+        found = place(what_if, sorted(moving.values(), key=self._rank), search)
+        if found.not_evaluated:
+            return Tried(is_spent=True)
+        if not found.unplaced:
+            return Tried(found.destinations, steps=found.steps, pointer=found.pointer)
+        lost = next(uid for uid in moving if uid in found.unplaced)
+        takes = what_if.rows.alive if search.allowed is None else what_if.rows.alive & search.allowed
+        ruled_out = SetAside(self._site).told(found.unplaced[lost], takes, {each.name for each in crew.nodes})
+        return Tried(kept=self._no_place(crew.nodes[-1], moving[lost], ruled_out), steps=found.steps)
 
     def _pods_of(self, seen: Seen) -> list[Pod]:
         """What would have to leave it, and is not on its way already with its gang."""
@@ -108,31 +116,18 @@ class Crewing:
         of, gone = self._site.draft.gangs.of, self._members.on_their_way
         return [pod for pod in there if moves(pod) and of(pod) not in gone]
 
-    def _others_on(self, seen: Seen, crew: Crew) -> list[Pod]:
-        of = self._site.draft.gangs.of
-        return [pod for pod in self._pods_of(seen) if of(pod) not in crew.gangs]
-
-    def _no_place(self, crew: Crew, lost: Pod, ruled_out: str) -> dict[str, Reason]:
-        """The node of the pod, or of its gang that which would be tried last: without it there may be room for all."""
+    def _no_place(self, last: Seen, lost: Pod, ruled_out: str) -> Reason:
         gang = self._site.draft.gangs.of(lost)
-        if gang not in crew.gangs:
-            (seen,) = [each for each in crew.nodes if each.name == lost.node]
-            return {seen.name: why(seen, reasons.NO_PLACE, pod=f"Pod/{lost.title}", ruled_out=ruled_out)}
+        if gang is None or gang in self._members.on_their_way:
+            return why(last, reasons.NO_PLACE, pod=f"Pod/{lost.title}", ruled_out=ruled_out)
+        pod = self._of_gang(gang, last)
+        facts = {"lost": f"Pod/{lost.title}", "gang": title_of(gang), "ruled_out": ruled_out}
+        return why(last, reasons.GANG_NO_PLACE, pod=f"Pod/{pod.title}", **facts)
 
-        def told(seen: Seen, pod: Pod) -> Reason:
-            facts = {"lost": f"Pod/{lost.title}", "gang": title_of(gang), "ruled_out": ruled_out}
-            return why(seen, reasons.GANG_NO_PLACE, pod=f"Pod/{pod.title}", **facts)
-
-        return dict([list(self._for_gang(crew, gang, told).items())[-1]])
-
-    def _for_gang(self, crew: Crew, gang: Gang, told: Telling) -> dict[str, Reason]:
-        """Nodes that hold a pod of it are told of that one."""
-        found: dict[str, Reason] = {}
-        for each in crew.nodes:
-            pod = next((pod for pod in self._members.of[gang] if pod.node == each.name), None)
-            if pod is not None:
-                found[each.name] = told(each, pod)
-        return found
+    def _of_gang(self, gang: Gang, seen: Seen) -> Pod:
+        """One on the node, if there is one."""
+        pods = self._members.of[gang]
+        return next((pod for pod in pods if pod.node == seen.name), pods[0])
 
     def _rank(self, pod: Pod) -> tuple[object, str]:
         return self._what_if.classes.of(pod).anew.rank, pod.title
