@@ -13,3 +13,4 @@ class Use(msgspec.Struct, frozen=True, gc=False):
     gpus_per_node: int
     # Where its nodes differ in GPUs: those of each empty node, in the order in which they go. None: all are alike.
     spare: tuple[int, ...] | None = None
+    drained_nodes: int = 0  # busy ones that are being emptied: places were found for what runs there

@@ -163,11 +163,16 @@ class Ground:
         return Use(
             nodes=self.size,
             busy_nodes=seen.busy,
+            drained_nodes=sum(map(self._is_drained, self.leaving_otherwise)),
             gpus_used=seen.gpus_used,
             gpus_total=seen.gpus_total,
             gpus_per_node=sorts[0] if len(sorts) == 1 else self.pool.spec.devices.count,
             spare=tuple(node.gpus for node in self._spare()) if len(sorts) > 1 else None,
         )
+
+    def _is_drained(self, node: Node) -> bool:
+        """Whether it is being emptied, its taint seen or not: places were found for what is left there."""
+        return node.taint(names.DISRUPTED) is None and not is_empty(self.site.fleet, node)
 
     @cached_property
     def order(self) -> RemovalOrder:

@@ -44,7 +44,9 @@ def _wished(use: Use, wish: NodeProvisioner) -> tuple[int, str]:
     full_enough = _full_enough(use, percent)
     # GPUs can be in use on a node without a pod that counts (lent to a claim): it is not empty.
     some = 1 if use.gpus_used else 0
-    kept = min(max(use.busy_nodes + wish.min_unutilized_gpu_nodes, some), use.nodes)
+    # What is drained goes to nodes that are busy already: for each that leaves so, none needs to stay in its stead.
+    busy = use.busy_nodes - use.drained_nodes
+    kept = min(max(busy + wish.min_unutilized_gpu_nodes, some), use.nodes)
     reason = f"{in_use}; {percent} % keeps at most {full_enough}"
     if kept > full_enough:
         return kept, f"{reason}, {kept} are busy or kept empty"

@@ -144,4 +144,5 @@ def _is_marked(node: Manifest) -> bool:
 
 def _events(drained: Drained) -> set[tuple[str, str]]:
     found = drained.admin.list("events", SAVING)
-    return {(each["involvedObject"]["name"], each["reason"]) for each in found}
+    about = ((each.get("regarding") or each.get("involvedObject") or {}, each["reason"]) for each in found)
+    return {(str(ref.get("name")), reason) for ref, reason in about}
