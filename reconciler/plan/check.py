@@ -137,8 +137,7 @@ def _evicted_astray(case: Case) -> Iterator[str]:
     pods = {each.metadata.uid: each for each in case.inputs.observed.pods} if drained else {}
     begun = {each.uid for each in case.inputs.memory.drained.evicted}
     for each in drained:
-        others = each.act.others if isinstance(each.act, Evict) else ()
-        asked = [pods.get(ref.uid) for ref in (each.decision.subject, *(one.ref for one in others))]
+        asked = [pods.get(ref.uid) for ref in each.decision.refs]
         if None in asked:
             yield f"{each.title}, which is not there, or leaves with one that is not"
         on = [nodes.get(pod.node) for pod in asked if pod is not None]

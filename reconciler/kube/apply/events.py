@@ -11,7 +11,7 @@ import msgspec
 from reconciler.kube.api_server import Request, Unreachable, Writer
 from reconciler.kube.apply.bucket import Bucket
 from reconciler.kube.apply.places import api_version, kind_of
-from reconciler.model.planned.action import Evict, Ref, Status
+from reconciler.model.planned.action import Ref, Status
 from reconciler.model.planned.decision import Decision
 from reconciler.plan.explain import sentence
 from reconciler.protocol.turns import verb_of
@@ -31,9 +31,8 @@ def is_told(decision: Decision) -> bool:
 
 def told_of(decision: Decision) -> Iterator[Decision]:
     """Of its subject, and of those that leave with it as of subjects of their own."""
-    yield decision
-    for each in decision.act.others if isinstance(decision.act, Evict) else ():
-        yield msgspec.structs.replace(decision, subject=each.ref)
+    for ref in decision.refs:
+        yield msgspec.structs.replace(decision, subject=ref)
 
 
 class Events:

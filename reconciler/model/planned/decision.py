@@ -2,7 +2,7 @@
 
 import msgspec
 
-from reconciler.model.planned.action import Action, Hold, Ref
+from reconciler.model.planned.action import Action, Evict, Hold, Ref
 from reconciler.model.planned.reason import Reason
 
 
@@ -16,3 +16,9 @@ class Decision(msgspec.Struct, frozen=True, gc=False):
     pool: str = ""  # the GpuPool it is for; its mode and freeze hold for the decision
     would: bool = False  # the pool only observes: told, and never carried out
     after: tuple[Ref, ...] = ()
+
+    @property
+    def refs(self) -> tuple[Ref, ...]:
+        """Its subject, and those that leave with it."""
+        others = self.act.others if isinstance(self.act, Evict) else ()
+        return (self.subject, *(each.ref for each in others))

@@ -281,8 +281,8 @@ def _in_order(ground: Ground, found: Sequence[Seen]) -> Iterator[Seen]:
     before: list[tuple[Instant, str, Seen]] = []
     others: list[tuple[bool, int, Key, str, Seen]] = []
     for each in found:
-        if each.candidate is not None and each.candidate.since is not None:
-            before.append((each.candidate.since, each.name, each))
+        if (since := each.candidate_since) is not None:
+            before.append((since, each.name, each))
         else:
             percent, key = ground.usage(each).percent, ground.worth.key(each)
             others.append((each.is_ready, percent, key, each.name, each))

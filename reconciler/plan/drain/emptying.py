@@ -135,8 +135,7 @@ class Emptying:
 
     def _ends(self, seen: Seen, pods: list[Pod]) -> Instant:
         """When it is given up, by the last sign that it goes on. To tell pods again and again is none."""
-        since = seen.draining.since if seen.draining is not None else None
-        signs = [since or self._site.now, *self._evicted_at.get(seen.name, ())]
+        signs = [seen.draining_since or self._site.now, *self._evicted_at.get(seen.name, ())]
         signs += [_moment(pod.metadata.deletion_timestamp) for pod in pods if pod.metadata.leaving]
         ends = max(signs) + patience_ms(seen)
         told = [each for pod in pods if (each := told_of(self._site, seen, pod)) is not None]

@@ -21,8 +21,7 @@ from reconciler.plan.drain.asking.calling_off import called_off
 from reconciler.plan.drain.beginning.batch import Settling, begin, settle
 from reconciler.plan.drain.candidates import Ground, eligible
 from reconciler.plan.drain.emptying import PATIENCE_MS, Emptying
-from reconciler.plan.drain.failing.setbacks import another, rests_until
-from reconciler.plan.drain.failing.setbacks import remembered as kept_in_mind
+from reconciler.plan.drain.failing.setbacks import rests_until, unforgotten, with_more
 from reconciler.plan.drain.failing.tried import tried
 from reconciler.plan.drain.gangs.members import Members
 from reconciler.plan.drain.left_behind import left_behind
@@ -72,7 +71,7 @@ def drain(inputs: Inputs, draft: Draft) -> Verdict:
         batch=settling.batch,
         evicted=tuple(sorted(_kept(site, each) for each in site.memory.evicted if _counts_still(site, each))),
         emptied=tuple(sorted(emptying.emptied)),
-        setbacks=tuple(_setbacks(site, settling)),
+        setbacks=_setbacks(site, settling),
         begin_at=rehomed.left_out[0] if rehomed.left_out else "",
     )
     hints = Hints(rehomed.hints, tried(site, refused, rehomed))
@@ -171,8 +170,6 @@ def _kept(site: Site, evicted: Evicted) -> Evicted:
     return evicted if is_recent else msgspec.structs.replace(evicted, pod="", home="")
 
 
-def _setbacks(site: Site, settling: Settling) -> Iterator[Setback]:
-    known = tuple(kept_in_mind(site.memory.setbacks, site.fleet, site.now))
-    new = [another(known, Setback(name, uid, site.now, reasons.BATCH_TORN.code)) for name, uid in settling.untainted]
-    renewed = {(each.node, each.uid) for each in new}
-    yield from sorted([*new, *(each for each in known if (each.node, each.uid) not in renewed)])
+def _setbacks(site: Site, settling: Settling) -> tuple[Setback, ...]:
+    new = (Setback(name, uid, site.now, reasons.BATCH_TORN.code) for name, uid in settling.untainted)
+    return with_more(unforgotten(site.memory.setbacks, site.fleet, site.now), new)

@@ -12,11 +12,10 @@ from reconciler.model.planned.drained import Batch, Drained, Evicted, Setback
 from reconciler.model.planned.inputs import Inputs
 from reconciler.model.planned.reason import Reason
 from reconciler.plan.drain import reasons
-from reconciler.plan.drain.failing.setbacks import another
+from reconciler.plan.drain.failing.setbacks import with_more
 from reconciler.plan.drain.gangs.leaving import home_of
 from reconciler.plan.drain.replacing import owner_of
 
-_GIVEN_BACK = frozenset({reasons.GIVEN_BACK.code})
 _RENEWED_MS = 10_000  # else the memory would be written with every plan that asks
 
 
@@ -28,19 +27,17 @@ def remembered(inputs: Inputs, fleet: Fleet, decisions: Iterable[Decision], drai
         sorted((each.subject.name, each.subject.uid) for each in own if each.reason.code == reasons.DRAINED.code)
     )
     given_back = [
-        another(drained.setbacks, Setback(each.subject.name, each.subject.uid, inputs.now, each.reason.code))
+        Setback(each.subject.name, each.subject.uid, inputs.now, each.reason.code)
         for each in own
-        if each.reason.code in _GIVEN_BACK
+        if each.reason.code == reasons.GIVEN_BACK.code
     ]
-    renewed = {(each.node, each.uid) for each in given_back}
-    setbacks = [each for each in drained.setbacks if (each.node, each.uid) not in renewed]
     before = {each.uid: each for each in drained.evicted}
     evicted = before | {each.uid: each for each in _evicted(inputs, fleet, own, before)}
     return msgspec.structs.replace(
         drained,
         batch=Batch(inputs.now, begun) if begun else drained.batch,
         evicted=tuple(sorted(evicted.values())),
-        setbacks=tuple(sorted([*setbacks, *given_back])),
+        setbacks=with_more(drained.setbacks, given_back),
     )
 
 
@@ -51,7 +48,7 @@ def _evicted(
     asked: dict[str, Reason] = {}  # by uid
     for each in decisions:
         if isinstance(each.act, Evict):
-            asked |= dict.fromkeys([each.subject.uid, *(other.ref.uid for other in each.act.others)], each.reason)
+            asked |= dict.fromkeys([ref.uid for ref in each.refs], each.reason)
     if not asked:
         return
     for pod in inputs.observed.pods:

@@ -43,6 +43,16 @@ class Seen(msgspec.Struct, frozen=True, gc=False):
     candidate: Mark | None = None
     draining: Mark | None = None
 
+    @property
+    def candidate_since(self) -> Instant | None:
+        """As far as the taint tells it."""
+        return self.candidate.since if self.candidate is not None else None
+
+    @property
+    def draining_since(self) -> Instant | None:
+        """As far as the taint tells it."""
+        return self.draining.since if self.draining is not None else None
+
 
 class Site:
     """For one plan."""
@@ -82,9 +92,6 @@ class Site:
     def policies(self) -> list[Declared[DrainPolicy]]:
         """Those that name a pool, by name."""
         return sorted({each.name: each for each in self.policy_of.values()}.values(), key=lambda each: each.name)
-
-    def pools_of(self, policy: Declared[DrainPolicy]) -> list[str]:
-        return sorted(pool for pool, each in self.policy_of.items() if each is policy)
 
     @cached_property
     def pools(self) -> Mapping[str, Declared[GpuPool]]:

@@ -20,7 +20,7 @@ MOST = 200  # taints that are put on in one plan: the others have their turn in 
 
 def since(site: Site, seen: Seen) -> Instant:
     """Since when it has been a candidate; now where it has just become one. No time is ahead of now."""
-    found = seen.candidate.since if seen.candidate is not None else None
+    found = seen.candidate_since
     return site.now if found is None else min(found, site.now)
 
 
@@ -61,7 +61,7 @@ def put_on(site: Site, together: Mapping[str, tuple[str, ...]]) -> Iterator[Deci
         seen = site.by_name[name]
         if not left:
             return
-        if site.is_taken(seen) or (seen.candidate is not None and seen.candidate.since is not None):
+        if site.is_taken(seen) or seen.candidate_since is not None:
             continue
         left -= 1
         yield site.act(seen, marks.soft(site.now), candidacy(site, seen, destinations))

@@ -5,7 +5,6 @@ from collections.abc import Iterator
 from reconciler.model import names
 from reconciler.model.cluster.pod import Pod
 from reconciler.model.instant import Instant, instant
-from reconciler.model.planned.action import Evict
 from reconciler.model.planned.decision import Decision
 from reconciler.model.spoken_time import span
 from reconciler.plan.explanation.about import counted, told
@@ -29,9 +28,7 @@ def outcome_of(scene: Scene, pod: Pod) -> str:
 
 def _pods_of(decision: Decision) -> list[tuple[str, str]]:
     """Those that it is about, by namespace and name."""
-    refs = [decision.subject] if decision.subject.kind == "Pod" else []
-    refs += [each.ref for each in decision.act.others] if isinstance(decision.act, Evict) else []
-    return [(each.namespace, each.name) for each in refs]
+    return [(each.namespace, each.name) for each in decision.refs if each.kind == "Pod"]
 
 
 def waiting_rows(scene: Scene, pod: Pod) -> Iterator[tuple[str, str]]:

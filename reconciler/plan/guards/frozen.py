@@ -16,7 +16,7 @@ from reconciler.model.cluster.kinds import SEEN
 from reconciler.model.cluster.observed import Observed
 from reconciler.model.cluster.whole import Whole
 from reconciler.model.instant import Instant, instant, timestamp
-from reconciler.model.planned.action import Act, Annotate, Delete, Evict, Hold, Status, Taint, Ungate
+from reconciler.model.planned.action import Act, Annotate, Delete, Hold, Status, Taint, Ungate
 from reconciler.model.planned.decision import Decision
 from reconciler.model.planned.inputs import Inputs
 from reconciler.model.planned.reason import Reason
@@ -124,9 +124,7 @@ class Freezes:
             return
         own = {subject.name} if subject.kind == "Node" else set()
         if subject.kind == "Pod":
-            others = decision.act.others if isinstance(decision.act, Evict) else ()
-            asked = [subject, *(each.ref for each in others)]
-            own = {self._node_of_pod.get((each.namespace, each.name), "") for each in asked}
+            own = {self._node_of_pod.get((each.namespace, each.name), "") for each in decision.refs}
         yield from self._of_nodes(nodes | own)
 
     def _wide(self, pool: str) -> Iterator[Freeze]:

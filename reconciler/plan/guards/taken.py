@@ -75,8 +75,7 @@ def _node_of_claim(stage: Stage, decision: Decision) -> Iterator[Taken]:
 
 def _pods(stage: Stage, decision: Decision) -> Iterator[Taken]:
     """Its subject, and those that leave with it."""
-    others = decision.act.others if isinstance(decision.act, Evict) else ()
-    for ref in (decision.subject, *(each.ref for each in others)):
+    for ref in decision.refs:
         yield from _pod(stage, ref, decision.pool)
 
 

@@ -12,7 +12,7 @@ from reconciler.model.planned.decision import Decision
 from reconciler.model.planned.inputs import Inputs
 from reconciler.model.planned.plan import Plan
 from reconciler.plan.guards.reasons import BY_LIMITS
-from reconciler.plan.scaling.reasons import MARK_HELD, PLACE_KEPT, PLANNER, SURPLUS
+from reconciler.plan.scaling.reasons import PLANNER
 
 _SHORTEST_MS = 60_000  # that a node is marked before it is deleted
 
@@ -59,9 +59,3 @@ def _follow(found: dict[str, Departing], decision: Decision) -> None:
 
 def _moment(value: str) -> Instant | None:
     return Instant(int(value) * 1_000) if value.isdigit() else None
-
-
-def is_waiting(decision: Decision) -> bool:
-    """Whether it only says of a marked node that it waits, for its time or for what holds its provisioner as well; or
-    of a pod that its place is kept."""
-    return decision.reason.code in {SURPLUS.code, MARK_HELD.code, PLACE_KEPT.code} and isinstance(decision.act, Hold)

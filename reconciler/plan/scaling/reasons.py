@@ -122,3 +122,6 @@ REASONS = (
     UNREAD,
     LENT_UNREAD,
 )
+
+# By which nothing is held that was asked for: it waits for its time, or for what holds its provisioner as well.
+RESTING = frozenset({SURPLUS.code, MARK_HELD.code, PLACE_KEPT.code})

@@ -6,11 +6,10 @@ import msgspec
 
 from reconciler.model.change import PolicyChange
 from reconciler.model.cluster.observed import Unread
-from reconciler.model.planned.decision import Decision
 from reconciler.model.planned.plan import Plan
-from reconciler.plan.drain.resting import is_resting
 from reconciler.plan.guards.frozen import Freeze
-from reconciler.plan.scaling.departing import Departing, is_waiting
+from reconciler.plan.scaling.departing import Departing
+from reconciler.report.plans.at_rest import is_at_rest
 from reconciler.report.plans.plan_shape import Amount
 from reconciler.report.setting import Setting
 from reconciler.report.told import Told
@@ -68,11 +67,7 @@ class Planned(msgspec.Struct, frozen=True):
     @property
     def held(self) -> tuple[Told, ...]:
         """A marked node that waits for its time is not held: the pools tell of it."""
-        return tuple(each for each in self.told if each.held and not _is_at_rest(each.decision))
+        return tuple(each for each in self.told if each.held and not is_at_rest(each.decision))
 
     def pool(self, name: str) -> PoolLine | None:
         return next((each for each in self.pools if each.pool == name), None)
-
-
-def _is_at_rest(decision: Decision) -> bool:
-    return is_waiting(decision) or is_resting(decision)

@@ -3,21 +3,19 @@
 from reconciler.model.desired import Declared
 from reconciler.model.kinds.gpu_pool import GpuPool
 from reconciler.model.planned.action import Hold
-from reconciler.plan.drain.resting import is_resting
 from reconciler.plan.guards.frozen import Freezes
 from reconciler.plan.kept.scene import Scene
 from reconciler.plan.planner import unread_of_use
 from reconciler.plan.requests.short import short_of, short_words
-from reconciler.plan.scaling.departing import is_waiting
 from reconciler.plan.sums.usage import use_of
+from reconciler.report.plans.at_rest import is_at_rest
 from reconciler.report.setting import Setting
 from reconciler.report.standing.overview import Overview, PoolStanding
 
 
 def overview_of(setting: Setting, scene: Scene, notices: tuple[str, ...] = ()) -> Overview:
     """All pools that policies declare, and how many decisions wait, each for what."""
-    decisions = scene.plan.decisions
-    decisions = tuple(each for each in decisions if not (is_waiting(each) or is_resting(each)))
+    decisions = tuple(each for each in scene.plan.decisions if not is_at_rest(each))
     held = sum(isinstance(each.act, Hold) for each in decisions)
     would = sum(each.would for each in decisions)
     return Overview(

@@ -105,7 +105,7 @@ def told_of(site: Site, seen: Seen, pod: Pod) -> Told | None:
 
 def _told(site: Site, seen: Seen, pod: Pod, wish: Wish) -> Told | None:
     at = moment_of(pod.metadata.annotations.evict_at)
-    since = seen.draining.since if seen.draining is not None else None
+    since = seen.draining_since
     if at is None or since is None or at > site.now + wish.length_ms or at - wish.length_ms < since:
         return None
     return Told(Instant(at - wish.length_ms), at)

@@ -214,4 +214,4 @@ def _crews(site: Site, rehomed: Rehomed) -> Iterator[Crew]:
 
 
 def _is_candidate(site: Site, seen: Seen) -> bool:
-    return seen.candidate is not None and seen.candidate.since is not None and not site.is_taken(seen)
+    return seen.candidate_since is not None and not site.is_taken(seen)

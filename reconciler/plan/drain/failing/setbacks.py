@@ -3,7 +3,7 @@
 What did not come again for an hour after that is forgotten.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 
 from reconciler.fleet.fleet import Fleet
 from reconciler.model.instant import Instant
@@ -19,15 +19,21 @@ def rests_until(setback: Setback) -> Instant:
     return Instant(setback.at + FIRST_MS * 2 ** min(setback.times - 1, _DOUBLINGS))
 
 
-def remembered(setbacks: Iterable[Setback], fleet: Fleet, now: Instant) -> Iterator[Setback]:
-    """Those of nodes that are there, and that are not forgotten."""
+def unforgotten(setbacks: Iterable[Setback], fleet: Fleet, now: Instant) -> tuple[Setback, ...]:
+    """Those of nodes that are there, and that were not long ago."""
+    found = []
     for each in setbacks:
         node = fleet.node(each.node)
         if node is not None and node.metadata.uid == each.uid and now < rests_until(each) + _FORGOTTEN_MS:
-            yield each
+            found.append(each)
+    return tuple(found)
 
 
-def another(before: Iterable[Setback], setback: Setback) -> Setback:
-    """The same, counted with those before it in a row."""
-    times = next((each.times for each in before if (each.node, each.uid) == (setback.node, setback.uid)), 0)
-    return Setback(setback.node, setback.uid, setback.at, setback.code, times + 1)
+def with_more(known: Iterable[Setback], new: Iterable[Setback]) -> tuple[Setback, ...]:
+    """In order; each that is new is counted with those before it in a row."""
+    found = {(each.node, each.uid): each for each in known}
+    for each in new:
+        before = found.get((each.node, each.uid))
+        times = before.times if before is not None else 0
+        found[each.node, each.uid] = Setback(each.node, each.uid, each.at, each.code, times + 1)
+    return tuple(sorted(found.values()))

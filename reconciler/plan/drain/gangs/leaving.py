@@ -11,7 +11,6 @@ from collections.abc import Set as AbstractSet
 import msgspec
 
 from reconciler.model.cluster.pod import Pod
-from reconciler.model.instant import Instant
 from reconciler.model.planned.action import Evict, Hold, Leaver
 from reconciler.model.planned.decision import Decision
 from reconciler.plan.drain import reasons
@@ -55,10 +54,10 @@ class GangsLeaving:
 
     def _saving(self, gang: Gang) -> bool:
         """Whether some of its pods save their work; all of them are told at once, as if they ran on one node."""
-        since = min((seen for seen, _ in self._emptied(gang)), key=_began).draining
+        since = min((seen for seen, _ in self._emptied(gang)), key=lambda each: each.draining_since or 0).draining
         found = []
         for pod in self._members.of[gang]:
-            seen = msgspec.structs.replace(self._members.seen[pod.node], draining=since)
+            seen = msgspec.structs.replace(self._site.by_name[pod.node], draining=since)
             if (decision := saving(self._site, seen, pod)) is not None:
                 found.append((pod, decision))
         if found:
@@ -74,7 +73,7 @@ class GangsLeaving:
             self.elsewhere.append(decision)
 
     def _rest(self, gang: Gang, pod: Pod, homes: Mapping[str, str]) -> Decision | None:
-        seen = self._members.seen.get(pod.node)
+        seen = self._site.by_name.get(pod.node)
         if seen is None or self._site.is_claimed(ref_of_pod(pod)):
             return None
         if found := blocker(self._site, self._remaining, seen, pod):
@@ -123,13 +122,13 @@ class GangsLeaving:
         """For those that come after evicted pods of its workload; what was asked before comes after nobody."""
         asked = {each.uid for each in self._site.memory.evicted}
         new = [pod for pod in pods if pod.metadata.uid not in asked]
-        found = (self._pacing.successors.why_not(self._members.seen[pod.node], pod) for pod in new)
+        found = (self._pacing.successors.why_not(self._site.by_name[pod.node], pod) for pod in new)
         return next((sentence(each).removesuffix(".") for each in found if each is not None), "")
 
     def _together(self, gang: Gang, first: tuple[Seen, Pod], homes: Mapping[str, str]) -> Decision:
         seen, subject = first
         pods = self._members.of[gang]
-        graces = [(pod, longest_grace(self._members.seen[pod.node], pods)) for pod in pods]
+        graces = [(pod, longest_grace(self._site.by_name[pod.node], pods)) for pod in pods]
         others = tuple(Leaver(ref_of_pod(pod), seconds) for pod, seconds in graces if pod is not subject)
         to = ", ".join(sorted({homes[pod.metadata.uid] for pod in pods}))
         facts: dict[str, str | int] = {
@@ -160,12 +159,6 @@ def home_of(pod: Pod) -> str:
     return f"home of {pod.title}"
 
 
-def _began(seen: Seen) -> Instant:
-    since = seen.draining.since if seen.draining is not None else None
-    return since if since is not None else Instant(0)
-
-
 def asked_by(decision: Decision) -> frozenset[str]:
     """The uids of the pods that are asked to leave by it."""
-    act = decision.act
-    return frozenset([decision.subject.uid, *(each.ref.uid for each in act.others)] if isinstance(act, Evict) else [])
+    return frozenset(ref.uid for ref in decision.refs if isinstance(decision.act, Evict))

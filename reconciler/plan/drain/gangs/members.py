@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from reconciler.model.cluster.pod import Pod
 from reconciler.model.instant import Instant
 from reconciler.plan.drain.blockers import moves
-from reconciler.plan.drain.site import Seen, Site
+from reconciler.plan.drain.site import Site
 from reconciler.plan.requests.gangs import Gang, title_of
 
 
@@ -23,7 +23,6 @@ class Members:
         self.on: dict[str, tuple[Gang, ...]] = {}  # by the name of a node
         self.rest: Mapping[Gang, tuple[Pod, ...]] = {}  # of gangs that are broken
         self.on_their_way: frozenset[Gang] = frozenset()
-        self.seen: Mapping[str, Seen] = {}
         if site.draft.gangs.are_any:
             self._read(site)
 
@@ -37,7 +36,6 @@ class Members:
                 on[pod.node].add(gang)
         self.of = {gang: tuple(sorted(found[gang], key=lambda pod: pod.title)) for gang in sorted(found)}
         self.on = {node: tuple(sorted(gangs)) for node, gangs in on.items()}
-        self.seen = {each.name: each for each in site.seen}
         self.rest = self._left_behind(site)
         emptied = {gang for each in site.draining for gang in self.on.get(each.name, ())}
         self.on_their_way = frozenset(emptied | self.rest.keys())

@@ -44,10 +44,10 @@ def obstacle(site: Site, members: Members, gang: Gang, remaining: Remaining) -> 
 def obstacles(site: Site, members: Members, gang: Gang, remaining: Remaining) -> Iterator[Obstacle]:
     """All, one for each pod that is in the way; where none is, what they cost of budgets is taken at the end."""
     pods, ground = members.of[gang], Ground(site)
-    is_told_only = all(observes(site.inputs, each.node.pool) for pod in pods if (each := members.seen.get(pod.node)))
+    is_told_only = all(observes(site.inputs, each.node.pool) for pod in pods if (each := site.by_name.get(pod.node)))
     trial, are_free = remaining.copy(), True
     for pod in pods:
-        seen = members.seen.get(pod.node)
+        seen = site.by_name.get(pod.node)
         if seen is None:
             found = Obstacle(gang, pod.node, f"Pod/{pod.title} runs on {pod.node}, where no drain moves anything")
         elif not is_told_only and observes(site.inputs, seen.node.pool):
