@@ -1,10 +1,12 @@
-"""Moments: unix milliseconds, and the two ways they are written."""
+"""Moments: unix milliseconds, and the ways they are written."""
 
 from datetime import UTC, datetime
 from functools import lru_cache
 from typing import NewType
 
 Instant = NewType("Instant", int)  # unix milliseconds
+
+_MOST_DIGITS = 11  # of unix seconds: until the year 5138
 
 
 @lru_cache(maxsize=65_536)
@@ -17,6 +19,20 @@ def instant(text: str) -> Instant:
     if moment.tzinfo is None:
         raise ValueError(f'"{text}" names no time zone; write 2026-11-02T08:00:00Z')
     return Instant(round(moment.timestamp() * 1000))
+
+
+def moment(text: str) -> Instant | None:
+    """The same of what others write; None where it is no time."""
+    try:
+        return instant(text) if text else None
+    except ValueError:
+        return None
+
+
+def unix_seconds(text: str) -> Instant | None:
+    """Reads 1793606400; None where that is no time."""
+    is_time = text.isascii() and text.isdigit() and len(text) <= _MOST_DIGITS
+    return Instant(int(text) * 1_000) if is_time else None
 
 
 @lru_cache(maxsize=1_024)

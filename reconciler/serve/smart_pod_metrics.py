@@ -15,7 +15,7 @@ from reconciler.model import names
 from reconciler.model.cluster.observed import Observed
 from reconciler.model.cluster.pod import Pod
 from reconciler.model.desired import Desired
-from reconciler.model.instant import Instant, instant
+from reconciler.model.instant import Instant, moment
 from reconciler.model.kinds.gpu_pool import SmartPods
 from reconciler.model.planned.action import Apply, Delete, Ref
 from reconciler.model.planned.cycled import Cycled
@@ -135,7 +135,7 @@ class SmartPodMetrics:
             if said is None or said.status != "True":
                 continue
             self._initialized.add(claim.metadata.uid)
-            made, ready = _moment(claim.metadata.creation_timestamp), _moment(said.last_transition_time)
+            made, ready = moment(claim.metadata.creation_timestamp), moment(said.last_transition_time)
             if before is not None and claim.metadata.uid not in before and made is not None and ready is not None:
                 self._provision.observe(max(ready - made, 0) / 1000)
 
@@ -165,12 +165,5 @@ def _has_ended(pod: Pod) -> bool:
 def _since(pod: Pod) -> Instant | None:
     """When it began to wait: at its creation, or when another way to buy was tried."""
     again = pod.metadata.annotations.since
-    made = _moment(pod.metadata.creation_timestamp)
+    made = moment(pod.metadata.creation_timestamp)
     return max(made, Instant(int(again) * 1000)) if again.isdecimal() and made is not None else made
-
-
-def _moment(text: str) -> Instant | None:
-    try:
-        return instant(text)
-    except ValueError:
-        return None

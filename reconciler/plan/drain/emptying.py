@@ -18,7 +18,7 @@ from reconciler.fleet.predicates.taints import tolerated
 from reconciler.model import names
 from reconciler.model.cluster.node import NodeTaint
 from reconciler.model.cluster.pod import Pod
-from reconciler.model.instant import Instant, instant, timestamp
+from reconciler.model.instant import Instant, moment, timestamp
 from reconciler.model.planned.action import Delete, Evict, Hold, Presumes, Ref
 from reconciler.model.planned.decision import Decision
 from reconciler.model.planned.drained import Emptied
@@ -136,7 +136,7 @@ class Emptying:
     def _ends(self, seen: Seen, pods: list[Pod]) -> Instant:
         """When it is given up, by the last sign that it goes on. To tell pods again and again is none."""
         signs = [seen.draining_since or self._site.now, *self._evicted_at.get(seen.name, ())]
-        signs += [_moment(pod.metadata.deletion_timestamp) for pod in pods if pod.metadata.leaving]
+        signs += [moment(pod.metadata.deletion_timestamp) or Instant(0) for pod in pods if pod.metadata.leaving]
         ends = max(signs) + patience_ms(seen)
         told = [each for pod in pods if (each := told_of(self._site, seen, pod)) is not None]
         saved = [each.evict_at + patience_ms(seen) for each in told if each.asked_at <= ends]
@@ -195,10 +195,3 @@ _TAINT = NodeTaint(names.DRAINING, marks.HARD)
 def patience_ms(seen: Seen) -> int:
     """For how long nothing may go on."""
     return 1_000 * seen.policy.spec.max_graceful_termination_seconds + PATIENCE_MS
-
-
-def _moment(written: str) -> Instant:
-    try:
-        return instant(written)
-    except ValueError:
-        return Instant(0)

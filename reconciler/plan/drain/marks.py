@@ -8,7 +8,7 @@ import msgspec
 
 from reconciler.model import names
 from reconciler.model.cluster.node import Node
-from reconciler.model.instant import Instant
+from reconciler.model.instant import Instant, unix_seconds
 from reconciler.model.planned.action import Taint
 from reconciler.plan.removal import nobody_elses
 
@@ -46,9 +46,4 @@ def hard(since: Instant) -> Taint:
 
 def _mark(node: Node, key: str) -> Mark | None:
     found = node.taint(key)
-    return None if found is None else Mark(key, found.value, found.effect, _since(found.value))
-
-
-def _since(value: str) -> Instant | None:
-    is_time = value.isascii() and value.isdigit() and len(value) <= 11
-    return Instant(int(value) * 1_000) if is_time else None
+    return None if found is None else Mark(key, found.value, found.effect, unix_seconds(found.value))

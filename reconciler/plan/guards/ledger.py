@@ -18,7 +18,7 @@ import msgspec
 
 from reconciler.model import names
 from reconciler.model.cluster.karpenter import NodeClaim
-from reconciler.model.instant import Instant, instant
+from reconciler.model.instant import Instant, moment
 from reconciler.model.planned.mark import Mark
 from reconciler.plan.guards.stage import CLAIMS, Stage
 
@@ -115,9 +115,7 @@ def _nodeless(stage: Stage, claim: NodeClaim, pool: str) -> Mark:
 
 def _seen_leaving(stage: Stage, mark: Mark, deleted_at: str) -> Iterator[Mark]:
     """A busy node is taken for one that is replaced: whether it is, nobody can tell yet."""
-    try:
-        at = min(stage.now, instant(deleted_at)) if deleted_at else stage.now
-    except ValueError:
-        at = stage.now
+    told = moment(deleted_at)
+    at = stage.now if told is None else min(stage.now, told)
     if at > stage.now - HOUR_MS:
         yield msgspec.structs.replace(mark, at=at, goes=not mark.gpus, own=False)

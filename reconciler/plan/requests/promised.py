@@ -11,7 +11,7 @@ from collections.abc import Iterable
 import msgspec
 
 from reconciler.model.cluster.pod import Pod
-from reconciler.model.instant import Instant, instant
+from reconciler.model.instant import Instant, moment
 from reconciler.model.planned.drained import Evicted
 from reconciler.model.planned.inputs import Inputs
 
@@ -47,7 +47,5 @@ def promises(inputs: Inputs, waiting: Iterable[Pod]) -> list[Promise]:
 
 def _came_after(pod: Pod, evicted: Evicted) -> bool:
     """To the second, as creation is told."""
-    try:
-        return instant(pod.metadata.creation_timestamp) >= evicted.first // 1_000 * 1_000
-    except ValueError:
-        return False
+    made = moment(pod.metadata.creation_timestamp)
+    return made is not None and made >= evicted.first // 1_000 * 1_000

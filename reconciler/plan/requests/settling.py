@@ -8,7 +8,7 @@ is a node like any other after that.
 from reconciler.model import names
 from reconciler.model.cluster.karpenter import NodeClaim
 from reconciler.model.cluster.node import Node
-from reconciler.model.instant import Instant, instant
+from reconciler.model.instant import Instant, moment
 
 SETTLES_AFTER_MS = 60_000
 LONGEST_ARRIVAL_MS = 900_000
@@ -36,7 +36,5 @@ def is_initializing(node: Node, claim: NodeClaim | None, now: Instant) -> bool:
 
 def _after(written: str, wait_ms: int) -> Instant:
     """So long after a time; one that is not told, or that can't be read, was long ago."""
-    try:
-        return Instant(instant(written) + wait_ms) if written else Instant(0)
-    except ValueError:
-        return Instant(0)
+    at = moment(written)
+    return Instant(0) if at is None else Instant(at + wait_ms)

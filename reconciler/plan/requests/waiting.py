@@ -2,7 +2,7 @@
 
 from reconciler.model import names
 from reconciler.model.cluster.pod import Pod
-from reconciler.model.instant import Instant, instant
+from reconciler.model.instant import Instant, moment
 from reconciler.plan.requests.request import is_smart
 
 
@@ -40,7 +40,4 @@ def unschedulable_since(pod: Pod) -> Instant | None:
     if not is_unschedulable(pod):
         return None
     written = next(each.last_transition_time for each in pod.status.conditions if each.type == "PodScheduled")
-    try:
-        return instant(written or pod.metadata.creation_timestamp)
-    except ValueError:
-        return Instant(0)
+    return moment(written or pod.metadata.creation_timestamp) or Instant(0)

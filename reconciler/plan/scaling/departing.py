@@ -6,7 +6,7 @@ What a guard holds is among them: it goes once that is approved. What a plan tak
 import msgspec
 
 from reconciler.model import names
-from reconciler.model.instant import Instant
+from reconciler.model.instant import Instant, unix_seconds
 from reconciler.model.planned.action import Delete, Hold, Taint
 from reconciler.model.planned.decision import Decision
 from reconciler.model.planned.inputs import Inputs
@@ -50,12 +50,8 @@ def _follow(found: dict[str, Departing], decision: Decision) -> None:
         case Taint(key=names.DELETION_TIME, value=str() as value):
             before = found.get(name)
             since = before.since if before else None
-            found[name] = Departing(name, decision.pool, _moment(value), since, is_marked=before is not None)
+            found[name] = Departing(name, decision.pool, unix_seconds(value), since, is_marked=before is not None)
         case Delete():
             found.setdefault(name, Departing(name, decision.pool, None))
         case Hold() if decision.reason.code in BY_LIMITS:
             found.setdefault(name, Departing(name, decision.pool, None))
-
-
-def _moment(value: str) -> Instant | None:
-    return Instant(int(value) * 1_000) if value.isdigit() else None

@@ -12,7 +12,7 @@ import msgspec
 
 from reconciler.model import names
 from reconciler.model.cluster.node import Node
-from reconciler.model.instant import Instant
+from reconciler.model.instant import Instant, unix_seconds
 
 KEY = names.DELETION_TIME
 SOFT, HARD = "PreferNoSchedule", "NoSchedule"
@@ -33,8 +33,7 @@ class Mark(msgspec.Struct, frozen=True, gc=False):
     @property
     def at(self) -> Instant | None:
         """When the node goes; None where that can't be read."""
-        is_time = self.value.isascii() and self.value.isdigit() and len(self.value) <= 11
-        return Instant(int(self.value) * 1_000) if is_time else None
+        return unix_seconds(self.value)
 
     @property
     def is_hard(self) -> bool:

@@ -11,7 +11,7 @@ from collections.abc import Callable
 import msgspec
 
 from reconciler.model import names
-from reconciler.model.instant import Instant, instant
+from reconciler.model.instant import Instant, moment
 from reconciler.model.planned.action import Annotate, Delete, Hold, Presumes
 from reconciler.model.planned.decision import Decision
 from reconciler.model.planned.reason import Reason
@@ -64,7 +64,7 @@ class Case(msgspec.Struct, frozen=True, dict=True):
 
     @property
     def created(self) -> Instant:
-        return _moment(self.each.pod.metadata.creation_timestamp)
+        return moment(self.each.pod.metadata.creation_timestamp) or Instant(0)
 
     @property
     def is_past_deadline(self) -> bool:
@@ -263,10 +263,3 @@ RULES: tuple[Callable[[Case], Advanced | None], ...] = (
     _without_machine,
     _waiting,
 )
-
-
-def _moment(written: str) -> Instant:
-    try:
-        return instant(written)
-    except ValueError:
-        return Instant(0)

@@ -8,7 +8,7 @@ import msgspec
 from reconciler.fleet.questions import fits
 from reconciler.model.cluster.pod import Pod
 from reconciler.model.desired import Declared, SmartPod
-from reconciler.model.instant import Instant, instant
+from reconciler.model.instant import Instant, moment
 from reconciler.model.kinds.gpu_pool import GpuPool
 from reconciler.model.planned.action import Apply, Hold, Presumes, Ref
 from reconciler.model.planned.decision import Decision
@@ -66,16 +66,9 @@ def _seen_until(turn: Turn, wanted: Wanted) -> Instant | None:
     since = [found for pod in wanted.pods if (found := unschedulable_since(pod)) is not None]
     if not since:
         return None
-    bought = [_created(each.metadata.creation_timestamp) for each in turn.fleet.claims_of(turn.pool.name)]
+    bought = [(moment(each.metadata.creation_timestamp) or Instant(0)) for each in turn.fleet.claims_of(turn.pool.name)]
     failed = [each.until for each in turn.outlook.failed if Choice.of(each) == wanted.choice]
     return max([Instant(max(turn.lacking_since, *since, *bought) + KARPENTERS_TIME_MS), *failed])
-
-
-def _created(written: str) -> Instant:
-    try:
-        return instant(written)
-    except ValueError:
-        return Instant(0)
 
 
 def _key(missing: Missing, wanted: Wanted, taken: set[str]) -> str:

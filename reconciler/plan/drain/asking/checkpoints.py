@@ -13,7 +13,7 @@ import msgspec
 
 from reconciler.model import names
 from reconciler.model.cluster.pod import Pod
-from reconciler.model.instant import Instant, instant, timestamp
+from reconciler.model.instant import Instant, moment, timestamp, unix_seconds
 from reconciler.model.planned.action import Annotate, Hold, Presumes
 from reconciler.model.planned.decision import Decision
 from reconciler.model.planned.reason import Reason
@@ -21,8 +21,6 @@ from reconciler.plan.drain import reasons
 from reconciler.plan.drain.site import Seen, Site, why
 from reconciler.plan.karpenter.durations import nanoseconds
 from reconciler.plan.reasons import Because
-
-_MOST_DIGITS = 11  # of unix seconds: until the year 5138
 
 
 class Wish(msgspec.Struct, frozen=True, gc=False):
@@ -118,9 +116,5 @@ def _has_saved(pod: Pod, told: Told) -> bool:
 
 def moment_of(written: str) -> Instant | None:
     """Of RFC 3339 or of unix seconds; None where it can't be read."""
-    if written.isascii() and written.isdigit() and len(written) <= _MOST_DIGITS:
-        return Instant(int(written) * 1_000)
-    try:
-        return instant(written) if written else None
-    except ValueError:
-        return None
+    seconds = unix_seconds(written)
+    return moment(written) if seconds is None else seconds

@@ -9,7 +9,7 @@ seen, made since, or when it has as many pods again as it wants.
 from functools import cached_property
 
 from reconciler.model.cluster.pod import Pod
-from reconciler.model.instant import Instant, instant, timestamp
+from reconciler.model.instant import moment, timestamp
 from reconciler.model.planned.drained import Evicted
 from reconciler.model.planned.reason import Reason
 from reconciler.plan.drain import reasons
@@ -63,12 +63,5 @@ class Successors:
         ]
         wanted = wanted_by(self._site, {owner}).get(owner)
         since = min(each.first for each in evicted) // 1_000 * 1_000
-        newer = sum(_made_at(pod) >= since for pod in there)
+        newer = sum((moment(pod.metadata.creation_timestamp) or 0) >= since for pod in there)
         return newer >= len(evicted) or (wanted is not None and len(there) >= wanted)
-
-
-def _made_at(pod: Pod) -> Instant:
-    try:
-        return instant(pod.metadata.creation_timestamp)
-    except ValueError:
-        return Instant(0)
