@@ -132,15 +132,14 @@ def _uncounted(case: Case) -> Iterator[str]:
 
 
 def _evicted_astray(case: Case) -> Iterator[str]:
-    nodes = {each.name: each for each in case.inputs.observed.nodes}
     drained = [each for each in case.acted if each.decision.planner == DRAIN and isinstance(each.act, Evict)]
     pods = {each.metadata.uid: each for each in case.inputs.observed.pods} if drained else {}
-    begun = {each.uid for each in case.inputs.memory.drained.evicted}
+    begun = {each.uid for each in case.inputs.memory.drained.evicted} if drained else set()
     for each in drained:
         asked = [pods.get(ref.uid) for ref in each.decision.refs]
         if None in asked:
             yield f"{each.title}, which is not there, or leaves with one that is not"
-        on = [nodes.get(pod.node) for pod in asked if pod is not None]
+        on = [case.fleet.node(pod.node) for pod in asked if pod is not None]
         # Where one node is emptied a whole gang leaves; and what was asked once is asked again wherever it is.
         if each.decision.subject.uid not in begun and not any(map(_is_kept_from_others, on)):
             yield f"{each.title}, on Node/{on[0].name if on and on[0] else '?'}"

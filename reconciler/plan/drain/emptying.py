@@ -97,8 +97,7 @@ class Emptying:
         holds = [each for each in asked if isinstance(each.act, Hold)]
         ends = self._ends(seen, pods)
         self.wakes.append(ends)
-        known = {each.uid for each in self._site.memory.evicted}
-        goes_on = any(not known.issuperset(asked_by(each)) for each in asked)
+        goes_on = any(not self._site.asked_before.issuperset(asked_by(each)) for each in asked)
         goes_on = goes_on or any(each.reason.code == reasons.WAITS_TURN.code for each in holds)
         # Whom we would ask may be held by a guard, plan after plan: once more as long, and no longer.
         gives_up_at = Instant(ends + patience_ms(seen))

@@ -73,6 +73,11 @@ class Site:
         return self.inputs.memory.drained
 
     @cached_property
+    def asked_before(self) -> frozenset[str]:
+        """Uids of the pods that are remembered as asked to leave."""
+        return frozenset(each.uid for each in self.memory.evicted)
+
+    @cached_property
     def said(self) -> Said:
         return self.fleet.what_if.part(Said)
 

@@ -51,16 +51,18 @@ class Successors:
             found.setdefault(each.owner, []).append(each)
         return found
 
+    @cached_property
+    def _there(self) -> dict[str, list[Pod]]:
+        """Pods by the uid of their owner."""
+        found: dict[str, list[Pod]] = {}
+        for pod in self._site.inputs.observed.pods:
+            if not pod.metadata.leaving and not pod.is_finished:
+                found.setdefault(owner_of(pod), []).append(pod)
+        return found
+
     def _have_come(self, owner: str, evicted: list[Evicted]) -> bool:
         gone = {each.uid for each in evicted}
-        there = [
-            pod
-            for pod in self._site.inputs.observed.pods
-            if owner_of(pod) == owner
-            and pod.metadata.uid not in gone
-            and not pod.metadata.leaving
-            and not pod.is_finished
-        ]
+        there = [pod for pod in self._there.get(owner, ()) if pod.metadata.uid not in gone]
         wanted = wanted_by(self._site, {owner}).get(owner)
         since = min(each.first for each in evicted) // 1_000 * 1_000
         newer = sum((moment(pod.metadata.creation_timestamp) or 0) >= since for pod in there)

@@ -120,8 +120,7 @@ class GangsLeaving:
 
     def _why_one_waits(self, pods: Sequence[Pod]) -> str:
         """For those that come after evicted pods of its workload; what was asked before comes after nobody."""
-        asked = {each.uid for each in self._site.memory.evicted}
-        new = [pod for pod in pods if pod.metadata.uid not in asked]
+        new = [pod for pod in pods if pod.metadata.uid not in self._site.asked_before]
         found = (self._pacing.successors.why_not(self._site.by_name[pod.node], pod) for pod in new)
         return next((sentence(each).removesuffix(".") for each in found if each is not None), "")
 
