@@ -84,12 +84,15 @@ def test_where_an_evicted_pod_was_to_go_is_remembered_for_as_long_as_it_is_of_us
 
 
 def test_pods_that_never_end_are_not_waited_for_for_ever() -> None:
-    for seconds, done in ((719, "hold a until 720: PodLeaves"), (720, "drain off a: GivenBack")):
+    said = ("on their way out", "are there still")
+    for seconds, done, why in zip(
+        (719, 720), ("hold a until 720: PodLeaves", "drain off a: GivenBack"), said, strict=True
+    ):
         world = World({"nodes": {"a": {"pods": ["web 1 leaving"], "draining": 60}, "b": {"pods": ["web 5"]}}})
         world.inputs = msgspec.structs.replace(world.inputs, now=after(seconds))
-        made = world.planned()
-        assert told(made.decisions) == [done]
-    assert "are there still" in sentence(made.decisions[0].reason)
+        (decision,) = world.planned().decisions
+        assert told((decision,)) == [done]
+        assert why in sentence(decision.reason)
 
 
 def test_what_is_forgotten_is_not_brought_back_by_a_policy_that_remembers_for_longer() -> None:
