@@ -43,9 +43,11 @@ class SetAside:
         fleet, rows = self._site.fleet, self._rows
         row_of, counting = rows.row_of, fleet.occupancy.counting
         leaving = [row_of[each.name] for each in fleet.nodes_unsettled if each.name in row_of]
-        unready = [row for row in row_of.values() if not rows.node(row).is_ready]
+        unready = [row_of[each.name] for each in fleet.nodes_unfit if not each.is_ready]
+        upgraded = [row_of[each.name] for each in fleet.nodes_unfit if each.is_ready]
         empty = [row for name, row in row_of.items() if not counting[name]]
-        return ("leaving", self._mask(leaving)), ("not ready", self._mask(unready)), ("empty", self._mask(empty))
+        found = {"leaving": leaving, "not ready": unready, "whose driver is to be upgraded": upgraded, "empty": empty}
+        return tuple((words, self._mask(mask)) for words, mask in found.items())
 
     @cached_property
     def _marked(self) -> Mask:
