@@ -1,5 +1,6 @@
 """Owner of a plan in the making: the what-if fleet, the subjects claimed so far, and the capacity that is missing."""
 
+from collections.abc import Iterable
 from functools import cached_property
 from typing import Literal, Protocol
 
@@ -63,6 +64,11 @@ class Draft:
         """What that one does to it."""
         found = self._claimed.get(subject)
         return found.act if found is not None else None
+
+    @property
+    def claims(self) -> Iterable[Decision]:
+        """What planners do to them."""
+        return self._claimed.values()
 
     def claim(self, decision: Decision) -> None:
         """The subject of an action is its planner's for the rest of this plan."""

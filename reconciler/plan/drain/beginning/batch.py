@@ -18,6 +18,7 @@ from reconciler.model.planned.action import Hold
 from reconciler.model.planned.decision import Decision
 from reconciler.model.planned.drained import Batch
 from reconciler.plan.drain import marks, reasons
+from reconciler.plan.drain.beginning.guarded import PlanRoom
 from reconciler.plan.drain.beginning.order import in_turn
 from reconciler.plan.drain.beginning.windows import closed
 from reconciler.plan.drain.candidates import Ground, cluster_at_minimum
@@ -99,7 +100,7 @@ class Beginning:
 
     def __init__(self, ground: Ground, rehomed: Rehomed) -> None:
         self._ground, self._site, self._rehomed = ground, ground.site, rehomed
-        self._slots = Slots(ground.site)
+        self._slots, self._room = Slots(ground.site), PlanRoom(ground.site)
         self._taken: dict[str, int] = {}  # nodes of a pool that go, or that others take in this plan
         self._wanting = {each.pool for each in ground.site.draft.missing if each.why == "demand"}
         self.found: dict[str, Decision] = {}  # by name
@@ -112,7 +113,7 @@ class Beginning:
         """Candidates that go together, or one, and whose time has come: they go, or why not yet."""
         taken: list[Seen] = []
         for each in crew.nodes:
-            held = self._held(each, is_settling)
+            held = self._held(each, is_settling) or self._over(crew, each)
             if held is not None:
                 for other in taken:
                     self._take(other, -1)
@@ -124,7 +125,19 @@ class Beginning:
             self._take(each, 1)
             taken.append(each)
         self._ground.worth.take(crew.nodes)
+        self._room.take(crew.nodes)
         self.found |= {each.name: self._goes(each) for each in crew.nodes}
+
+    def _over(self, crew: Crew, seen: Seen) -> Decision | None:
+        """What is too much for any plan is let through where it is all that the plan takes: the guard holds it then."""
+        limit = self._room.why_none(crew.nodes)
+        if not limit or (self._room.is_empty and self._room.why_none(crew.nodes, alone=True)):
+            return None
+        return self._site.act(seen, Hold(), why(seen, reasons.NO_SLOT, limit=limit))
+
+    def is_too_much(self, crew: Crew) -> bool:
+        """Whether guards let no plan take it."""
+        return bool(self._room.why_none(crew.nodes, alone=True))
 
     def wait(self, crew: Crew) -> None:
         """For the time of one of them."""
@@ -195,10 +208,13 @@ def begin(ground: Ground, rehomed: Rehomed, members: Members, is_settling: bool)
             due.append(crew)
         else:
             beginning.wait(crew)
-    # What is only told takes nothing from what is done.
-    for told in (False, True):
-        some = [each for each in due if ground.site.is_only_told(each.nodes[0]) is told]
-        for crew in in_turn(ground, members, some):
+    # What guards let no plan take comes after all that they do, and what is only told after all that is done.
+    turns: dict[int, list[Crew]] = {0: [], 1: [], 2: []}
+    for crew in due:
+        is_told = ground.site.is_only_told(crew.nodes[0])
+        turns[2 if is_told else int(beginning.is_too_much(crew))].append(crew)
+    for crews in turns.values():
+        for crew in in_turn(ground, members, crews):
             beginning.decide(crew, is_settling)
     found = beginning.found
     return (*(found[name] for name in rehomed.together if name in found), *beginning.throttled())
