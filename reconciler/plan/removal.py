@@ -61,7 +61,9 @@ def why_untouchable(fleet: Fleet, decision: Decision) -> Reason | None:
     return untouchable(node)
 
 
-def nobody_elses(key: str) -> Presumes:
-    """What a taint of that key presumes, by which one begins to take a node away: that it bears none of the others,
-    since what was decided before may be written only now."""
-    return Presumes(untainted=tuple(each for each in names.TAKING if each != key))
+def nobody_elses(key: str, node: Node) -> Presumes:
+    """What a taint of that key presumes, by which one begins to take a node away: that nobody else does, or has it in
+    hand, since what was decided before may be written only now."""
+    upgrade = node.metadata.labels.get(names.UPGRADE_STATE, "")
+    in_hand = (("spec.unschedulable", ""), (f"metadata.labels[{names.UPGRADE_STATE}]", upgrade))
+    return Presumes(fields=in_hand, untainted=tuple(each for each in names.TAKING if each != key))

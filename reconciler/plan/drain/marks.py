@@ -40,8 +40,9 @@ def soft(since: Instant) -> Taint:
     return Taint(key=names.DRAIN_CANDIDATE, value=str(since // 1_000), effect=SOFT)
 
 
-def hard(since: Instant) -> Taint:
-    return Taint(key=names.DRAINING, value=str(since // 1_000), effect=HARD, presumes=nobody_elses(names.DRAINING))
+def hard(since: Instant, node: Node) -> Taint:
+    presumes = nobody_elses(names.DRAINING, node)
+    return Taint(key=names.DRAINING, value=str(since // 1_000), effect=HARD, presumes=presumes)
 
 
 def _mark(node: Node, key: str) -> Mark | None:

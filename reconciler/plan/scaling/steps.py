@@ -124,7 +124,7 @@ def _next_of(turn: Turn, noted: Noted) -> Decision | None:
         return None
     if not noted.mark.is_hard or marks.is_stale(noted.mark, now):
         moved, before = marks.time_of_hard_mark(at, now), noted.mark.effect
-        value, presumes = marks.value_of(moved), nobody_elses(marks.KEY)
+        value, presumes = marks.value_of(moved), nobody_elses(marks.KEY, node)
         act = Taint(key=marks.KEY, value=value, effect=marks.HARD, instead_of=before, presumes=presumes)
         if now - marks.hardens_at(at) > marks.PROMPT_MS:
             return turn.act(
@@ -137,6 +137,11 @@ def _next_of(turn: Turn, noted: Noted) -> Decision | None:
     return capacity.returned(node, turn.why(DELETED, node=node.name, time=timestamp(at)))
 
 
+def _soft(node: Node, at: Instant) -> Taint:
+    presumes = nobody_elses(marks.KEY, node)
+    return Taint(key=marks.KEY, value=marks.value_of(at), effect=marks.SOFT, presumes=presumes)
+
+
 def mark(turn: Turn) -> list[Decision]:
     """Marks further empty nodes, in order; tells where there are not enough."""
     lacking = turn.evaluated.surplus - len(turn.ground.ours)
@@ -144,8 +149,7 @@ def mark(turn: Turn) -> list[Decision]:
         return []
     free, settles = _free(turn, lacking)
     at = marks.time_of_new_mark(turn.now, turn.ground.wish.spec.scale_down_delay.milliseconds)
-    act = Taint(key=marks.KEY, value=marks.value_of(at), effect=marks.SOFT, presumes=nobody_elses(marks.KEY))
-    found = [turn.act(node, act, turn.why(SURPLUS, node=node.name, time=timestamp(at))) for node in free]
+    found = [turn.act(node, _soft(node, at), turn.why(SURPLUS, node=node.name, time=timestamp(at))) for node in free]
     if len(free) < lacking:
         why = turn.why(NOT_EMPTY, marked=len(free) + len(turn.ground.ours))
         found.append(turn.hold(why, min(settles, default=None)))

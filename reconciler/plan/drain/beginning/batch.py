@@ -81,7 +81,7 @@ def _again(site: Site, batch: Batch, missing: Sequence[Seen]) -> Iterator[Decisi
     others = len(batch.nodes) - 1
     for each in missing:
         if not site.is_claimed(ref_of(each.node)):
-            yield site.act(each, marks.hard(batch.at), why(each, reasons.TAINTED_AGAIN, others=others))
+            yield site.act(each, marks.hard(batch.at, each.node), why(each, reasons.TAINTED_AGAIN, others=others))
 
 
 def _torn(site: Site, batch: Batch, tainted: Sequence[Seen], names: frozenset[str]) -> Settling:
@@ -150,7 +150,7 @@ class Beginning:
 
     def _goes(self, seen: Seen) -> Decision:
         told = why(seen, reasons.DRAINED, since=timestamp(since(self._site, seen)))
-        return self._site.act(seen, marks.hard(self._site.now), told)
+        return self._site.act(seen, marks.hard(self._site.now, seen.node), told)
 
     def _take(self, seen: Seen, count: int) -> None:
         """Or gives back what was taken."""
