@@ -25,18 +25,25 @@ class Told(msgspec.Struct, frozen=True):
 
     done: dict[str, int]
     restarts: int
+    timers_lost: int
     faults: dict[int, list[str]]
 
 
 @pytest.mark.soak
 def test_whatever_the_fleet_and_what_goes_wrong_drains_keep_their_promises(recorder: Recorder, tmp_path: Path) -> None:
-    began, done, faults, restarts = monotonic(), Counter[str](), dict[int, list[str]](), 0
+    began, done, faults, restarts, lost = monotonic(), Counter[str](), dict[int, list[str]](), 0, 0
     with ProcessPoolExecutor(PROCESSES, get_context("spawn")) as processes:
         for told in processes.map(told_of, range(0, STORIES, AT_ONCE)):
             done.update(told.done)
             faults |= told.faults
             restarts += told.restarts
-    figures: dict[str, float | int | str] = {**done, "restarts": restarts, "minutes": round((monotonic() - began) / 60)}
+            lost += told.timers_lost
+    figures: dict[str, float | int | str] = {
+        **done,
+        "restarts": restarts,
+        "timers_lost_without_hints": lost,
+        "minutes": round((monotonic() - began) / 60),
+    }
     what = "fleets drawn at random and drained for hours, in which a promise of draining was not kept"
     recorder.write(Result("soak-drawn-drains", what, STORIES, len(faults), 0, figures))
     assert faults == {}, list(small(faults, tmp_path))
@@ -44,7 +51,7 @@ def test_whatever_the_fleet_and_what_goes_wrong_drains_keep_their_promises(recor
 
 def told_of(first: int) -> Told:
     """So many stories from there."""
-    done, faults, restarts = Counter[str](), dict[int, list[str]](), 0
+    done, faults, restarts, lost = Counter[str](), dict[int, list[str]](), 0, 0
     for seed in range(first, first + AT_ONCE):
         try:
             with tempfile.TemporaryDirectory() as folder:
@@ -54,9 +61,10 @@ def told_of(first: int) -> Told:
             continue
         done.update(outcome.done)
         restarts += outcome.tried
+        lost += outcome.timers_lost
         if found := faults_of(outcome):
             faults[seed] = found
-    return Told(dict(done), restarts, faults)
+    return Told(dict(done), restarts, lost, faults)
 
 
 def small(faults: dict[int, list[str]], folder: Path) -> Iterator[str]:

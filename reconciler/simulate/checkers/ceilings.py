@@ -38,6 +38,7 @@ class Ceilings:
     def __init__(self) -> None:
         self._gone: dict[str, _Gone] = {}  # of the last hour, by node, the oldest first
         self._marked: dict[str, Instant] = {}  # by node, as long as it is there
+        self._emptied: dict[str, Instant] = {}  # nodes that began to be drained, and when: each counts once an hour
         self._told: set[tuple[str, str, Instant]] = set()
 
     def wrote(self, written: Written, ground: Ground) -> Iterator[str]:
@@ -46,6 +47,8 @@ class Ceilings:
         if written.key[0] == "Node" and is_marked(written):
             self._marked = {name: at for name, at in self._marked.items() if name in ground.where.nodes}
             self._marked.setdefault(written.key[2], ground.now())
+        if written.key[0] == "Node" and names.DRAINING in taints_of(written.after) - taints_of(written.before):
+            self._emptied[written.key[2]] = ground.now()
         taken = tuple(self._taken(written, ground))
         if not taken or next(iter(ground.world.of("ChangeApproval")), None) is not None:
             return
@@ -75,7 +78,8 @@ class Ceilings:
             return
         pods = [key for key in where.pods_on(name) if now - where.placed.get(key, now) >= SEEN_WITHIN_MS]
         gpus = min(node.gpus, sum(where.pods[key].gpus for key in pods))
-        if gpus or not where.counting_on(name):
+        was_drained = now - self._emptied.get(name, Instant(-_HOUR_MS)) < _HOUR_MS
+        if gpus or not (where.counting_on(name) or was_drained):
             yield _Gone(now, name, node.pool, gpus)
 
     def _passed(self, ground: Ground, now: Instant) -> Iterator[str]:

@@ -10,12 +10,14 @@ from reconciler.model.instant import Instant
 from reconciler.protocol.presumed import Object
 from reconciler.simulate.actors.conditions import says
 from reconciler.simulate.checkers.checker import Ground, goes, is_ours, taints_of
+from reconciler.simulate.checkers.hands import SEEN_WITHIN_MS
 from reconciler.simulate.objects import Key, Written, key_of
 from reconciler.simulate.outcome.reading import is_finished
 
 _COUNTED_WITHIN_MS = 1_000  # what became of pods since then may not stand in the budgets yet
 _TOGETHER_MS = 60_000
 _REST_MS = 900_000  # for which what is left of a gang may be asked to leave
+_LONG_AGO = Instant(-SEEN_WITHIN_MS)
 _MAKERS = {
     "DaemonSet": "apps/v1",
     "Job": "batch/v1",
@@ -40,18 +42,24 @@ def node_of(pod: Object) -> str:
 
 
 class OffDrained:
-    """Only a drain moves pods; with one pod of a gang go all others, or at last what was left of it."""
+    """Only a drain moves pods; with one pod of a gang go all others, or at last what was left of it. That a node was
+    given back may not be known yet."""
 
     rule = "no pod is moved but off a node that is being drained"
-    kinds = ("Pod",)
+    kinds = ("Node", "Pod")
 
     def __init__(self) -> None:
         self._gangs: dict[Gang, Instant] = {}  # when one of them was last seen to leave a node that was drained
+        self._given_back: dict[str, Instant] = {}  # by node, when it was last
 
     def wrote(self, written: Written, ground: Ground) -> Iterator[str]:
-        if written.before is not None and is_moved(written):
+        if written.key[0] == "Node":
+            if names.DRAINING in taints_of(written.before) - taints_of(written.after):
+                self._given_back[written.key[2]] = ground.now()
+        elif written.before is not None and is_moved(written):
             name = node_of(written.before)
-            if not _is_drained(name, ground) and not self._goes_with_others(written.before, ground):
+            was_drained = ground.now() - self._given_back.get(name, _LONG_AGO) < SEEN_WITHIN_MS
+            if not (was_drained or _is_drained(name, ground)) and not self._goes_with_others(written.before, ground):
                 yield f"{'/'.join(written.key)} is moved off Node/{name}, which is not being drained"
 
     def _goes_with_others(self, pod: Object, ground: Ground) -> bool:

@@ -52,6 +52,8 @@ def _why_protected(pod: Object) -> str:
     metadata, phase = pod["metadata"], (pod.get("status") or {}).get("phase")
     if phase in {"Succeeded", "Failed"} or not (pod.get("spec") or {}).get("nodeName"):
         return ""
+    if names.COMPONENT in (metadata.get("labels") or {}):  # what we made ourselves is nobody's work
+        return ""
     annotations = metadata.get("annotations") or {}
     if annotations.get(names.DO_NOT_DISRUPT) == "true":
         return f"it carries {names.DO_NOT_DISRUPT}"

@@ -44,6 +44,8 @@ class Oracle:
             each.metadata.leaving and self._counting(each) for each in self._observed.nodes
         ):
             return  # and so do pods on nodes that somebody deletes
+        if any(self._is_held(each) for each in self._observed.nodes):
+            return  # room is kept for what runs there, until somebody approves that it goes
         for node in sorted(self._observed.nodes, key=lambda each: each.name):
             policy = self._policy(node.pool)
             if policy is not None and self._may_go(node, policy) and self._all_fit(node):
@@ -99,6 +101,11 @@ class Oracle:
             return False
         packed = -(-used // fewest) + wish.min_unutilized_gpu_nodes
         return len(there) > max(100 * used // (percent * fewest), packed, wish.min_size)
+
+    def _is_held(self, node: Node) -> bool:
+        """A candidate whose time has come, and that no guard lets go."""
+        gpus = sum(pod.gpus for pod in self._by_node[node.name])
+        return node.taint(names.DRAIN_CANDIDATE) is not None and not self._is_let_through(gpus)
 
     def _is_let_through(self, gpus: int) -> bool:
         for guard in self._inputs.desired.guards:

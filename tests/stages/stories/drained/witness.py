@@ -1,7 +1,6 @@
 """Who follows a story that is drained: what was done, what stood at the end, and whether a restart would change it."""
 
 from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
 from random import Random
 
@@ -14,13 +13,14 @@ from reconciler.model.planned.cycled import Cycled
 from reconciler.model.planned.inputs import Inputs
 from reconciler.model.planned.memory import Hints, Memory
 from reconciler.model.planned.plan import Plan
-from reconciler.plan.drain.reasons import CANDIDATE, UNREADY_CANDIDATE
+from reconciler.plan.drain.reasons import CANDIDATE, NO_CANDIDATE, UNREADY_CANDIDATE
 from reconciler.report.simulated.simulated import Simulated
 from reconciler.simulate.playing.play import Play
 from reconciler.simulate.playing.staging import Watched, run
 from tests.stages.stories.drained.drawn import drawn
 
 _TRIED = 0.03  # of all cycles
+_BY_PLACES = frozenset({CANDIDATE.code, NO_CANDIDATE.code, UNREADY_CANDIDATE.code})
 
 
 class Outcome(msgspec.Struct, frozen=True):
@@ -32,6 +32,7 @@ class Outcome(msgspec.Struct, frozen=True):
     moved: tuple[Instant, ...]  # when pods were asked to leave
     changed: tuple[str, ...]  # what would have been planned otherwise after a restart
     tried: int  # restarts
+    timers_lost: int  # that a restart would have taken back: without hints, places are found in another way
     last: Inputs
 
 
@@ -43,7 +44,7 @@ class _Witness:
         self.done: Counter[str] = Counter()
         self.moved: list[Instant] = []
         self.changed: list[str] = []
-        self.tried = 0
+        self.tried = self.timers_lost = 0
         self.last: Inputs | None = None
 
     def publish(self, cycled: Cycled) -> None:
@@ -58,37 +59,44 @@ class _Witness:
                     self.moved.append(cycled.at)
         if self._chance.random() < _TRIED:
             self.tried += 1
-            self.changed += changed_by_restart(cycled.inputs, cycled.plan)
+            told, lost = changed_by_restart(cycled.inputs, cycled.plan)
+            self.changed += told
+            self.timers_lost += lost
 
 
-def changed_by_restart(inputs: Inputs, plan: Plan) -> Iterator[str]:
+def changed_by_restart(inputs: Inputs, plan: Plan) -> tuple[list[str], int]:
     """A new process reads the memory again, and has seen nothing before. With hints all is as it was. Without them pods
-    may go elsewhere, by which other nodes become candidates; what was begun goes on, and no timer is lost."""
+    may go elsewhere, by which other nodes become candidates, and now and then a candidate is none any more: how many
+    is told. What was begun goes on."""
     memory = msgspec.json.decode(msgspec.json.encode(inputs.memory), type=Memory)
     again = msgspec.structs.replace(inputs, memory=memory)
-    if decide(again).plan != plan:
-        yield f"at {inputs.now} another plan is made of the same"
+    found = [] if decide(again).plan == plan else [f"at {inputs.now} another plan is made of the same"]
     unaided = decide(msgspec.structs.replace(again, hints=Hints())).plan
     for told, before, after in zip(("memory", "nodes"), _firm(plan), _firm(unaided), strict=True):
         if before != after:
-            yield f"at {inputs.now} without hints, {told}: {before} and {after}"
+            found.append(f"at {inputs.now} without hints, {told}: {before} and {after}")
+    return found, len(_unmarked(unaided) - _unmarked(plan))
 
 
 def _firm(plan: Plan) -> tuple[object, object]:
     drained = plan.memory.drained
     own = [each for each in plan.decisions if each.planner == "drain" and each.subject.kind == "Node"]
-    own = [each for each in own if each.reason.code not in {CANDIDATE.code, UNREADY_CANDIDATE.code}]
+    own = [each for each in own if each.reason.code not in _BY_PLACES]
     acted = sorted(
         (each.subject.title, each.reason.code, repr(each.act)) for each in own if not isinstance(each.act, Hold)
     )
     return (drained.batch, drained.emptied, drained.setbacks), acted
 
 
+def _unmarked(plan: Plan) -> set[str]:
+    return {each.subject.title for each in plan.decisions if each.reason.code == NO_CANDIDATE.code}
+
+
 def outcome_of(play: Play) -> Outcome:
     witness = _Witness(play.seed)
     simulated = run(play, Watched(publishers=(witness,)))
     assert witness.last is not None, simulated.troubles
-    followed = dict(witness.done), tuple(witness.moved), tuple(witness.changed), witness.tried
+    followed = dict(witness.done), tuple(witness.moved), tuple(witness.changed), witness.tried, witness.timers_lost
     return Outcome(play, simulated, *followed, witness.last)
 
 
