@@ -59,6 +59,10 @@ CREW_FULL = Because(
     "TooManyForGang",
     "{node} would go together with {other}, for the sake of a gang, and {policy} drains {most} at once: it stays now.",
 )
+CREW_ELSEWHERE = Because(
+    "GangOfAnotherPolicy",
+    "{pod} is of gang {gang}, which is to be moved off {other} by another policy, and so it keeps {node} now.",
+)
 CLAIM = Because(
     "PodOfClaim", "where else {pod} would have the GPUs of GpuClaim {claim} can't be told ({why}), " + KEPT_BY
 )
@@ -200,7 +204,7 @@ ELIGIBILITY = (
     AT_MINIMUM, CLUSTER_AT_MINIMUM, TOO_MUCH_USED, DESTINATION, NOT_EVALUATED, NOT_TRIED,
 )  # fmt: skip
 BLOCKERS = (
-    DO_NOT_DISRUPT_POD, NOT_SAFE_TO_EVICT, SMART_POD, GANG, GANG_BUDGET, GANG_NO_PLACE, CREW_FULL,
+    DO_NOT_DISRUPT_POD, NOT_SAFE_TO_EVICT, SMART_POD, GANG, GANG_BUDGET, GANG_NO_PLACE, CREW_FULL, CREW_ELSEWHERE,
     CLAIM, NO_CONTROLLER, CUSTOM_CONTROLLER, LOCAL_STORAGE, SYSTEM_POD, PLACE_UNKNOWN, SEVERAL_BUDGETS,
     BUDGET_UNSEEN, BUDGET_SPENT, BUDGET_TAKEN, NO_PLACE,
 )  # fmt: skip

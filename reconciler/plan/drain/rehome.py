@@ -46,6 +46,7 @@ from reconciler.plan.drain.nodes.set_aside import SetAside
 from reconciler.plan.drain.replacing import lacking
 from reconciler.plan.drain.site import Seen, Site, why
 from reconciler.plan.eviction import Remaining
+from reconciler.plan.requests.gangs import title_of
 from reconciler.plan.requests.request import is_smart
 
 LEAST_TRIED = 10
@@ -199,6 +200,10 @@ class Rehoming:
         for each in crew.too_many:
             facts = {"most": crew.most, "nodes": len(crew.nodes) + len(crew.too_many)}
             self._refuse(each, why(each, reasons.CREW_FULL, "maxDrainParallelism", other=crew.nodes[0].name, **facts))
+        for each in crew.elsewhere:
+            gang, pod = self._members.first_on(each.name)
+            told = {"pod": f"Pod/{pod.title}", "gang": title_of(gang), "other": crew.nodes[0].name}
+            self._refuse(each, why(each, reasons.CREW_ELSEWHERE, "", **told))
         came = self._crew_tried(crew, crewing, emptying.walk)
         going, homes = crew if came.goes else part(self._members, ()), came.homes
         for each in () if came.goes else crew.nodes:

@@ -2,7 +2,8 @@
 
 A node is in one crew at most: what shares a gang with one of them is of it too. Gangs that are on their way already
 tie nobody, and nor do nodes that can't go: the others go without them, and the gang may come back there. A crew has no
-more nodes than may ever be drained at once: the others stay, and have their turn another day.
+more nodes than may ever be drained at once, and all are of one policy, as the windows of two may never be open at the
+same time: the others stay, and have their turn another day.
 """
 
 from collections.abc import Sequence
@@ -20,6 +21,7 @@ class Crew(msgspec.Struct, frozen=True):
     nodes: tuple[Seen, ...]
     gangs: tuple[Gang, ...]
     too_many: tuple[Seen, ...] = ()  # nodes beyond what may be drained at once
+    elsewhere: tuple[Seen, ...] = ()  # nodes that another policy drains
 
     @property
     def most(self) -> int:
@@ -33,7 +35,7 @@ def crews_of(members: Members, order: Sequence[Seen]) -> dict[str, Crew]:
     for at, seen in enumerate(order):
         if seen.name not in found and seen.name in members.on:
             crew = _crew(members, order[at:], seen)
-            found |= dict.fromkeys([each.name for each in (*crew.nodes, *crew.too_many)], crew)
+            found |= dict.fromkeys([each.name for each in (*crew.nodes, *crew.too_many, *crew.elsewhere)], crew)
     return found
 
 
@@ -42,10 +44,12 @@ def _crew(members: Members, order: Sequence[Seen], first: Seen) -> Crew:
     while gangs != before:
         before = gangs
         gangs = gangs.union(*(shared for each in order if (shared := _gangs(members, each)) & before))
-    nodes = tuple(each for each in order if each is first or _gangs(members, each) & gangs)
+    tied = tuple(each for each in order if each is first or _gangs(members, each) & gangs)
+    nodes = tuple(each for each in tied if each.policy is first.policy)
     most = _most(nodes)
     moving = frozenset[Gang]().union(*(_gangs(members, each) for each in nodes[:most]))
-    return Crew(nodes[:most], tuple(sorted(moving)), nodes[most:])
+    elsewhere = tuple(each for each in tied if each.policy is not first.policy)
+    return Crew(nodes[:most], tuple(sorted(moving)), nodes[most:], elsewhere)
 
 
 def part(members: Members, nodes: tuple[Seen, ...]) -> Crew:

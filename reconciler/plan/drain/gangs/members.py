@@ -40,6 +40,10 @@ class Members:
         emptied = {gang for each in site.draining for gang in self.on.get(each.name, ())}
         self.on_their_way = frozenset(emptied | self.rest.keys())
 
+    def first_on(self, node: str) -> tuple[Gang, Pod]:
+        """Of a node that holds one."""
+        return next((gang, pod) for gang in self.on[node] for pod in self.of[gang] if pod.node == node)
+
     def _left_behind(self, site: Site) -> dict[Gang, tuple[Pod, ...]]:
         """A gang may be moved more than once within the time for which that is remembered. Who came to its own end did
         not leave: that it was asked tells nothing of whether anybody let it go."""

@@ -61,6 +61,7 @@ LINES: dict[str, Line] = {
     reasons.GANG_BUDGET.code: of_pods.budget_opened,
     reasons.GANG_NO_PLACE.code: of_pods.with_room,
     reasons.CREW_FULL.code: of_policies.more_at_once,
+    reasons.CREW_ELSEWHERE.code: of_pods.no_gang,
     reasons.CLAIM.code: of_pods.with_annotations("is of no GpuClaim", claim=""),
     reasons.NO_CONTROLLER.code: _SAFE,
     reasons.CUSTOM_CONTROLLER.code: _SAFE,
