@@ -85,7 +85,7 @@ class Rehoming:
         """`order`: the nodes that are to be tried."""
         leaving = self._take_leaving()
         self._stays = self._staying(order)
-        self._settle(leaving, self._take_gangs())
+        self._settle(leaving, self._of_gangs())
         if not self.told.homeless[0]:
             self._try(order)
         self.told.hints = self._hints.found
@@ -103,14 +103,11 @@ class Rehoming:
             self._what_if.vacate(row)
         return found
 
-    def _take_gangs(self) -> list[Pod]:
+    def _of_gangs(self) -> list[Pod]:
         """Of gangs that are on their way, those pods that leave nodes which stay; some nodes may be gone altogether."""
-        what_if, rows = self._what_if, self._what_if.rows
+        rows = self._what_if.rows
         found = [pod for gang in sorted(self._members.on_their_way) for pod in self._members.of[gang]]
-        found = [pod for pod in found if pod.node in rows.row_of and rows.alive[rows.row_of[pod.node]]]
-        for pod in found:
-            what_if.remove(what_if.classes.of(pod), rows.row_of[pod.node])
-        return found
+        return [pod for pod in found if pod.node in rows.row_of and rows.alive[rows.row_of[pod.node]]]
 
     def _staying(self, order: Sequence[Seen]) -> Mask:
         rows, counting = self._what_if.rows, self._site.fleet.occupancy.counting
@@ -134,7 +131,8 @@ class Rehoming:
                 self.told.homeless = (f"Pod/{lost[0].title}", node.name)
         for pod in of_gangs:
             self._remaining.take(pod)
-            if self._place([pod], pod.node):
+            is_asked_anyway = self._site.draft.gangs.of(pod) in self._members.rest
+            if self._place([pod], pod.node) and not is_asked_anyway:
                 self.told.homeless = (f"Pod/{pod.title}", pod.node)
         anew, waiting = lacking(self._site)
         self.told.on_their_way = tuple(pod for _, pod in anew)

@@ -1,9 +1,9 @@
 """Nodes that go together, since the same gangs run on them: a gang is moved once, not node by node.
 
 A node is in one crew at most: what shares a gang with one of them is of it too. Gangs that are on their way already
-tie nobody, and nor do nodes that can't go: the others go without them, and the gang may come back there. A crew has no
-more nodes than may ever be drained at once, and all are of one policy, as the windows of two may never be open at the
-same time: the others stay, and have their turn another day.
+tie nobody, and nor do nodes that can't go: the others go without them. A crew has no more nodes than may ever be
+drained at once, and all are of one policy, as the windows of two may never be open at the same time: the others stay,
+and have their turn another day.
 """
 
 from collections.abc import Sequence

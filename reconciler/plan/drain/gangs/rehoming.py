@@ -1,7 +1,8 @@
 """Whether nodes that go together can: nothing keeps any of their pods, and all find places at once, gangs as a whole.
 
-Pods of their gangs that run on nodes which stay leave these too, and give their room back, for the others or for
-themselves: they may come back to where they were. All nodes of a crew are tried at once first; where these can't go,
+Pods of their gangs that run on nodes which stay leave these too, and need other room than they have: theirs is taken
+until they have ended, and who comes after them must not wait for it. Karpenter would buy a node for such a one, for
+whose sake the gang would be moved again. All nodes of a crew are tried at once first; where these can't go,
 one after the other, in order, each beside those before it that can.
 """
 
@@ -60,7 +61,7 @@ class Crewing:
     def go(self, crew: Crew, homes: Mapping[str, str]) -> dict[str, Pod]:
         """They are gone from the fleet, and draw on budgets; all pods that move with them, by uid."""
         what_if, moving = self._what_if, self._moving(crew)
-        self._vacate(crew, moving)
+        self._vacate(crew)
         for uid, pod in moving.items():
             what_if.add(what_if.classes.of(pod).anew, what_if.rows.row_of[homes[uid]])
             self._remaining.take(pod)
@@ -87,19 +88,14 @@ class Crewing:
         found_others = (blocker(self._site, trial, each, pod) for each, pod in others)
         return next((reason for reason in found_others if reason is not None), None)
 
-    def _vacate(self, crew: Crew, moving: Mapping[str, Pod]) -> None:
-        what_if, rows = self._what_if, self._what_if.rows.row_of
-        gone = {each.name for each in crew.nodes}
-        for name in sorted(gone):
-            what_if.vacate(rows[name])
-        for pod in moving.values():
-            if pod.node not in gone:
-                what_if.remove(what_if.classes.of(pod), rows[pod.node])
+    def _vacate(self, crew: Crew) -> None:
+        for each in sorted(crew.nodes, key=lambda each: each.name):
+            self._what_if.vacate(self._what_if.rows.row_of[each.name])
 
     def _placed(self, crew: Crew, search: Search) -> Tried:
         """Within a fork."""
         what_if, moving = self._what_if, self._moving(crew)
-        self._vacate(crew, moving)
+        self._vacate(crew)
         found = place(what_if, sorted(moving.values(), key=self._rank), search)
         if found.not_evaluated:
             return Tried(is_spent=True)
