@@ -129,14 +129,19 @@ def _has_place(pod: Pod, others: Sequence[Pod], gang: Sequence[Pod], ground: Gro
 
 
 def _leaving(what_if: WhatIf) -> Iterator[int]:
-    """Nodes that go, or that can't be relied on."""
+    """Nodes that go."""
     rows = what_if.rows
     for row in sorted(rows.row_of.values()):
         node = rows.node(row)
         keys = {each.key for each in node.spec.taints if each.effect != "PreferNoSchedule"}
-        is_going = bool(keys & _LEAVES) or node.metadata.leaving
-        if rows.alive[row] and (is_going or node.spec.unschedulable or not node.is_ready):
+        if rows.alive[row] and (keys & _LEAVES or node.metadata.leaving):
             yield row
+
+
+def _takes(what_if: WhatIf, row: int) -> bool:
+    """Whether it can be relied on; where it can't, what runs there counts all the same."""
+    node = what_if.rows.node(row)
+    return bool(what_if.rows.alive[row]) and node.is_ready and not node.spec.unschedulable
 
 
 def _placed_lately(ground: Ground, what_if: WhatIf) -> Iterator[Pod]:
@@ -169,7 +174,7 @@ def _orders(classes: Sequence[PodClass]) -> Iterator[list[PodClass]]:
 
 def _placed(what_if: WhatIf, classes: Sequence[PodClass], forwards: bool) -> int:
     """How many find a place one after the other, each on the first node that takes it."""
-    rows = [row for _, row in sorted(what_if.rows.row_of.items()) if what_if.rows.alive[row]]
+    rows = [row for _, row in sorted(what_if.rows.row_of.items()) if _takes(what_if, row)]
     judging, found = what_if.part(Judging), 0
     with what_if.fork():
         for each in classes:

@@ -3,6 +3,8 @@
 from collections.abc import Callable, Iterator
 
 from reconciler.model import names
+from reconciler.model.cluster.pod import Pod
+from reconciler.model.instant import instant
 from reconciler.simulate.playing.play import Play
 from tests.stages.stories.drained.oracle import AWAITED_MS, Oracle
 from tests.stages.stories.drained.witness import Outcome, outcome_of
@@ -64,9 +66,15 @@ def _half_done(outcome: Outcome) -> Iterator[str]:
                 yield f"{node.name} has been a candidate since {taint.value}"
 
 
+def _is_of_late_job(pod: Pod, since: int) -> bool:
+    owner = pod.metadata.controller
+    return owner is not None and owner.kind == "Job" and instant(pod.metadata.creation_timestamp) > since - _REST_MS
+
+
 def _restless(outcome: Outcome) -> Iterator[str]:
-    """Nothing is moved any more in the last hour, unless windows let it wait until then."""
+    """Nothing is moved any more in the last hour, unless windows let it wait until then, or Jobs come and go."""
     since = outcome.play.end - _REST_MS
     late = [each for each in outcome.moved if each > since]
-    if late and not any(each.spec.windows for each in outcome.last.desired.drains):
+    windows = any(each.spec.windows for each in outcome.last.desired.drains)
+    if late and not windows and not any(_is_of_late_job(pod, since) for pod in outcome.last.observed.pods):
         yield f"{len(late)} pods were moved in the last hour, and {len(outcome.moved)} in all"
