@@ -58,7 +58,7 @@ class Emptying:
 
     def decide(self, waits: frozenset[str]) -> Iterator[Decision]:
         """Of all nodes but those. What is decided of a whole gang is told once."""
-        in_hand = [each for each in self._site.draining if each.name not in waits and self._is_ours(each)]
+        in_hand = [each for each in self._site.draining.values() if each.name not in waits and self._is_ours(each)]
         self._gangs.decide(self._rehomed.homes, waits)
         self._go_on(in_hand)
         told: set[Ref] = set()

@@ -136,9 +136,9 @@ class Slots:
         self._full: dict[str, str] = {}  # by policy, until the next node takes a slot
         self._most_drained = max((each.spec.max_drain_parallelism for each in site.policies), default=0)
         self._most_leaving = max((each.spec.max_scale_down_parallelism for each in site.policies), default=0)
-        drained, counting = {each.name for each in site.draining}, site.fleet.occupancy.counting
+        drained, counting = site.draining, site.fleet.occupancy.counting
         leaving = set(_leaving_now(site)) | {each.name for each in site.seen if _is_taken_now(site, each)}
-        for name, policy in _policies_of(site, leaving | drained):
+        for name, policy in _policies_of(site, leaving | drained.keys()):
             self.leaving[policy] += 1
             self.draining[policy] += name in drained and counting[name] > 0
 

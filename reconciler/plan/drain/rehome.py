@@ -93,10 +93,10 @@ class Rehoming:
 
     def _take_leaving(self) -> list[tuple[Node, list[Pod]]]:
         """Nodes that are on their way out with what runs there, and the pods that will need another place."""
-        found, in_hand = [], {each.name for each in self._site.draining}
+        found = []
         for facts in self._site.fleet.nodes_unsettled:
             node, row = facts.node, self._what_if.rows.row_of.get(facts.name)
-            goes = facts.is_leaving or facts.name in in_hand or node.taint(names.DISRUPTED) is not None
+            goes = facts.is_leaving or facts.name in self._site.draining or node.taint(names.DISRUPTED) is not None
             if row is None or not goes:
                 continue
             found.append((node, [pod for pod in self._what_if.pods_of_row(row) if moves(pod)]))
@@ -123,11 +123,10 @@ class Rehoming:
 
     def _settle(self, leaving: list[tuple[Node, list[Pod]]], of_gangs: list[Pod]) -> None:
         """Places for what is on its way already."""
-        in_hand = {each.name for each in self._site.draining}
         for node, pods in leaving:
             for pod in pods:
                 self._remaining.take(pod)
-            if (lost := self._place(pods, node.name)) and node.name in in_hand:
+            if (lost := self._place(pods, node.name)) and node.name in self._site.draining:
                 self.told.homeless = (f"Pod/{lost[0].title}", node.name)
         for pod in of_gangs:
             self._remaining.take(pod)

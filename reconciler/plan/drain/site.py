@@ -126,9 +126,9 @@ class Site:
         return {each.name: each for each in self.seen}
 
     @cached_property
-    def draining(self) -> list[Seen]:
-        """Those that really bear our hard taint, and that are ours to go on with: nobody else has them in hand."""
-        return [each for each in self.seen if each.draining is not None and not self.is_others(each)]
+    def draining(self) -> Mapping[str, Seen]:
+        """By name, those that really bear our hard taint, and that are ours to go on with: nobody else has them."""
+        return {each.name: each for each in self.seen if each.draining is not None and not self.is_others(each)}
 
     @cached_property
     def _only_told(self) -> frozenset[str]:

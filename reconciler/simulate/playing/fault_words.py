@@ -13,18 +13,19 @@ def death_words(doomed: Sequence[str], pool: str) -> str:
     """The machines of these nodes are gone."""
     if not doomed:
         return f"no machine{f' of {pool}' if pool else ''} is there to die"
-    more = f" and {len(doomed) - _NAMED} more" if len(doomed) > _NAMED else ""
-    told = f"{counted(len(doomed), 'machine')} {'dies' if len(doomed) == 1 else 'die'}"
-    return f"{told}: {', '.join(doomed[:_NAMED])}{more}"
+    return f"{counted(len(doomed), 'machine')} {'dies' if len(doomed) == 1 else 'die'}: {_listed(doomed)}"
 
 
 def lapse_words(stricken: Sequence[str], pool: str) -> str:
     """These nodes are not ready for a while."""
     if not stricken:
         return f"no node{f' of {pool}' if pool else ''} is there to be not ready"
-    more = f" and {len(stricken) - _NAMED} more" if len(stricken) > _NAMED else ""
-    told = f"{counted(len(stricken), 'node')} {'is' if len(stricken) == 1 else 'are'} not ready"
-    return f"{told}: {', '.join(stricken[:_NAMED])}{more}"
+    return f"{counted(len(stricken), 'node')} {'is' if len(stricken) == 1 else 'are'} not ready: {_listed(stricken)}"
+
+
+def _listed(nodes: Sequence[str]) -> str:
+    more = f" and {len(nodes) - _NAMED} more" if len(nodes) > _NAMED else ""
+    return f"{', '.join(nodes[:_NAMED])}{more}"
 
 
 def begin_words(fault: Fault) -> str:

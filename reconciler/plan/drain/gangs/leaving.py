@@ -33,7 +33,7 @@ class GangsLeaving:
     def __init__(self, site: Site, members: Members, remaining: Remaining, pacing: Pacing) -> None:
         self._site, self._members = site, members
         self._remaining, self._pacing = remaining, pacing
-        self._emptied_nodes = {each.name: each for each in site.draining}
+        self._emptied_nodes = site.draining
         self._decided: dict[str, Decision] = {}
         self.elsewhere: list[Decision] = []  # about pods on nodes that nobody empties, each by itself
 

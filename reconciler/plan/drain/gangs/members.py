@@ -37,7 +37,7 @@ class Members:
         self.of = {gang: tuple(sorted(found[gang], key=lambda pod: pod.title)) for gang in sorted(found)}
         self.on = {node: tuple(sorted(gangs)) for node, gangs in on.items()}
         self.rest = self._left_behind(site)
-        emptied = {gang for each in site.draining for gang in self.on.get(each.name, ())}
+        emptied = {gang for name in site.draining for gang in self.on.get(name, ())}
         self.on_their_way = frozenset(emptied | self.rest.keys())
 
     def first_on(self, node: str) -> tuple[Gang, Pod]:

@@ -17,7 +17,6 @@ from reconciler.plan.drain.gangs.members import Members
 from reconciler.plan.drain.site import Seen, Site, why
 from reconciler.plan.eviction import BUDGET_SPENT, BUDGET_TAKEN, Remaining
 from reconciler.plan.explain import sentence
-from reconciler.plan.guards.door import observes
 from reconciler.plan.requests.gangs import Gang, title_of
 
 
@@ -44,13 +43,13 @@ def obstacle(site: Site, members: Members, gang: Gang, remaining: Remaining) -> 
 def obstacles(site: Site, members: Members, gang: Gang, remaining: Remaining) -> Iterator[Obstacle]:
     """All, one for each pod that is in the way; where none is, what they cost of budgets is taken at the end."""
     pods, ground = members.of[gang], Ground(site)
-    is_told_only = all(observes(site.inputs, each.node.pool) for pod in pods if (each := site.by_name.get(pod.node)))
+    is_told_only = all(site.is_only_told(each) for pod in pods if (each := site.by_name.get(pod.node)))
     trial, are_free = remaining.copy(), True
     for pod in pods:
         seen = site.by_name.get(pod.node)
         if seen is None:
             found = Obstacle(gang, pod.node, f"Pod/{pod.title} runs on {pod.node}, where no drain moves anything")
-        elif not is_told_only and observes(site.inputs, seen.node.pool):
+        elif not is_told_only and site.is_only_told(seen):
             found = Obstacle(gang, pod.node, f"Pod/{pod.title} runs in {seen.node.pool}, which is only observed")
         elif left_alone := why_left_alone(ground, seen):
             found = Obstacle(gang, pod.node, _told(left_alone))
