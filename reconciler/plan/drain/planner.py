@@ -25,9 +25,10 @@ from reconciler.plan.drain.failing.setbacks import rests_until, unforgotten, wit
 from reconciler.plan.drain.failing.tried import tried
 from reconciler.plan.drain.gangs.members import Members
 from reconciler.plan.drain.left_behind import left_behind
-from reconciler.plan.drain.rehome import Rehomed, rehome
+from reconciler.plan.drain.rehome import Rehomed
 from reconciler.plan.drain.replacing import SEEN_BY, recent_seconds
 from reconciler.plan.drain.site import Seen, Site, title_of, why
+from reconciler.plan.drain.unaided import rehome
 from reconciler.plan.requests.gangs import Gang
 from reconciler.plan.requests.promised import HOLDS_MS
 

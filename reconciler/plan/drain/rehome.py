@@ -28,7 +28,6 @@ from reconciler.fleet.emptying import Emptying
 from reconciler.fleet.judging import Judging
 from reconciler.fleet.placing import Search, Walk
 from reconciler.fleet.pod_class import PodClass
-from reconciler.fleet.predicates.gpu_claims import GpuClaims
 from reconciler.fleet.questions import place
 from reconciler.fleet.rows import Mask
 from reconciler.model import names
@@ -67,11 +66,18 @@ class Rehomed(msgspec.Struct):
     crews: dict[str, Crew] = {}  # of nodes that can go, and do so together with others or not at all
 
 
+class Way(msgspec.Struct, frozen=True):
+    """In which nodes are walked along for places."""
+
+    start: str = ""
+    backwards: bool = True
+
+
 class Rehoming:
     """One search; within a fork."""
 
-    def __init__(self, site: Site, members: Members) -> None:
-        self._site, self._members = site, members
+    def __init__(self, site: Site, members: Members, way: Way) -> None:
+        self._site, self._members, self._way = site, members, way
         self._what_if = site.fleet.what_if
         self._hints = Hinting(self._what_if, site.inputs.hints.destinations)
         self._movings = self._what_if.part(Movings)
@@ -146,7 +152,7 @@ class Rehoming:
             if not pods:
                 break
             hints = self._hints.of(pods, source)
-            found = place(self._what_if, pods, Search(backwards=True, allowed=allowed, hints=hints))
+            found = place(self._what_if, pods, Search(self._way.start, self._way.backwards, allowed, hints))
             self.told.homes |= found.destinations
             for pod in pods:
                 if to := found.destinations.get(pod.metadata.uid):
@@ -159,7 +165,7 @@ class Rehoming:
     def _try(self, order: Sequence[Seen]) -> None:
         """One node after the other, or with those that go only with it, until the steps are used up."""
         self._allowed = self._stays & ~self._tried & ~self._empty
-        emptying = Emptying(self._what_if, Search(backwards=True, allowed=self._allowed))
+        emptying = Emptying(self._what_if, Search(self._way.start, self._way.backwards, self._allowed))
         crews, crewing = crews_of(self._members, order), Crewing(self._site, self._members, self._remaining)
         tried = 0
         for at, seen in enumerate(order):
@@ -219,7 +225,9 @@ class Rehoming:
     def _crew_tried(self, crew: Crew, crewing: Crewing, walk: Walk) -> Tried:
         budget = None if walk.budget is None else max(0, walk.budget - walk.steps)
         hints = self._hints.of_nodes(crewing.hinted(crew))
-        came = crewing.tried(crew, self._takers, Search(walk.pointer, True, self._allowed, hints, budget))
+        came = crewing.tried(
+            crew, self._takers, Search(walk.pointer, self._way.backwards, self._allowed, hints, budget)
+        )
         walk.spent |= came.is_spent
         walk.steps += came.steps
         walk.stand_at(came.pointer or walk.pointer)
@@ -281,10 +289,3 @@ class Rehoming:
     @cached_property
     def _set_aside(self) -> SetAside:
         return SetAside(self._site)
-
-
-def rehome(site: Site, order: Sequence[Seen], members: Members) -> Rehomed:
-    """What is changed in the fleet for it is taken back."""
-    what_if = site.fleet.what_if
-    with what_if.fork(), what_if.part(GpuClaims).judged(site.claims.pools, site.fleet.lent.keys()):
-        return Rehoming(site, members).run(order)
