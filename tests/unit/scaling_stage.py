@@ -213,7 +213,8 @@ class _PoolCase:
         found = []
         for at in range(self._said.get("nodes", 0)):
             initialized = Condition("Initialized", "Unknown" if self._has("initializing", at) else "True")
-            status = ClaimStatus(node_name=self.name_of(at), conditions=(initialized,))
+            node = "" if self._has("untold", at) else self.name_of(at)
+            status = ClaimStatus(node_name=node, conditions=(initialized,))
             found.append(NodeClaim(Metadata(f"claim-{self.name_of(at)}", labels=labels | launched), status=status))
         metadata = [
             *(Metadata(f"claim-{self._name}-new-{at}", labels=labels | launched) for at in self._many("arriving")),

@@ -44,6 +44,7 @@ class PoolSeen:
         self._nodes: list[NodeFacts] | None = None
         self._going: dict[str, NodeFacts] = {}
         self._empty: dict[str, NodeFacts] = {}
+        self._closed: dict[str, NodeFacts] = {}
         self._alike: dict[str, Alike] = {}
 
     @property
@@ -62,6 +63,11 @@ class PoolSeen:
     def empty(self) -> Sequence[NodeFacts]:
         """Those on which nothing counts and of which nothing is lent, by name."""
         return [self._empty[name] for name in sorted(self._empty)]
+
+    @property
+    def closed(self) -> Sequence[NodeFacts]:
+        """Those that bear the taint with which they came, by name."""
+        return [self._closed[name] for name in sorted(self._closed)]
 
     def alike(self, instance_type: str) -> Alike | None:
         """Those of an instance type that are alive; None where there are none."""
@@ -96,7 +102,8 @@ class PoolSeen:
         if name not in self._facts:
             insort(self._names, name)
         self._facts[name] = facts
-        for among, belongs in ((self._going, facts.is_going), (self._empty, standing.is_empty)):
+        belonging = ((self._going, facts.is_going), (self._empty, standing.is_empty), (self._closed, facts.is_closed))
+        for among, belongs in belonging:
             if belongs:
                 among[name] = facts
             else:
@@ -104,7 +111,7 @@ class PoolSeen:
 
     def _strike(self, name: str) -> None:
         del self._names[bisect_left(self._names, name)]
-        for among in (self._facts, self._going, self._empty):
+        for among in (self._facts, self._going, self._empty, self._closed):
             among.pop(name, None)
 
     def _compare(self, before: NodeFacts | None, after: NodeFacts | None) -> None:

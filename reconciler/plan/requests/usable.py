@@ -5,6 +5,7 @@ from collections.abc import Set as AbstractSet
 from reconciler.model import names
 from reconciler.model.cluster.node import Node
 from reconciler.model.cluster.observed import Observed
+from reconciler.plan.removal import untouchable
 
 
 def startup_taints(observed: Observed, pool: str) -> frozenset[tuple[str, str]]:
@@ -20,3 +21,9 @@ def is_usable(node: Node, passing: AbstractSet[tuple[str, str]]) -> bool:
     if not node.is_ready or not node.gpus or node.metadata.leaving:
         return False
     return all(each.key != names.UNREGISTERED and (each.key, each.effect) not in passing for each in node.spec.taints)
+
+
+def is_opening(node: Node, passing: AbstractSet[tuple[str, str]]) -> bool:
+    """Whether our own startup taint is all that keeps it closed, and may come off. By what is seen of the node alone:
+    its NodeClaim is watched apart, and may be told of earlier or later."""
+    return node.taint(names.ARRIVING) is not None and untouchable(node) is None and is_usable(node, passing)

@@ -9,19 +9,17 @@ from collections.abc import Iterator
 from reconciler.model import names
 from reconciler.model.planned.action import Hold, Presumes, Ref, Taint
 from reconciler.model.planned.decision import Decision
-from reconciler.plan.removal import untouchable
-from reconciler.plan.requests.usable import is_usable
+from reconciler.plan.requests.usable import is_opening
 from reconciler.plan.smart_pods.reasons import OPENED, PLANNER
 from reconciler.plan.smart_pods.turn import Turn
 
 
 def opened(turn: Turn) -> Iterator[Decision]:
     """Whoever it was bought for: Karpenter buys with that taint for all."""
-    claims = turn.fleet.claims_on(turn.pool.name)
-    closed = (each.node for each in turn.fleet.pool(turn.pool.name).nodes if each.is_closed and each.name in claims)
-    for node in closed:
+    for facts in turn.fleet.pool(turn.pool.name).closed:
+        node = facts.node
         taint = node.taint(names.ARRIVING)
-        if taint is None or untouchable(node) or not is_usable(node, turn.passing):
+        if taint is None or not is_opening(node, turn.passing):
             continue
         subject = Ref("Node", "", node.name, node.metadata.uid)
         why = OPENED.reason(turn.pool.origin(), node=subject.title)

@@ -13,7 +13,7 @@ from reconciler.fleet.what_if import WhatIf
 from reconciler.model import names
 from reconciler.model.cluster.node import Node
 from reconciler.model.cluster.pod import Pod
-from reconciler.plan.requests.usable import is_usable, startup_taints
+from reconciler.plan.requests.usable import is_opening, is_usable, startup_taints
 from reconciler.plan.scaling.ground import Ground, Site
 
 _PREFIX = "arrived/"
@@ -31,13 +31,10 @@ class Arrived:
 
     def open(self, ground: Ground) -> None:
         """Takes our startup taint off those nodes of a pool that can be used."""
-        coming = ground.site.fleet.claims_initializing(ground.pool.name)
-        passing = startup_taints(self._site.inputs.observed, ground.pool.name) if coming else frozenset()
-        for claim in coming:
-            node = self._site.fleet.node(claim.status.node_name)
-            if node is None or not node.taint(names.ARRIVING) or self._name_of(node) != node.name:
-                continue
-            if is_usable(node, passing):
+        closed = ground.seen.closed
+        passing = startup_taints(self._site.inputs.observed, ground.pool.name) if closed else frozenset()
+        for node in (each.node for each in closed):
+            if self._name_of(node) == node.name and is_opening(node, passing):
                 instead_of(self._what_if, node, _opened(node))
 
     def unfit(self, ground: Ground, waiting: Mapping[str, Pod]) -> list[str]:
