@@ -29,6 +29,7 @@ class Search(msgspec.Struct, frozen=True):
     allowed: Mask | None = None  # rows that may take pods; None: all
     hints: Mapping[str, str] = {}  # uid of a pod -> name of the node that is tried first
     budget: int | None = None  # of steps
+    anew: bool = False  # each class of pods begins at the pointer again, and not where the one before it ended
 
 
 class Walk:
@@ -45,7 +46,7 @@ class Walk:
         self._order: Places = fleet.rows.order[::-1] if search.backwards else fleet.rows.order
         self._ring: Places = np.concatenate((self._order, self._order))
         self._sweep = -(-len(self._order) // _AT_ONCE)
-        self._at = _place(fleet, search)
+        self._at = self._begin = _place(fleet, search)
 
     @property
     def pointer(self) -> str:
@@ -67,6 +68,8 @@ class Walk:
         """Books as many pods of a class as find a place: rows, and how many on each."""
         if pod_class.unmodelled or not len(self._order):
             return []
+        if self._search.anew:
+            self._at = self._begin
         asked = self._judging.asked(pod_class)
         if self._judging.goes_in_bulk(asked):
             return self._put_in_bulk(pod_class, count, asked)

@@ -32,7 +32,7 @@ from reconciler.model.kinds.change_guard import ChangeGuard
 from reconciler.model.kinds.drain_policy import DrainPolicy
 from reconciler.model.kinds.gpu_pool import GpuPool
 from reconciler.model.kinds.node_provisioner import NodeProvisioner
-from reconciler.model.planned.drained import Batch, Drained, Emptied, Evicted, Setback
+from reconciler.model.planned.drained import Batch, Drained, Emptied, Evicted, InVain, Moved, Setback
 from reconciler.model.planned.inputs import Inputs
 from reconciler.model.planned.memory import Hints, Memory
 from reconciler.model.planned.plan import Plan
@@ -206,6 +206,11 @@ class World:
                 Setback(node, f"uid-{node}", after(-ago), "GivenBack", times)
                 for node, (ago, times) in said.get("setbacks", {}).items()
             ),
+            moved=tuple(
+                Moved("a100", f"owner-{app}", after(-since), after(-ago))
+                for app, (since, ago) in said.get("moved", {}).items()
+            ),
+            in_vain=tuple(InVain(pool, after(-ago), times) for pool, (ago, times) in said.get("in_vain", {}).items()),
             begin_at=said.get("begin_at", ""),
         )
 

@@ -185,7 +185,7 @@ class _PoolCase:
     @property
     def imagined(self) -> list[Imagined]:
         found = []
-        for at in range(self._said.get("nodes", 0)):
+        for at in self._many("nodes"):
             if mark := self._of("imagined", at):
                 effect, value = _mark(mark)
                 name = self.name_of(at)
@@ -195,7 +195,7 @@ class _PoolCase:
     @property
     def pods(self) -> list[Pod]:
         found = []
-        for at in range(self._said.get("nodes", 0)):
+        for at in self._many("nodes"):
             gpus = 8 if self._has("busy", at) else self._of("uses", at, 0)
             if gpus or self._has("used", at):
                 found.append(_pod(f"train-{self.name_of(at)}", {"gpus": gpus, "node": self.name_of(at)}))
@@ -208,14 +208,13 @@ class _PoolCase:
 
     @property
     def claims(self) -> list[NodeClaim]:
-        labels = {names.KARPENTER_POOL: self._name}
+        found, labels = [], {names.KARPENTER_POOL: self._name}
         launched = {names.INSTANCE_TYPE: MACHINE, names.CAPACITY_TYPE: "on-demand", names.ZONE: "zone-a"}
-        found = []
-        for at in range(self._said.get("nodes", 0)):
+        for at in self._many("nodes"):
             initialized = Condition("Initialized", "Unknown" if self._has("initializing", at) else "True")
-            node = "" if self._has("untold", at) else self.name_of(at)
-            status = ClaimStatus(node_name=node, conditions=(initialized,))
-            found.append(NodeClaim(Metadata(f"claim-{self.name_of(at)}", labels=labels | launched), status=status))
+            name = self.name_of(at)
+            status = ClaimStatus(node_name="" if self._has("untold", at) else name, conditions=(initialized,))
+            found.append(NodeClaim(Metadata(f"claim-{name}", labels=labels | launched), status=status))
         metadata = [
             *(Metadata(f"claim-{self._name}-new-{at}", labels=labels | launched) for at in self._many("arriving")),
             *(Metadata(f"claim-{self._name}-ordered-{at}", labels=labels) for at in self._many("ordered")),
@@ -229,7 +228,7 @@ class _PoolCase:
     @property
     def leases(self) -> list[Lease]:
         found = []
-        for at in range(self._said.get("nodes", 0)):
+        for at in self._many("nodes"):
             owner = (OwnerReference("Node", self.name_of(at)),)
             for number in range(self._of("lent", at, 0)):
                 metadata = Metadata(f"{self.name_of(at)}-{number}", names.OWN_NAMESPACE, owner_references=owner)

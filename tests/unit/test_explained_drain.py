@@ -5,7 +5,15 @@ from typing import Any
 import pytest
 
 from reconciler.fleet.fleet import Fleet
-from reconciler.plan.drain.reasons import BLOCKERS, BUDGET_TAKEN, ELIGIBILITY, GANG_NO_PLACE, NO_PLACE, OTHERS_TURN
+from reconciler.plan.drain.reasons import (
+    BLOCKERS,
+    BUDGET_TAKEN,
+    DESTINATION,
+    ELIGIBILITY,
+    GANG_NO_PLACE,
+    NO_PLACE,
+    OTHERS_TURN,
+)
 from reconciler.plan.explanation.about import About, Asked
 from reconciler.plan.explanation.flips.changes import LINES, changes_of, flipped, weighed_again
 from reconciler.plan.explanation.subject import about
@@ -241,5 +249,5 @@ def test_a_change_lifts_what_it_is_told_for(name: str) -> None:
             assert first is None or first.reason != weighed.reason
 
 
-# A node with room is no place for what selects others; what goes first may take the budget again.
-MAY_NOT_DO = {NO_PLACE.code, GANG_NO_PLACE.code, BUDGET_TAKEN.code}
+# A node with room is no place for what selects others, and need not be chosen; what goes first may take a budget again.
+MAY_NOT_DO = {NO_PLACE.code, GANG_NO_PLACE.code, DESTINATION.code, BUDGET_TAKEN.code}

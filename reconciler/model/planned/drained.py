@@ -1,5 +1,5 @@
-"""What is remembered of drains, and can't be read off nodes: which were tainted together, who was evicted lately, and
-which nodes were given back."""
+"""What is remembered of drains, and can't be read off nodes: which were tainted together, who was evicted lately,
+which nodes were given back, and which pools got a node again."""
 
 import msgspec
 
@@ -47,6 +47,23 @@ class Setback(msgspec.Struct, frozen=True, gc=False, order=True):
     times: int = 1  # in a row
 
 
+class Moved(msgspec.Struct, frozen=True, gc=False, order=True):
+    """Pods of one owner that were moved off nodes of a pool: since when, and when the last time."""
+
+    pool: str
+    owner: str  # uid
+    since: Instant
+    at: Instant
+
+
+class InVain(msgspec.Struct, frozen=True, gc=False, order=True):
+    """A pool for whose moved pods a node came, and when that was seen."""
+
+    pool: str
+    at: Instant
+    times: int = 1  # in a row
+
+
 class Drained(msgspec.Struct, frozen=True):
     """All of it; each tuple is sorted."""
 
@@ -54,4 +71,6 @@ class Drained(msgspec.Struct, frozen=True):
     evicted: tuple[Evicted, ...] = ()
     emptied: tuple[Emptied, ...] = ()
     setbacks: tuple[Setback, ...] = ()
+    moved: tuple[Moved, ...] = ()
+    in_vain: tuple[InVain, ...] = ()
     begin_at: str = ""  # the node with which to begin, since there was no time for it the last time

@@ -21,6 +21,7 @@ from reconciler.plan.drain.asking.calling_off import called_off
 from reconciler.plan.drain.beginning.batch import Settling, begin, settle
 from reconciler.plan.drain.candidates import Ground, eligible
 from reconciler.plan.drain.emptying import PATIENCE_MS, Emptying
+from reconciler.plan.drain.failing.in_vain import in_vain, moved
 from reconciler.plan.drain.failing.setbacks import rests_until, unforgotten, with_more
 from reconciler.plan.drain.failing.tried import tried
 from reconciler.plan.drain.gangs.members import Members
@@ -73,6 +74,8 @@ def drain(inputs: Inputs, draft: Draft) -> Verdict:
         evicted=tuple(sorted(_kept(site, each) for each in site.memory.evicted if _counts_still(site, each))),
         emptied=tuple(sorted(emptying.emptied)),
         setbacks=_setbacks(site, settling),
+        moved=moved(site),
+        in_vain=in_vain(site),
         begin_at=rehomed.left_out[0] if rehomed.left_out else "",
     )
     hints = Hints(rehomed.hints, tried(site, refused, rehomed))

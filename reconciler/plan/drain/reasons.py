@@ -105,6 +105,11 @@ NOT_NAMED = Because("NoDrainPolicy", "no DrainPolicy that is not suspended names
 WINDOW_CLOSED = Because(
     "WindowClosed", "the windows of {policy} are closed until {time}: {node} is not drained before."
 )
+IN_VAIN = Because(
+    "DrainedInVain",
+    "at {at}, for the {times}. time, a node came for pods that were moved off nodes of {pool}: {node} is not drained "
+    "before {time}.",
+)
 DEMAND_FIRST = Because("DrainWaitsForDemand", "pods wait for nodes of {pool}: {node} is not drained meanwhile.")
 NO_SLOT = Because("NoDrainSlot", "{node} is to go, and waits: {limit}.")
 THROTTLED = Because(
@@ -210,7 +215,7 @@ BLOCKERS = (
 )  # fmt: skip
 REASONS = (
     *ELIGIBILITY, *BLOCKERS, UNREAD, HOMELESS, CANDIDATE, UNREADY_CANDIDATE, NO_CANDIDATE, NOT_NAMED, WINDOW_CLOSED,
-    DEMAND_FIRST, NO_SLOT, AWAITS_CREW, THROTTLED, AWAITS_BATCH, PARTLY_EVALUATED, DRAINED, TAINTED_AGAIN,
+    IN_VAIN, DEMAND_FIRST, NO_SLOT, AWAITS_CREW, THROTTLED, AWAITS_BATCH, PARTLY_EVALUATED, DRAINED, TAINTED_AGAIN,
     BATCH_SETTLES, BATCH_TORN, MARK_UNREADABLE, EVICTED, GANG_EVICTED, GANG_REST, DAEMON_EVICTED, POD_LEAVES,
     WAITS_EMPTY, DELETED, GIVEN_BACK, TOLD, TOLD_CUT, TOLD_UNREADABLE, SAVES, EVICTED_SAVED, EVICTED_UNSAVED,
     NEEDED_AGAIN, CALLED_OFF, ONE_BY_ONE, SUCCESSOR_UNSEEN, WAITS_TURN,

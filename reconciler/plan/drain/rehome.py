@@ -22,6 +22,7 @@ from functools import cached_property
 
 import msgspec
 import numpy as np
+from msgspec.structs import replace
 
 from reconciler.fleet.books.ruled_out import RuledOut
 from reconciler.fleet.emptying import Emptying
@@ -66,17 +67,10 @@ class Rehomed(msgspec.Struct):
     crews: dict[str, Crew] = {}  # of nodes that can go, and do so together with others or not at all
 
 
-class Way(msgspec.Struct, frozen=True):
-    """In which nodes are walked along for places."""
-
-    start: str = ""
-    backwards: bool = True
-
-
 class Rehoming:
-    """One search; within a fork."""
+    """One search, `way` along the nodes; within a fork."""
 
-    def __init__(self, site: Site, members: Members, way: Way) -> None:
+    def __init__(self, site: Site, members: Members, way: Search) -> None:
         self._site, self._members, self._way = site, members, way
         self._what_if = site.fleet.what_if
         self._hints = Hinting(self._what_if, site.inputs.hints.destinations)
@@ -152,7 +146,7 @@ class Rehoming:
             if not pods:
                 break
             hints = self._hints.of(pods, source)
-            found = place(self._what_if, pods, Search(self._way.start, self._way.backwards, allowed, hints))
+            found = place(self._what_if, pods, replace(self._way, allowed=allowed, hints=hints))
             self.told.homes |= found.destinations
             for pod in pods:
                 if to := found.destinations.get(pod.metadata.uid):
@@ -165,7 +159,7 @@ class Rehoming:
     def _try(self, order: Sequence[Seen]) -> None:
         """One node after the other, or with those that go only with it, until the steps are used up."""
         self._allowed = self._stays & ~self._tried & ~self._empty
-        emptying = Emptying(self._what_if, Search(self._way.start, self._way.backwards, self._allowed))
+        emptying = Emptying(self._what_if, replace(self._way, allowed=self._allowed))
         crews, crewing = crews_of(self._members, order), Crewing(self._site, self._members, self._remaining)
         tried = 0
         for at, seen in enumerate(order):
@@ -225,9 +219,8 @@ class Rehoming:
     def _crew_tried(self, crew: Crew, crewing: Crewing, walk: Walk) -> Tried:
         budget = None if walk.budget is None else max(0, walk.budget - walk.steps)
         hints = self._hints.of_nodes(crewing.hinted(crew))
-        came = crewing.tried(
-            crew, self._takers, Search(walk.pointer, self._way.backwards, self._allowed, hints, budget)
-        )
+        way = replace(self._way, pointer=walk.pointer, allowed=self._allowed, hints=hints, budget=budget)
+        came = crewing.tried(crew, self._takers, way)
         walk.spent |= came.is_spent
         walk.steps += came.steps
         walk.stand_at(came.pointer or walk.pointer)

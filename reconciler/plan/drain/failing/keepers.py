@@ -23,7 +23,7 @@ from reconciler.plan.drain.gangs.crews import Crew
 from reconciler.plan.drain.gangs.members import Members
 from reconciler.plan.drain.gangs.obstacles import obstacles
 from reconciler.plan.drain.gangs.rehoming import Crewing
-from reconciler.plan.drain.rehome import Rehoming, Way
+from reconciler.plan.drain.rehome import Rehoming
 from reconciler.plan.drain.site import Seen, Site, why
 
 
@@ -42,7 +42,7 @@ class _Asking(Rehoming):
     """A search that looks closer at one node."""
 
     def __init__(self, site: Site, members: Members, seen: Seen) -> None:
-        super().__init__(site, members, Way())
+        super().__init__(site, members, Search(backwards=True))
         self._asked_about = seen
         self._found: list[Reason] | None = None
 

@@ -73,7 +73,8 @@ class Oracle:
             return False
         if metadata.annotations.scale_down_disabled or metadata.annotations.do_not_disrupt:
             return False
-        if any(each.node == node.name for each in self._inputs.memory.drained.setbacks):
+        drained = self._inputs.memory.drained
+        if any(each.node == node.name for each in drained.setbacks) or self._rests(node.pool):
             return False
         mark = node.taint(names.DRAIN_CANDIDATE)
         if policy.windows and mark is not None and now - 1_000 * int(mark.value) < AWAITED_MS:
@@ -85,6 +86,13 @@ class Oracle:
         if not self._leaves_enough(node, policy) or not self._is_let_through(used):
             return False
         return all(self._may_move(pod) for pod in pods)
+
+    def _rests(self, pool: str) -> bool:
+        """Since drains there were in vain: for half an hour, and twice as long each further time, up to four hours."""
+        for each in self._inputs.memory.drained.in_vain:
+            if each.pool == pool and self._inputs.now < each.at + SETTLED_MS * min(8, 2 ** (each.times - 1)):
+                return True
+        return False
 
     def _leaves_enough(self, node: Node, policy: DrainPolicy) -> bool:
         others = [each for each in self._observed.nodes if each.name != node.name and not each.metadata.leaving]
