@@ -207,8 +207,8 @@ class World:
                 for node, (ago, times) in said.get("setbacks", {}).items()
             ),
             moved=tuple(
-                Moved("a100", f"owner-{app}", after(-since), after(-ago))
-                for app, (since, ago) in said.get("moved", {}).items()
+                Moved("a100", f"owner-{app}", after(-since), after(-ago), *wanted)
+                for app, (since, ago, *wanted) in said.get("moved", {}).items()
             ),
             in_vain=tuple(InVain(pool, after(-ago), times) for pool, (ago, times) in said.get("in_vain", {}).items()),
             begin_at=said.get("begin_at", ""),

@@ -54,6 +54,7 @@ class Moved(msgspec.Struct, frozen=True, gc=False, order=True):
     owner: str  # uid
     since: Instant
     at: Instant
+    wanted: int | None = None  # how many pods the owner was to have meanwhile, at the least, where that is known
 
 
 class InVain(msgspec.Struct, frozen=True, gc=False, order=True):

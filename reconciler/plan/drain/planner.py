@@ -58,7 +58,7 @@ def drain(inputs: Inputs, draft: Draft) -> Verdict:
     settling = settle(site)
     found = eligible(ground)
     members = Members(site)
-    rehomed = rehome(site, found.order, members)
+    rehomed = rehome(site, found.order, members).rehomed
     emptying = Emptying(site, rehomed, members)
     stopped = _stopped(site, members.on_their_way)
     decisions = [*stopped, *settling.decisions, *emptying.decide(settling.nodes)]

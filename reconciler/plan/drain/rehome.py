@@ -65,10 +65,11 @@ class Rehomed(msgspec.Struct):
     on_their_way: tuple[Pod, ...] = ()  # those that were evicted, and are in no place yet
     homeless: tuple[str, str] = ("", "")  # a pod that leaves and finds no place, and the node it leaves
     crews: dict[str, Crew] = {}  # of nodes that can go, and do so together with others or not at all
+    steps: int = 0  # that were taken for nodes that were tried
 
 
 class Rehoming:
-    """One search, `way` along the nodes; within a fork."""
+    """One search, `way` along the nodes, with its budget for those that are tried; within a fork."""
 
     def __init__(self, site: Site, members: Members, way: Search) -> None:
         self._site, self._members, self._way = site, members, way
@@ -86,7 +87,9 @@ class Rehoming:
         leaving = self._take_leaving()
         self._stays = self._staying(order)
         self._settle(leaving, self._of_gangs())
-        if not self.told.homeless[0]:
+        if self.told.homeless[0]:
+            self._hints.keep(each.name for each in order)
+        else:
             self._try(order)
         self.told.hints = self._hints.found
         return self.told
@@ -146,7 +149,7 @@ class Rehoming:
             if not pods:
                 break
             hints = self._hints.of(pods, source)
-            found = place(self._what_if, pods, replace(self._way, allowed=allowed, hints=hints))
+            found = place(self._what_if, pods, replace(self._way, allowed=allowed, hints=hints, budget=None))
             self.told.homes |= found.destinations
             for pod in pods:
                 if to := found.destinations.get(pod.metadata.uid):
@@ -165,9 +168,10 @@ class Rehoming:
         for at, seen in enumerate(order):
             if seen.name in self.told.together or seen.name in self.told.refused:
                 continue  # with others of its crew
-            emptying.walk.budget = self._steps if tried >= LEAST_TRIED else None
+            emptying.walk.budget = self._way.budget if tried >= LEAST_TRIED else None
             crew = crews.get(seen.name)
             was_looked_at = self._try_crew(crew, crewing, emptying) if crew else self._try_one(seen, emptying)
+            self.told.steps = emptying.walk.steps
             if emptying.walk.spent:
                 self.told.left_out = self._undecided(order[at:])
                 return
@@ -219,7 +223,8 @@ class Rehoming:
     def _crew_tried(self, crew: Crew, crewing: Crewing, walk: Walk) -> Tried:
         budget = None if walk.budget is None else max(0, walk.budget - walk.steps)
         hints = self._hints.of_nodes(crewing.hinted(crew))
-        way = replace(self._way, pointer=walk.pointer, allowed=self._allowed, hints=hints, budget=budget)
+        pointer = self._way.pointer if self._way.anew else walk.pointer
+        way = replace(self._way, pointer=pointer, allowed=self._allowed, hints=hints, budget=budget)
         came = crewing.tried(crew, self._takers, way)
         walk.spent |= came.is_spent
         walk.steps += came.steps
@@ -247,11 +252,6 @@ class Rehoming:
             there = (homes[uid] for uid, pod in moving.items() if pod.node == each.name)
             self.told.together[each.name] = tuple(sorted(set(there)))
             self.told.crews[each.name] = crew
-
-    @cached_property
-    def _steps(self) -> int:
-        bounds = [each.spec.simulation_time_bound.milliseconds for each in self._site.policies]
-        return min(self._site.inputs.budget, max(bounds, default=0) * STEPS_A_MS)
 
     def _blocker(self, seen: Seen, row: int, moving: Moving) -> Reason | None:
         if row in self._takers:
@@ -282,3 +282,9 @@ class Rehoming:
     @cached_property
     def _set_aside(self) -> SetAside:
         return SetAside(self._site)
+
+
+def steps_of(site: Site) -> int:
+    """How many a plan has."""
+    bounds = [each.spec.simulation_time_bound.milliseconds for each in site.policies]
+    return min(site.inputs.budget, max(bounds, default=0) * STEPS_A_MS)

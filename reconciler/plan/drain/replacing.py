@@ -50,16 +50,18 @@ def recent(site: Site) -> list[Evicted]:
     """Those that count still: one that is there, and was not made to leave, was never evicted. What it asked for is
     forgotten once it was not recent any more, and a policy that was edited since doesn't bring it back."""
     known = (each for each in site.memory.evicted if each.pod)
-    lately = [each for each in known if site.now - each.at <= 1_000 * recent_seconds(site, each.pool)]
-    if not lately:
-        return []
-    uids = {each.uid for each in lately}
+    return gone(site, [each for each in known if site.now - each.at <= 1_000 * recent_seconds(site, each.pool)])
+
+
+def gone(site: Site, evicted: list[Evicted]) -> list[Evicted]:
+    """Those that are on their way at least: others were only asked."""
+    uids = {each.uid for each in evicted}
     staying = {
         pod.metadata.uid
-        for pod in site.inputs.observed.pods
+        for pod in (site.inputs.observed.pods if uids else ())
         if pod.metadata.uid in uids and not pod.metadata.leaving and not pod.is_finished
     }
-    return [each for each in lately if each.uid not in staying]
+    return [each for each in evicted if each.uid not in staying]
 
 
 def recent_seconds(site: Site, pool: str) -> int:

@@ -1,41 +1,63 @@
-"""The search for places where it is not known where pods went the last time, as after a restart: in several ways.
+"""The search for places, in several ways where it is not known where pods went the last time, as after a restart.
 
 A packing that is full to the brim is found again by hints. Without them the first one may leave a candidate without a
 place, which would lose its timer though there is room for all. So the search is done again: with those ahead that lost
-theirs, from other nodes on, from either end, and with all pods from one node on, until none is lost or nothing is left
-to try. What comes of it are the hints of the next plan, which needs no more than one search.
+theirs, from other nodes on, from either end, and with all pods from one node on, until none is lost, or nothing is left
+to try, or all steps are taken that a plan has. A way is taken if it keeps more candidates, and all of those of which
+hints are there; one that leaves a pod without a place that is on its way already is never taken for another. What comes
+of it are the hints of the next plan, which needs no more than one search.
 """
 
 from collections.abc import Iterator, Sequence
 from itertools import product
 
+import msgspec
+from msgspec.structs import replace
+
 from reconciler.fleet.placing import Search
 from reconciler.fleet.predicates.gpu_claims import GpuClaims
 from reconciler.plan.drain import reasons
 from reconciler.plan.drain.gangs.members import Members
-from reconciler.plan.drain.rehome import Rehomed, Rehoming
+from reconciler.plan.drain.rehome import Rehomed, Rehoming, steps_of
 from reconciler.plan.drain.site import Seen, Site
 
-_USUAL = Search(backwards=True)
 _STARTS, _FEW = 8, 100  # from so many nodes on, where no more than a few are tried
+_AHEAD = slice(None), slice(None, None, -1), slice(0)  # of those that lost theirs: all, the last one first, none
 
 # What another way may put right.
 _BY_WAY = frozenset({reasons.NO_PLACE.code, reasons.GANG_NO_PLACE.code, reasons.DESTINATION.code})
 
 
-def rehome(site: Site, order: Sequence[Seen], members: Members) -> Rehomed:
-    """What is changed in the fleet for it is taken back."""
-    found = _searched(site, order, members, _USUAL)
-    lost = _lost(site, order, found)
-    for way, step in product(_ways(order), (1, -1, 0)) if lost and not found.left_out else ():
-        if not lost:
+class Trial(msgspec.Struct, frozen=True):
+    """One search, and what came of it."""
+
+    order: Sequence[Seen]
+    way: Search
+    rehomed: Rehomed
+
+
+def rehome(site: Site, order: Sequence[Seen], members: Members) -> Trial:
+    """The best that is found. What is changed in the fleet for it is taken back."""
+    steps_left = steps_of(site)
+    best = _searched(site, members, order, Search(backwards=True, budget=steps_left))
+    steps_left -= best.rehomed.steps
+    done = {_title(best.order, best.way)}
+    for way, part in product(_ways(order), _AHEAD):
+        lost = _lost(site, best)
+        if best.rehomed.left_out or steps_left <= 0 or not (lost or best.rehomed.homeless[0]):
             break
-        ahead = lost[::step] if step else []
-        again = _searched(site, [*ahead, *(each for each in order if each not in ahead)], members, way)
-        left = _lost(site, order, again)
-        if len(left) < len(lost):
-            found, lost = again, left
-    return found
+        changed = _with_ahead(order, lost[part])
+        if _title(changed, way) not in done:
+            done.add(_title(changed, way))
+            trial = _searched(site, members, changed, replace(way, budget=steps_left))
+            steps_left -= trial.rehomed.steps
+            best = trial if _is_better(site, trial, best) else best
+    return best
+
+
+def _with_ahead(order: Sequence[Seen], ahead: Sequence[Seen]) -> list[Seen]:
+    names = {each.name for each in ahead}
+    return [*ahead, *(each for each in order if each.name not in names)]
 
 
 def _ways(order: Sequence[Seen]) -> Iterator[Search]:
@@ -44,14 +66,30 @@ def _ways(order: Sequence[Seen]) -> Iterator[Search]:
         yield Search(start, backwards, anew=anew)
 
 
-def _searched(site: Site, order: Sequence[Seen], members: Members, way: Search) -> Rehomed:
+def _title(order: Sequence[Seen], way: Search) -> tuple[object, ...]:
+    return way.pointer, way.backwards, way.anew, *(each.name for each in order)
+
+
+def _searched(site: Site, members: Members, order: Sequence[Seen], way: Search) -> Trial:
     what_if = site.fleet.what_if
     with what_if.fork(), what_if.part(GpuClaims).judged(site.claims.pools, site.fleet.lent.keys()):
-        return Rehoming(site, members, way).run(order)
+        return Trial(order, way, Rehoming(site, members, way).run(order))
 
 
-def _lost(site: Site, order: Sequence[Seen], found: Rehomed) -> list[Seen]:
-    """Candidates of which no hint is there, and for whose pods there is no place, or that have to take others."""
-    before, told = site.inputs.hints.destinations, found.refused
-    timed = (each for each in order if each.candidate_since is not None and each.name not in before)
-    return [each for each in timed if each.name in told and told[each.name].code in _BY_WAY]
+def _lost(site: Site, trial: Trial) -> list[Seen]:
+    """Candidates of which nothing was found before, and for whose pods there is no place, or that must take others."""
+    hints, refused = site.inputs.hints, trial.rehomed.refused
+    timed = (each for each in trial.order if each.candidate_since is not None and each.name in refused)
+    unaided = (each for each in timed if each.name not in hints.destinations and each.name not in hints.tried)
+    return [each for each in unaided if refused[each.name].code in _BY_WAY]
+
+
+def _is_better(site: Site, trial: Trial, best: Trial) -> bool:
+    if trial.rehomed.homeless[0] or trial.rehomed.left_out:
+        return False
+    if best.rehomed.homeless[0]:
+        return True
+    hints = site.inputs.hints.destinations
+    timed = {each.name for each in trial.order if each.candidate_since is not None}
+    kept, before = timed & trial.rehomed.together.keys(), timed & best.rehomed.together.keys()
+    return len(kept) > len(before) and all(name in kept for name in before if name in hints)

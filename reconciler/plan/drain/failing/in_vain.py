@@ -3,22 +3,25 @@ then, and twice as long each further time.
 
 A place is found for each pod that is moved, but the scheduler may choose another. Where all fit to the last GPU, one
 of them may then find none, and Karpenter buys: the node that was saved is back, and would be drained again, and again.
-A node came for such a pod if it is younger than that pod, which runs on it. What did not come again for six hours
-after such a rest is forgotten.
+A node of any pool came for such a pod if it is younger than that pod, which runs on it, and whose owner was to have no
+more pods than before. What came while the pool rested already is of the same drains. What did not come again for six
+hours after a rest is forgotten.
 """
 
+from collections import defaultdict
 from collections.abc import Iterator
 
-from reconciler.model.cluster.pod import Pod
+from reconciler.model.cluster.metadata import Metadata
 from reconciler.model.instant import Instant, moment, timestamp
 from reconciler.model.planned.drained import InVain, Moved
-from reconciler.plan.drain.replacing import owner_of
-from reconciler.plan.drain.site import Seen, Site
+from reconciler.plan.drain.replacing import gone, owner_of, wanted_by
+from reconciler.plan.drain.site import Site
 
 _FIRST_MS = 1_800_000
 _DOUBLINGS = 3
 _FORGOTTEN_MS = 21_600_000
 _NODE_COMES_WITHIN_MS = 1_200_000
+_CLOCKS_DIFFER_BY_MS = 30_000  # ours, and that of the API server, by which pods and nodes tell when they were made
 
 
 def rests_until(each: InVain) -> Instant:
@@ -28,50 +31,68 @@ def rests_until(each: InVain) -> Instant:
 
 def moved(site: Site) -> tuple[Moved, ...]:
     """Whose pods were moved off nodes of which pool, for as long as a node may come for them."""
-    recent = (each for each in site.memory.moved if site.now - each.at <= _NODE_COMES_WITHIN_MS)
-    found = {(each.pool, each.owner): each for each in recent}
-    for each in site.memory.evicted:
-        if each.owner:
-            key = each.pool, each.owner
-            before = found.get(key, Moved(*key, each.first, each.at))
-            found[key] = Moved(*key, min(before.since, each.first), max(before.at, each.at))
-    return tuple(sorted(found.values()))
+    found = {(each.pool, each.owner): each for each in site.memory.moved if site.now - each.at <= _lasts_ms(site, each)}
+    for each in gone(site, [each for each in site.memory.evicted if each.owner]):
+        key = each.pool, each.owner
+        before = found.get(key, Moved(*key, each.first, each.at))
+        found[key] = Moved(*key, min(before.since, each.first), max(before.at, each.at), before.wanted)
+    wanted = wanted_by(site, {each.owner for each in found.values()}) if found else {}
+    return tuple(sorted(_with_wanted(each, wanted.get(each.owner)) for each in found.values()))
 
 
 def in_vain(site: Site) -> tuple[InVain, ...]:
-    """By pool; with what is seen only now. Several nodes that came since the last time count once."""
+    """By pool; with what is seen only now."""
     known = {each.pool: each for each in site.memory.in_vain if site.now < rests_until(each) + _FORGOTTEN_MS}
     for pool, came in _came(site):
         before = known.get(pool)
-        if before is None or came > before.at:
+        if before is None or came >= rests_until(before):
             known[pool] = InVain(pool, site.now, before.times + 1 if before is not None else 1)
     return tuple(sorted(known.values()))
 
 
+def _lasts_ms(site: Site, each: Moved) -> int:
+    """A StatefulSet makes the next pod only once the one before it has ended."""
+    policy = site.policy_of.get(each.pool)
+    return _NODE_COMES_WITHIN_MS + (1_000 * policy.spec.max_graceful_termination_seconds if policy is not None else 0)
+
+
+def _with_wanted(each: Moved, now: int | None) -> Moved:
+    wanted = now if each.wanted is None or now is None else min(each.wanted, now)
+    return Moved(each.pool, each.owner, each.since, each.at, wanted)
+
+
 def _came(site: Site) -> Iterator[tuple[str, Instant]]:
-    """When nodes came for pods that had been moved, and the pools that these had left."""
-    since = {(each.pool, each.owner): each.since for each in moved(site)}
-    if not since:
-        return
-    pools: dict[str, list[str]] = {}
-    for pool, owner in since:
-        pools.setdefault(owner, []).append(pool)
-    earliest = timestamp(_second(min(since.values())))
+    """The pools that pods have left for which a node came, and when it did."""
+    left = _left(site)
+    earliest = min((_made_since(each) for those in left.values() for each in those), default=site.now)
+    first = timestamp(Instant(earliest // 1_000 * 1_000))  # all are in one format
     what_if = site.fleet.what_if
-    young = (each for each in site.seen if each.node.metadata.creation_timestamp >= earliest)  # all in one format
-    for seen in young:
-        for pod in what_if.pods_of_row(what_if.rows.row_of[seen.name]):
-            owner, made, came = owner_of(pod), _made(pod), _made(seen)
-            for pool in pools.get(owner, ()):
-                if _second(since[pool, owner]) <= made <= came:
-                    yield pool, came
+    for node in site.inputs.observed.nodes if left else ():
+        if node.metadata.creation_timestamp < first:
+            continue
+        came = _made(node.metadata)
+        for pod in what_if.pods_of_row(what_if.rows.row_of[node.name]):
+            made = _made(pod.metadata)
+            for each in left.get(owner_of(pod), ()):
+                lasted_ms = _lasts_ms(site, each)
+                if _made_since(each) <= made <= came and site.now - came <= lasted_ms:
+                    yield each.pool, came
 
 
-def _made(what: Pod | Seen) -> Instant:
-    metadata = what.metadata if isinstance(what, Pod) else what.node.metadata
+def _left(site: Site) -> dict[str, list[Moved]]:
+    """By owner: the pools that its pods have left; not of those that were to have more pods since."""
+    found = defaultdict(list)
+    all_moved = moved(site)
+    wanted = wanted_by(site, {each.owner for each in all_moved}) if all_moved else {}
+    for each in all_moved:
+        if each.wanted is None or wanted.get(each.owner, 0) <= each.wanted:
+            found[each.owner].append(each)
+    return found
+
+
+def _made_since(each: Moved) -> int:
+    return each.since - _CLOCKS_DIFFER_BY_MS
+
+
+def _made(metadata: Metadata) -> Instant:
     return moment(metadata.creation_timestamp) or Instant(0)
-
-
-def _second(at: Instant) -> Instant:
-    """As creation is told."""
-    return Instant(at // 1_000 * 1_000)

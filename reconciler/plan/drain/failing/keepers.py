@@ -1,12 +1,14 @@
 """All that keeps one node from being emptied, pod by pod: a plan tells the first, and a person asks for the others.
 
 Who takes what is left of PodDisruptionBudgets, and room, depends on who went before. So the search for places is done
-once more, in thought, and when the turn of the node comes each of its pods is asked about. A node that is not tried,
-for whatever reason, is asked about at the end, when others have taken what they need.
+once more, the way the plan went, and when the turn of the node comes each of its pods is asked about. A node that is
+not tried, for whatever reason, is asked about at the end, when others have taken what they need.
 """
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+
+from msgspec.structs import replace
 
 from reconciler.fleet.emptying import Emptying
 from reconciler.fleet.placing import Search
@@ -25,6 +27,7 @@ from reconciler.plan.drain.gangs.obstacles import obstacles
 from reconciler.plan.drain.gangs.rehoming import Crewing
 from reconciler.plan.drain.rehome import Rehoming
 from reconciler.plan.drain.site import Seen, Site, why
+from reconciler.plan.drain.unaided import rehome
 
 
 def keepers(inputs: Inputs, draft: Draft, node: str) -> list[Reason]:
@@ -34,20 +37,21 @@ def keepers(inputs: Inputs, draft: Draft, node: str) -> list[Reason]:
     if seen is None:
         return []
     members, what_if = Members(site), site.fleet.what_if
+    trial = rehome(site, eligible(Ground(site)).order, members)
     with what_if.fork(), what_if.part(GpuClaims).judged(site.claims.pools, site.fleet.lent.keys()):
-        return _Asking(site, members, seen).asked()
+        return _Asking(site, members, trial.way, seen).asked(trial.order)
 
 
 class _Asking(Rehoming):
     """A search that looks closer at one node."""
 
-    def __init__(self, site: Site, members: Members, seen: Seen) -> None:
-        super().__init__(site, members, Search(backwards=True))
+    def __init__(self, site: Site, members: Members, way: Search, seen: Seen) -> None:
+        super().__init__(site, members, way)
         self._asked_about = seen
         self._found: list[Reason] | None = None
 
-    def asked(self) -> list[Reason]:
-        self.run(eligible(Ground(self._site)).order)
+    def asked(self, order: Sequence[Seen]) -> list[Reason]:
+        self.run(order)
         return self._blockers() if self._found is None else self._found
 
     def _try_one(self, seen: Seen, emptying: Emptying) -> bool:
@@ -86,7 +90,8 @@ class _Asking(Rehoming):
         pods = self._movings.of(row).pods
         with what_if.fork():
             what_if.vacate(row)
-            search = Search(pointer, True, self._allowed, self._hints.of(pods, seen.name))
+            hints = self._hints.of(pods, seen.name)
+            search = replace(self._way, pointer=pointer, allowed=self._allowed, hints=hints, budget=None)
             found = place(what_if, sorted(pods, key=lambda pod: of(pod).anew.rank), search)
             told = self._told_unplaced(found.unplaced, self._allowed, seen.name)
         lost = {of(pod).anew: told[pod.metadata.uid] for pod in pods if pod.metadata.uid in told}

@@ -41,6 +41,10 @@ class Hinting:
         known = self.found.setdefault(source, {}).setdefault(self._what_if.classes.of(pod).anew.key, {})
         known[to] = known.get(to, 0) + 1
 
+    def keep(self, sources: Iterable[str]) -> None:
+        """What was found before stands, since nobody looked this time."""
+        self.found |= {each: self._before[each] for each in sources if each in self._before}
+
     def moved(self, source: str, moves: Iterable[Move]) -> tuple[str, ...]:
         """All go; the names of the nodes that take them."""
         found: Places = {}

@@ -13,6 +13,7 @@ from reconciler.fleet.what_if import WhatIf
 from reconciler.model import names
 from reconciler.model.cluster.node import Node
 from reconciler.model.cluster.pod import Pod
+from reconciler.plan.removal import untouchable
 from reconciler.plan.requests.usable import is_opening, is_usable, startup_taints
 from reconciler.plan.scaling.ground import Ground, Site
 
@@ -43,7 +44,8 @@ class Arrived:
         passing = startup_taints(self._site.inputs.observed, ground.pool.name)
         for each in self._site.draft.requests.of(ground.pool.name):
             pods = [waiting[uid] for uid in each.request.pods if uid in waiting]
-            if each.node is not None and pods and is_usable(each.node, passing):
+            is_there = each.node is not None and untouchable(each.node) is None and is_usable(each.node, passing)
+            if each.node is not None and pods and is_there:
                 place = self._name_of(each.node)
                 if all(fits(self._what_if, pod, place) for pod in pods):  # it tells the reasons why not
                     found.append(each.name)

@@ -57,8 +57,10 @@ def _half_done(outcome: Outcome) -> Iterator[str]:
     last = outcome.last
     if last.memory.drained.batch is not None:
         yield f"a batch is there still: {last.memory.drained.batch.nodes}"
-    may_begin = not Oracle(last).slots_are_taken()
+    oracle = Oracle(last)
+    slots_are_free = not oracle.slots_are_taken()
     for node in last.observed.nodes:
+        may_begin = slots_are_free and not oracle.rests(node.pool)
         for taint in () if node.metadata.leaving else node.spec.taints:
             if taint.key == names.DRAINING and last.now - 1_000 * int(taint.value) > _REST_MS:
                 yield f"{node.name} is being drained still, since {taint.value}"

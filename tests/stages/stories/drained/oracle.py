@@ -57,6 +57,13 @@ class Oracle:
         leaving = sum(each.metadata.leaving for each in self._observed.nodes)
         return any(leaving >= each.spec.max_scale_down_parallelism for each in self._inputs.desired.drains)
 
+    def rests(self, pool: str) -> bool:
+        """Since drains there were in vain: for half an hour, and twice as long each further time, up to four hours."""
+        for each in self._inputs.memory.drained.in_vain:
+            if each.pool == pool and self._inputs.now < each.at + SETTLED_MS * min(8, 2 ** (each.times - 1)):
+                return True
+        return False
+
     def _policy(self, pool: str) -> DrainPolicy | None:
         declared = {each.name: each.spec for each in self._inputs.desired.pools}
         if pool not in declared or declared[pool].suspend:
@@ -74,7 +81,7 @@ class Oracle:
         if metadata.annotations.scale_down_disabled or metadata.annotations.do_not_disrupt:
             return False
         drained = self._inputs.memory.drained
-        if any(each.node == node.name for each in drained.setbacks) or self._rests(node.pool):
+        if any(each.node == node.name for each in drained.setbacks) or self.rests(node.pool):
             return False
         mark = node.taint(names.DRAIN_CANDIDATE)
         if policy.windows and mark is not None and now - 1_000 * int(mark.value) < AWAITED_MS:
@@ -86,13 +93,6 @@ class Oracle:
         if not self._leaves_enough(node, policy) or not self._is_let_through(used):
             return False
         return all(self._may_move(pod) for pod in pods)
-
-    def _rests(self, pool: str) -> bool:
-        """Since drains there were in vain: for half an hour, and twice as long each further time, up to four hours."""
-        for each in self._inputs.memory.drained.in_vain:
-            if each.pool == pool and self._inputs.now < each.at + SETTLED_MS * min(8, 2 ** (each.times - 1)):
-                return True
-        return False
 
     def _leaves_enough(self, node: Node, policy: DrainPolicy) -> bool:
         others = [each for each in self._observed.nodes if each.name != node.name and not each.metadata.leaving]
