@@ -34,6 +34,7 @@ from urllib3.exceptions import (
 
 from reconciler import __version__
 from reconciler.kube.api_server import JSON, Answer, Request, Stream, Unreachable
+from reconciler.kube.known_types import know_types
 
 __all__ = ["Client", "Timeouts", "Unreachable", "connect"]
 
@@ -222,8 +223,9 @@ class Client:
 
 
 def connect(context: str | None = None, timeouts: Timeouts | None = None) -> Client:
-    """The cluster of the kubeconfig, by its current context unless another is named; in a pod, its own cluster. Raises
-    Unreachable."""
+    """The cluster of the kubeconfig, by its current context unless another is named; in a pod, its own cluster. Comes
+    before all threads. Raises Unreachable."""
+    know_types()
     return Client(partial(_configuration, context), timeouts)
 
 

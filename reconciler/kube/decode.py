@@ -10,7 +10,7 @@ import msgspec
 from reconciler.kube.loose import loosened, without_nulls
 from reconciler.kube.seeing.sharing import Sharing
 from reconciler.model.cluster.karpenter import NodeClass
-from reconciler.model.cluster.kinds import Seen
+from reconciler.model.cluster.kinds import SEEN, Seen
 from reconciler.model.cluster.metadata import Metadata
 from reconciler.model.cluster.pod import Pod
 from reconciler.model.cluster.whole import Whole, WholeMetadata
@@ -81,7 +81,7 @@ class _Class(msgspec.Struct):
 def page(seen: Seen, raw: bytes) -> Page:
     """A list of one kind. Raises Undecodable."""
     try:
-        listed = _list_decoder(seen).decode(raw)
+        listed = _list_decoder(_wire_type(seen)).decode(raw)
     except _FAULTS:
         listed = _page_by_object(seen, raw)
     if listed.kind not in {"", "List", f"{seen.kind}List"}:
@@ -94,7 +94,7 @@ def page(seen: Seen, raw: bytes) -> Page:
 def one(seen: Seen, raw: bytes | msgspec.Raw, api_version: str = "") -> Any:
     """One object; `api_version` is of the list that it stood in. Raises Undecodable."""
     try:
-        wire = _decoder(seen).decode(raw)
+        wire = _decoder(_wire_type(seen)).decode(raw)
     except _FAULTS as fault:
         wire = _by_the_slow_path(seen, raw, fault)
     finish = _finisher(seen, api_version)
@@ -139,7 +139,7 @@ _RAW_LIST = msgspec.json.Decoder(_Listed[msgspec.Raw])
 
 def _wire(seen: Seen, raw: msgspec.Raw) -> Any:
     try:
-        return _decoder(seen).decode(raw)
+        return _decoder(_wire_type(seen)).decode(raw)
     except _FAULTS as fault:
         return _by_the_slow_path(seen, raw, fault)
 
@@ -176,14 +176,21 @@ def _wire_type(seen: Seen) -> Any:
 
 
 @cache
-def _decoder(seen: Seen) -> "msgspec.json.Decoder[Any]":
-    return msgspec.json.Decoder(_wire_type(seen))
+def _decoder(wire_type: Any) -> "msgspec.json.Decoder[Any]":
+    return msgspec.json.Decoder(wire_type)
 
 
 @cache
-def _list_decoder(seen: Seen) -> "msgspec.json.Decoder[_Listed[Any]]":
+def _list_decoder(wire_type: Any) -> "msgspec.json.Decoder[_Listed[Any]]":
     listed: Any = _Listed
-    return msgspec.json.Decoder(listed[_wire_type(seen)])
+    return msgspec.json.Decoder(listed[wire_type])
+
+
+def know_kinds() -> None:
+    """Makes all decoders, before threads ask for them."""
+    for each in (Any, *{_wire_type(seen) for seen in SEEN}):
+        _decoder(each)
+        _list_decoder(each)
 
 
 # One for each kind, since each kind is read by a thread of its own.

@@ -25,7 +25,10 @@ CHECKPOINT_SECONDS = 60
 RANKS = tuple(f"rank-{number}" for number in range(4))
 RUNS = {
     SAVING: (Application("trainer", 6, 3, annotations={names.CHECKPOINT: f"{CHECKPOINT_SECONDS}s"}),),
-    GANG: (*(Application(each, 1, 0, annotations={names.CLAIM: each}) for each in RANKS), Application("filler", 3, 0)),
+    GANG: (  # of so much cpu that the scheduler spreads the gang over all nodes
+        *(Application(each, 1, 0, annotations={names.CLAIM: each}, cpu="8") for each in RANKS),
+        Application("filler", 3, 0),
+    ),
     SCALED: (Application("web", 6, 4),),
 }
 
