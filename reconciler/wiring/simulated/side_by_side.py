@@ -11,6 +11,7 @@ from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from ctypes import Array, c_double
 from multiprocessing import active_children, get_context
+from multiprocessing.process import BaseProcess
 
 from reconciler.report.simulated.simulated import Simulated
 from reconciler.simulate.playing.play import Play
@@ -40,7 +41,8 @@ def side_by_side(plays: Sequence[Play], jobs: int, tell: Callable[[float], None]
     try:
         with _uninterrupted():
             futures = [pool.submit(_played, number, play) for number, play in enumerate(plays)]
-        found = _awaited(futures, lambda: tell(sum(parts) / len(plays)))
+        workers = [each for each in active_children() if each not in others]
+        found = _awaited(futures, workers, lambda: tell(sum(parts) / len(plays)))
     except BrokenProcessPool:
         _abandon(pool, others)
         raise WorkerLost from None
@@ -51,27 +53,38 @@ def side_by_side(plays: Sequence[Play], jobs: int, tell: Callable[[float], None]
     return found
 
 
-def _awaited(futures: Sequence[Future[Simulated]], tell: Callable[[], None]) -> tuple[Simulated, ...]:
+def _awaited(
+    futures: Sequence[Future[Simulated]], workers: Sequence[BaseProcess], tell: Callable[[], None]
+) -> tuple[Simulated, ...]:
     left = set(futures)
     while left:
         done, left = wait(left, _LOOKS_SECONDS)
         tell()
         for each in done:
             each.result()  # what one of them raises, the others are not waited for
+        # The pool itself may not watch one that it started when it already waited for another.
+        if any(each.exitcode is not None for each in workers):
+            raise WorkerLost
     return tuple(each.result() for each in futures)
 
 
 @contextmanager
 def _uninterrupted() -> Iterator[None]:
     """A process that is started in here is never interrupted; this one is, afterwards."""
+    heard: list[int] = []
+    # Threads of libraries may hear what this thread does not, and Python would interrupt this one for it.
+    handler = signal.signal(signal.SIGINT, lambda number, _: heard.append(number))
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield
     finally:
+        signal.signal(signal.SIGINT, handler)
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
+    if heard:
+        raise KeyboardInterrupt
 
 
-def _abandon(pool: ProcessPoolExecutor, others: Sequence[object]) -> None:
+def _abandon(pool: ProcessPoolExecutor, others: Sequence[BaseProcess]) -> None:
     """Nobody waits for what is played: the processes end now."""
     pool.shutdown(wait=False, cancel_futures=True)
     workers = [each for each in active_children() if each not in others]
