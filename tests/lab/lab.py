@@ -160,7 +160,7 @@ class Lab:
     def _definitions_served(self) -> bool:
         definitions = self.admin.list("customresourcedefinitions")
         return all(
-            any(c["type"] == "Established" and c["status"] == "True" for c in each["status"].get("conditions", ()))
+            any(c["type"] == "Established" and c["status"] == "True" for c in each["status"].get("conditions") or ())
             for each in definitions
         )
 

@@ -48,5 +48,5 @@ def folder_of(kind: Kind, name: str = "") -> str:
 
 
 def _is_established(found: Manifest | None) -> bool:
-    conditions = (found or {}).get("status", {}).get("conditions", ())
+    conditions = (found or {}).get("status", {}).get("conditions") or ()
     return any(each["type"] == "Established" and each["status"] == "True" for each in conditions)
