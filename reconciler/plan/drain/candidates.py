@@ -288,12 +288,13 @@ def _in_order(ground: Ground, found: Sequence[Seen]) -> Iterator[Seen]:
             others.append((each.is_ready, percent, key, each.name, each))
     order = [each[-1] for each in sorted(before)] + [each[-1] for each in sorted(others)]
     # What is only told comes last, and so takes no room from what is done.
-    for told in (False, True):
-        some = [each for each in order if ground.site.is_only_told(each) is told]
+    told = [each for each in order if ground.site.is_only_told(each)]
+    done = [each for each in order if not ground.site.is_only_told(each)] if told else order
+    for some in (done, told):
         yield from _from(some, ground.site.memory.begin_at)
 
 
 def _from(order: Sequence[Seen], name: str) -> list[Seen]:
     """The same, beginning with that one, if it is among them."""
-    at = next((place for place, each in enumerate(order) if each.name == name), 0)
+    at = next((place for place, each in enumerate(order) if each.name == name), 0) if name else 0
     return [*order[at:], *order[:at]]

@@ -1,10 +1,11 @@
 """Owner of what all drains of one plan look at; what several of them ask is looked up once."""
 
-from collections.abc import Callable, Iterator, Mapping
-from functools import cache, cached_property
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cache, cached_property, partial
 
 import msgspec
 
+from reconciler.fleet.node_facts import NodeFacts
 from reconciler.fleet.pod_class import PodClass
 from reconciler.fleet.predicates.staying import why_it_stays
 from reconciler.model.cluster.node import Node
@@ -21,6 +22,7 @@ from reconciler.model.planned.reason import Reason
 from reconciler.plan.draft import Draft
 from reconciler.plan.drain.marks import Mark, candidate_mark, draining_mark
 from reconciler.plan.drain.nodes.budgets_seen import BudgetsSeen
+from reconciler.plan.drain.nodes.looked_at import LookedAt
 from reconciler.plan.drain.nodes.said import Said
 from reconciler.plan.drain.reasons import PLANNER
 from reconciler.plan.eviction import PodBudgets
@@ -108,18 +110,15 @@ class Site:
         return sorted(self._seen(), key=lambda each: each.name)
 
     def _seen(self) -> Iterator[Seen]:
-        imagined = by_node(self.inputs)
+        imagined, looked_at = by_node(self.inputs), self.fleet.what_if.part(LookedAt)
         for pool, policy in self.policy_of.items():
-            imagines = bool(imagined) and pool in self._only_told
-            for facts in self.fleet.pool(pool).nodes:
-                node = facts.node
-                if imagines and (taints := imagined.get((facts.name, node.metadata.uid))):
-                    node = as_imagined(node, taints)
-                elif not facts.is_drained:
-                    yield Seen(facts.name, pool, facts.is_ready, node, policy)
-                    continue
-                marks = candidate_mark(node), draining_mark(node)
-                yield Seen(facts.name, pool, facts.is_ready, node, policy, *marks)
+            nodes = self.fleet.pool(pool).nodes
+            if imagined and pool in self._only_told:
+                for facts in nodes:
+                    taints = imagined.get((facts.name, facts.node.metadata.uid))
+                    yield _looked_at(facts, policy, as_imagined(facts.node, taints) if taints else facts.node)
+            else:
+                yield from looked_at.again(pool, nodes, policy, partial(_all_looked_at, nodes, policy))
 
     @cached_property
     def by_name(self) -> Mapping[str, Seen]:
@@ -203,3 +202,14 @@ def ref_of(node: Node) -> Ref:
 
 def ref_of_pod(pod: Pod) -> Ref:
     return Ref("Pod", pod.metadata.namespace, pod.name, pod.metadata.uid)
+
+
+def _all_looked_at(nodes: Sequence[NodeFacts], policy: Declared[DrainPolicy]) -> list[Seen]:
+    return [_looked_at(facts, policy, facts.node) for facts in nodes]
+
+
+def _looked_at(facts: NodeFacts, policy: Declared[DrainPolicy], node: Node) -> Seen:
+    """`node`: with the taints that it would bear."""
+    is_plain = node is facts.node and not facts.is_drained
+    marks = (None, None) if is_plain else (candidate_mark(node), draining_mark(node))
+    return Seen(facts.name, facts.pool, facts.is_ready, node, policy, *marks)

@@ -40,6 +40,8 @@ def rehome(site: Site, order: Sequence[Seen], members: Members) -> Trial:
     """The best that is found. What is changed in the fleet for it is taken back."""
     steps_left = steps_of(site)
     best = _searched(site, members, order, Search(backwards=True, budget=steps_left))
+    if not (_lost(site, best) or best.rehomed.homeless[0]):
+        return best
     steps_left -= best.rehomed.steps
     done = {_title(best.order, best.way)}
     for way, part in product(_ways(order), _AHEAD):
@@ -79,7 +81,7 @@ def _searched(site: Site, members: Members, order: Sequence[Seen], way: Search) 
 def _lost(site: Site, trial: Trial) -> list[Seen]:
     """Candidates of which nothing was found before, and for whose pods there is no place, or that must take others."""
     hints, refused = site.inputs.hints, trial.rehomed.refused
-    timed = (each for each in trial.order if each.candidate_since is not None and each.name in refused)
+    timed = (each for each in trial.order if each.name in refused and each.candidate_since is not None)
     unaided = (each for each in timed if each.name not in hints.destinations and each.name not in hints.tried)
     return [each for each in unaided if refused[each.name].code in _BY_WAY]
 

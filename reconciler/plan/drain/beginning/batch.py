@@ -174,8 +174,9 @@ class Beginning:
         if shut := closed(policy.spec.windows, site.now):
             time = timestamp(shut.until) if shut.until is not None else "for ever"
             return site.act(seen, Hold(shut.until), why(seen, reasons.WINDOW_CLOSED, "windows", time=time))
-        vain = self._in_vain.get(seen.pool) if seen.node.is_ready else None  # else it is of no use where it is
-        if vain is not None and (rests := rests_until(vain)) > site.now:
+        vain = self._in_vain.get(seen.pool)
+        # One that is not ready is of no use where it is.
+        if vain is not None and seen.is_ready and (rests := rests_until(vain)) > site.now:
             at, time = timestamp(vain.at), timestamp(rests)
             return site.act(seen, Hold(rests), why(seen, reasons.IN_VAIN, at=at, times=vain.times, time=time))
         if seen.pool in self._wanting:
