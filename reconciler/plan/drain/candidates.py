@@ -1,12 +1,6 @@
-"""Which nodes may become candidates at all: an ordered table, the first rule that applies says why not.
+"""Which nodes may become candidates at all: an ordered table, the first rule that applies says why not."""
 
-What is left is tried: first those that are candidates already, the oldest first, so that a timer is not reset because
-another node came to be tried before; then those that are not ready, those that are used least, those that save most for
-the least loss (beginning/worth.py), and by name. Where there was no time for all of them, the next plan begins with the
-first that was left out, whatever it is.
-"""
-
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 
 import msgspec
@@ -17,9 +11,11 @@ from reconciler.model import names
 from reconciler.model.cluster.node import Node
 from reconciler.model.cluster.pod import Pod
 from reconciler.model.instant import Instant, timestamp
+from reconciler.model.planned.drained import InVain
 from reconciler.model.planned.reason import Reason
 from reconciler.plan.drain import reasons
-from reconciler.plan.drain.beginning.worth import Key, Worth
+from reconciler.plan.drain.beginning.worth import Worth
+from reconciler.plan.drain.failing.in_vain import in_vain
 from reconciler.plan.drain.failing.setbacks import rests_until
 from reconciler.plan.drain.limits import Budget, Least, budgets_of
 from reconciler.plan.drain.marks import candidate_mark
@@ -55,6 +51,11 @@ class Ground:
     @cached_property
     def least(self) -> Least:
         return Least(self.site)
+
+    @cached_property
+    def in_vain(self) -> Mapping[str, InVain]:
+        """By pool."""
+        return {each.pool: each for each in in_vain(self.site)}
 
     def usage(self, seen: Seen) -> Usage:
         return self._look(seen).usage
@@ -254,47 +255,3 @@ _ALL = frozenset(RULES)
 def why_left_alone(ground: Ground, seen: Seen) -> Reason | None:
     """Why nothing that runs there is to be moved, whichever node that were for."""
     return next((found for rule in (_of_others, _frozen, _opted_out) if (found := rule(ground, seen))), None)
-
-
-class Eligible(msgspec.Struct, frozen=True):
-    """What is tried, in order, and why the others are not."""
-
-    order: tuple[Seen, ...]
-    refused: dict[str, Reason]  # by the name of a node
-
-
-def eligible(ground: Ground) -> Eligible:
-    """Nothing is changed by it."""
-    order: list[Seen] = []
-    refused: dict[str, Reason] = {}
-    for seen in ground.site.seen:
-        for rule in ground.rules(seen):
-            if (found := rule.why_not(ground, seen)) is not None:
-                refused[seen.name] = found
-                break
-        else:
-            order.append(seen)
-    return Eligible(tuple(_in_order(ground, order)), refused)
-
-
-def _in_order(ground: Ground, found: Sequence[Seen]) -> Iterator[Seen]:
-    before: list[tuple[Instant, str, Seen]] = []
-    others: list[tuple[bool, int, Key, str, Seen]] = []
-    for each in found:
-        if (since := each.candidate_since) is not None:
-            before.append((since, each.name, each))
-        else:
-            percent, key = ground.usage(each).percent, ground.worth.key(each)
-            others.append((each.is_ready, percent, key, each.name, each))
-    order = [each[-1] for each in sorted(before)] + [each[-1] for each in sorted(others)]
-    # What is only told comes last, and so takes no room from what is done.
-    told = [each for each in order if ground.site.is_only_told(each)]
-    done = [each for each in order if not ground.site.is_only_told(each)] if told else order
-    for some in (done, told):
-        yield from _from(some, ground.site.memory.begin_at)
-
-
-def _from(order: Sequence[Seen], name: str) -> list[Seen]:
-    """The same, beginning with that one, if it is among them."""
-    at = next((place for place, each in enumerate(order) if each.name == name), 0) if name else 0
-    return [*order[at:], *order[:at]]

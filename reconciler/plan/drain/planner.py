@@ -19,13 +19,14 @@ from reconciler.plan.draft import Draft, Verdict
 from reconciler.plan.drain import reasons, timers
 from reconciler.plan.drain.asking.calling_off import called_off
 from reconciler.plan.drain.beginning.batch import Settling, begin, settle
-from reconciler.plan.drain.candidates import Ground, eligible
+from reconciler.plan.drain.candidates import Ground
 from reconciler.plan.drain.emptying import PATIENCE_MS, Emptying
-from reconciler.plan.drain.failing.in_vain import in_vain, moved
+from reconciler.plan.drain.failing.in_vain import moved
 from reconciler.plan.drain.failing.setbacks import rests_until, unforgotten, with_more
 from reconciler.plan.drain.failing.tried import tried
 from reconciler.plan.drain.gangs.members import Members
 from reconciler.plan.drain.left_behind import left_behind
+from reconciler.plan.drain.nodes.eligible import eligible
 from reconciler.plan.drain.rehome import Rehomed
 from reconciler.plan.drain.replacing import SEEN_BY, recent_seconds
 from reconciler.plan.drain.site import Seen, Site, title_of, why
@@ -75,7 +76,7 @@ def drain(inputs: Inputs, draft: Draft) -> Verdict:
         emptied=tuple(sorted(emptying.emptied)),
         setbacks=_setbacks(site, settling),
         moved=moved(site),
-        in_vain=in_vain(site),
+        in_vain=tuple(sorted(ground.in_vain.values())),
         begin_at=rehomed.left_out[0] if rehomed.left_out else "",
     )
     hints = Hints(rehomed.hints, tried(site, refused, rehomed))

@@ -40,12 +40,12 @@ def rehome(site: Site, order: Sequence[Seen], members: Members) -> Trial:
     """The best that is found. What is changed in the fleet for it is taken back."""
     steps_left = steps_of(site)
     best = _searched(site, members, order, Search(backwards=True, budget=steps_left))
-    if not (_lost(site, best) or best.rehomed.homeless[0]):
+    lost = _lost(site, best)
+    if not lost and not best.rehomed.homeless[0]:
         return best
     steps_left -= best.rehomed.steps
     done = {_title(best.order, best.way)}
     for way, part in product(_ways(order), _AHEAD):
-        lost = _lost(site, best)
         if best.rehomed.left_out or steps_left <= 0 or not (lost or best.rehomed.homeless[0]):
             break
         changed = _with_ahead(order, lost[part])
@@ -53,7 +53,8 @@ def rehome(site: Site, order: Sequence[Seen], members: Members) -> Trial:
             done.add(_title(changed, way))
             trial = _searched(site, members, changed, replace(way, budget=steps_left))
             steps_left -= trial.rehomed.steps
-            best = trial if _is_better(site, trial, best) else best
+            if _is_better(site, trial, best):
+                best, lost = trial, _lost(site, trial)
     return best
 
 

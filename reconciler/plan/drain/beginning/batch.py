@@ -22,7 +22,7 @@ from reconciler.plan.drain.beginning.guarded import PlanRoom
 from reconciler.plan.drain.beginning.order import in_turn
 from reconciler.plan.drain.beginning.windows import closed
 from reconciler.plan.drain.candidates import Ground, cluster_at_minimum
-from reconciler.plan.drain.failing.in_vain import in_vain, rests_until
+from reconciler.plan.drain.failing.in_vain import rests_until
 from reconciler.plan.drain.gangs.crews import Crew
 from reconciler.plan.drain.gangs.members import Members
 from reconciler.plan.drain.limits import Slots
@@ -104,7 +104,6 @@ class Beginning:
         self._slots, self._room = Slots(ground.site), PlanRoom(ground.site)
         self._taken: dict[str, int] = {}  # nodes of a pool that go, or that others take in this plan
         self._wanting = {each.pool for each in ground.site.draft.missing if each.why == "demand"}
-        self._in_vain = {each.pool: each for each in in_vain(ground.site)}
         self.found: dict[str, Decision] = {}  # by name
         self._waiting: dict[str, int] = {}  # candidates that find no slot, by policy
         for each in ground.site.seen if ground.budgets else ():
@@ -174,7 +173,7 @@ class Beginning:
         if shut := closed(policy.spec.windows, site.now):
             time = timestamp(shut.until) if shut.until is not None else "for ever"
             return site.act(seen, Hold(shut.until), why(seen, reasons.WINDOW_CLOSED, "windows", time=time))
-        vain = self._in_vain.get(seen.pool)
+        vain = self._ground.in_vain.get(seen.pool)
         # One that is not ready is of no use where it is.
         if vain is not None and seen.is_ready and (rests := rests_until(vain)) > site.now:
             at, time = timestamp(vain.at), timestamp(rests)

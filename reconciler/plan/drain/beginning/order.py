@@ -45,14 +45,18 @@ def in_turn(ground: Ground, members: Members, crews: Sequence[Crew]) -> Iterator
         *_, at = line.places.pop()
         yield crews[at]
         if line.places:
-            heappush(waiting, (line.key(ground), worth.taken, line))
+            saves = key[0] if known == worth.taken else line.key(ground)[0]
+            heappush(waiting, ((saves, *line.places[-1]), worth.taken, line))
 
 
 def _lines(ground: Ground, members: Members, crews: Sequence[Crew]) -> Iterator[Line]:
     found: dict[Hashable, Line] = {}
     for at, crew in enumerate(crews):
         is_one = len(crew.nodes) == 1 and not crew.gangs
-        line = found.setdefault(ground.worth.sort(crew.nodes[0]) if is_one else at, Line(crew))
+        sort: Hashable = ground.worth.sort(crew.nodes[0]) if is_one else at
+        line = found.get(sort)
+        if line is None:
+            line = found[sort] = Line(crew)
         oldest = min([since(ground.site, each) for each in crew.nodes])
         line.places.append((ground.worth.lost(crew.nodes, _elsewhere(members, crew)), oldest, at))
     for line in found.values():
@@ -62,5 +66,7 @@ def _lines(ground: Ground, members: Members, crews: Sequence[Crew]) -> Iterator[
 
 def _elsewhere(members: Members, crew: Crew) -> tuple[Pod, ...]:
     """Pods of its gangs on nodes that stay."""
-    nodes = {each.name for each in crew.nodes} if crew.gangs else set()
+    if not crew.gangs:
+        return ()
+    nodes = {each.name for each in crew.nodes}
     return tuple([pod for gang in crew.gangs for pod in members.of[gang] if pod.node not in nodes])

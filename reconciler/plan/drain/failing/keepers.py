@@ -20,11 +20,12 @@ from reconciler.model.planned.reason import Reason
 from reconciler.plan.draft import Draft
 from reconciler.plan.drain import reasons
 from reconciler.plan.drain.blockers import blocker
-from reconciler.plan.drain.candidates import Ground, eligible
+from reconciler.plan.drain.candidates import Ground
 from reconciler.plan.drain.gangs.crews import Crew
 from reconciler.plan.drain.gangs.members import Members
 from reconciler.plan.drain.gangs.obstacles import obstacles
 from reconciler.plan.drain.gangs.rehoming import Crewing
+from reconciler.plan.drain.nodes.eligible import eligible
 from reconciler.plan.drain.rehome import Rehoming
 from reconciler.plan.drain.site import Seen, Site, why
 from reconciler.plan.drain.unaided import rehome

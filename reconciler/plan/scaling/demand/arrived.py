@@ -44,9 +44,9 @@ class Arrived:
         passing = startup_taints(self._site.inputs.observed, ground.pool.name)
         for each in self._site.draft.requests.of(ground.pool.name):
             pods = [waiting[uid] for uid in each.request.pods if uid in waiting]
-            is_there = each.node is not None and untouchable(each.node) is None and is_usable(each.node, passing)
-            if each.node is not None and pods and is_there:
-                place = self._name_of(each.node)
+            node = each.node
+            if node is not None and pods and untouchable(node) is None and is_usable(node, passing):
+                place = self._name_of(node)
                 if all(fits(self._what_if, pod, place) for pod in pods):  # it tells the reasons why not
                     found.append(each.name)
         return found

@@ -1,0 +1,61 @@
+"""Which nodes are tried, in which order, and why the others are not.
+
+First come those that are candidates already, the oldest first, so that a timer is not reset because another node came
+to be tried before; then those that are not ready, those that are used least, those that save most for the least loss
+(beginning/worth.py), and by name. Where there was no time for all of them, the next plan begins with the first that was
+left out, whatever it is.
+"""
+
+from collections.abc import Iterator, Sequence
+
+import msgspec
+
+from reconciler.model.instant import Instant
+from reconciler.model.planned.reason import Reason
+from reconciler.plan.drain.beginning.worth import Key
+from reconciler.plan.drain.candidates import Ground
+from reconciler.plan.drain.site import Seen
+
+
+class Eligible(msgspec.Struct, frozen=True):
+    """What is tried, in order, and why the others are not."""
+
+    order: tuple[Seen, ...]
+    refused: dict[str, Reason]  # by the name of a node
+
+
+def eligible(ground: Ground) -> Eligible:
+    """Nothing is changed by it."""
+    order: list[Seen] = []
+    refused: dict[str, Reason] = {}
+    for seen in ground.site.seen:
+        for rule in ground.rules(seen):
+            if (found := rule.why_not(ground, seen)) is not None:
+                refused[seen.name] = found
+                break
+        else:
+            order.append(seen)
+    return Eligible(tuple(_in_order(ground, order)), refused)
+
+
+def _in_order(ground: Ground, found: Sequence[Seen]) -> Iterator[Seen]:
+    before: list[tuple[Instant, str, Seen]] = []
+    others: list[tuple[bool, int, Key, str, Seen]] = []
+    for each in found:
+        if (since := each.candidate_since) is not None:
+            before.append((since, each.name, each))
+        else:
+            percent, key = ground.usage(each).percent, ground.worth.key(each)
+            others.append((each.is_ready, percent, key, each.name, each))
+    order = [each[-1] for each in sorted(before)] + [each[-1] for each in sorted(others)]
+    # What is only told comes last, and so takes no room from what is done.
+    told = [each for each in order if ground.site.is_only_told(each)]
+    done = [each for each in order if not ground.site.is_only_told(each)] if told else order
+    for some in (done, told):
+        yield from _from(some, ground.site.memory.begin_at)
+
+
+def _from(order: Sequence[Seen], name: str) -> list[Seen]:
+    """The same, beginning with that one, if it is among them."""
+    at = next((place for place, each in enumerate(order) if each.name == name), 0) if name else 0
+    return [*order[at:], *order[:at]]
