@@ -18,8 +18,8 @@ CPU, MEMORY, STORAGE, PODS = "cpu", "memory", "ephemeral-storage", "pods"
 
 Billionths = dict[str, int]  # of a resource, by its name
 
-# Far more than any node has; and sums of a few still fit into 64 bits.
-_MOST = 2**60
+# Far more than any node has: 4 PiB. The sums of all pods that one node can have still fit into 64 bits.
+_MOST = 2**52
 _QUANTITY = re.compile(r"([+-]?)(\d*)(?:\.(\d*))?(n|u|m|k|M|G|T|P|E|Ki|Mi|Gi|Ti|Pi|Ei|[eE][+-]?\d{1,9})?")
 _TENS = {"n": -9, "u": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
 _TWOS = {"Ki": 10, "Mi": 20, "Gi": 30, "Ti": 40, "Pi": 50, "Ei": 60}

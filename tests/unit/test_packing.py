@@ -272,3 +272,22 @@ def test_pods_that_the_steps_did_not_last_for_are_told_apart_from_those_that_fit
 def test_two_shapes_of_one_name_are_turned_away() -> None:
     with pytest.raises(ValueError, match="two shapes are named small: give each a name of its own"):
         packing(pods(1), [shape("small", 1, 10), shape("small", 2, 10)])
+
+
+@pytest.mark.parametrize("price", [0, 1, 10**15 - 1, 2**62])
+def test_a_limit_on_nodes_holds_at_every_price(price: int) -> None:
+    packed = packing(pods(3_000), [shape("small", 1, price)], limits=Limits(nodes=3))
+    assert counted(packed) == {"small": 3}
+
+
+def test_offers_without_a_limit_are_chosen_by_price_however_high_the_prices_are() -> None:
+    offered = [shape("dear", 4, 10**15), shape("dearer", 4, 10**15 + 1), shape("cheap", 4, 10**7, most=1)]
+    assert bought(pods(12), offered) == {"cheap": 1, "dear": 2}
+
+
+@pytest.mark.filterwarnings("error")
+def test_amounts_larger_than_any_node_has_are_counted_without_an_overflow() -> None:
+    offered = [shape("small", 1, 10**6), shape("dear", 1, 10**15, **{GPU: "8"})]
+    waiting = [*pods(3), pod("fits", **{GPU: "2"}), *(pod(f"huge-{each}", **{GPU: "8Ei"}) for each in range(3))]
+    packed = packing(waiting, offered)
+    assert sorted(each.pod.name for each in packed.unplaced) == ["huge-0", "huge-1", "huge-2"]

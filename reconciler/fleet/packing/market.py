@@ -12,6 +12,9 @@ from reconciler.fleet.packing.shape import Offering, Shape
 from reconciler.fleet.rows import Counts, Mask
 
 _AS_MANY_AS_WANTED = 2**62
+# Micro-dollars an hour. The largest price that decides: 2,048 nodes at this price fit into 64 bits together with the
+# parts that the searches count in. Dearer offers come after cheaper ones, and count as equally dear in sums.
+_DEAREST = 2**37
 Indices = NDArray[np.intp]
 
 
@@ -29,7 +32,8 @@ class Market:
         ]
         listed.sort(key=lambda each: (each[1].micro_dollars_per_hour, each[0], each[1].zone, each[1].capacity_type))
         self.offerings: list[Offering] = [offering for _, offering in listed]
-        self.price: Counts = np.array([each.micro_dollars_per_hour for each in self.offerings], np.int64)
+        prices = [min(each.micro_dollars_per_hour, _DEAREST) for each in self.offerings]
+        self.price: Counts = np.array(prices, np.int64)
         self.shape: Indices = np.array([number for number, _ in listed], np.intp)
         self.look: Indices = np.zeros(len(listed), np.intp)
         self.amounts = [

@@ -12,6 +12,7 @@ from reconciler.fleet.packing.market import Market
 from reconciler.fleet.rows import Counts
 
 _PARTS = 1024  # of a micro-dollar: small pods are worth something too
+_MOST = 2**62  # of pods that are larger than any node
 
 
 class Worth:
@@ -35,7 +36,7 @@ class Worth:
         for rate, amount in zip(self._rates, amounts, strict=True):
             if rate:
                 found = found + rate * amount
-        return np.rint(found).astype(np.int64)
+        return np.rint(np.minimum(found, _MOST)).astype(np.int64)
 
     @staticmethod
     def price(micro_dollars: Counts) -> Counts:
