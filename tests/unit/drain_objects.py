@@ -79,7 +79,8 @@ def _taints(said: Json) -> Iterator[NodeTaint]:
             value = said[trait]
             yield NodeTaint(key, effect, str(after(-value) // 1_000) if isinstance(value, int) else value)
     if "marked" in said:
-        yield NodeTaint(names.DELETION_TIME, "NoSchedule" if said.get("hard") else "PreferNoSchedule", "1")
+        value = "1" if said["marked"] is True else str(after(said["marked"]) // 1_000)
+        yield NodeTaint(names.DELETION_TIME, "NoSchedule" if said.get("hard") else "PreferNoSchedule", value)
     if said.get("disrupted"):
         yield NodeTaint(names.DISRUPTED, "NoSchedule")
     for key in said.get("taints", ()):

@@ -51,7 +51,7 @@ def budgets_of(site: Site) -> dict[str, Budget]:
     wishes = {each.spec.pool_name: each for each in site.inputs.desired.provisioners}
     leaving: dict[str, int] = {}
     for each in site.seen if wishes else ():
-        leaving[each.pool] = leaving.get(each.pool, 0) + each.node.is_going
+        leaving[each.pool] = leaving.get(each.pool, 0) + site.is_going_after_plan(each)
     return {pool: _budget(site, pool, wishes[pool], leaving.get(pool, 0)) for pool in site.policy_of if pool in wishes}
 
 

@@ -102,13 +102,10 @@ class Beginning:
     def __init__(self, ground: Ground, rehomed: Rehomed) -> None:
         self._ground, self._site, self._rehomed = ground, ground.site, rehomed
         self._slots, self._room = Slots(ground.site), PlanRoom(ground.site)
-        self._taken: dict[str, int] = {}  # nodes of a pool that go, or that others take in this plan
+        self._taken: dict[str, int] = {}  # nodes of a pool that begin to be drained in this plan
         self._wanting = {each.pool for each in ground.site.draft.missing if each.why == "demand"}
         self.found: dict[str, Decision] = {}  # by name
         self._waiting: dict[str, int] = {}  # candidates that find no slot, by policy
-        for each in ground.site.seen if ground.budgets else ():
-            if each.pool in ground.budgets and ground.site.is_taken(each):
-                self._taken[each.pool] = self._taken.get(each.pool, 0) + 1
 
     def decide(self, crew: Crew, is_settling: bool) -> None:
         """Candidates that go together, or one, and whose time has come: they go, or why not yet."""
@@ -193,7 +190,10 @@ class Beginning:
         budget = self._ground.budgets.get(seen.pool)
         if budget is None or self._taken.get(seen.pool, 0) < budget.left:
             return ""
-        return f"{budget.provisioner} keeps {budget.floor} of {budget.size} nodes of {seen.pool} ({budget.reason})"
+        nodes = f"{budget.size} nodes of {seen.pool}"
+        if budget.leaving:
+            nodes += f", {budget.leaving} of which leave anyway"
+        return f"{budget.provisioner} keeps {budget.floor} of {nodes} ({budget.reason})"
 
     def throttled(self) -> Iterator[Decision]:
         """Of policies that have candidates waiting, and both limits reached."""
