@@ -4,6 +4,8 @@ A kind is a struct whose fields are annotated with these. The reader, the JSON S
 are all walks over the annotations, so none of them can say something that another does not know.
 """
 
+import re
+
 import msgspec
 
 
@@ -57,10 +59,14 @@ class MergeKey(msgspec.Struct, frozen=True):
     ordered: bool = False
 
 
-_PART = "[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?"
+# A name of an object is a DNS subdomain (RFC 1123): only its whole length is limited, to 253. Namespaces and values of
+# labels have at most 63 characters: a name that becomes one of these says so with `Within`.
+_PART = "[a-z0-9]([-a-z0-9]*[a-z0-9])?"
+LONGEST_NAME = 253
+LONGEST_LABEL_VALUE = 63
 NAME = Shaped(rf"^{_PART}(\.{_PART})*$", "lower case letters, digits, '-' and '.'")
 NAME_OR_STAR = Shaped(rf"^(\*|{_PART}(\.{_PART})*)$", "the name of an object, or *")
-NAMESPACE = Shaped(rf"^{_PART}$", "at most 63 lower case letters, digits and '-'")
+NAMESPACE = Shaped(r"^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$", "at most 63 lower case letters, digits and '-'")
 LABEL_KEY = Keys(
     r"^([a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$",
     "a label key, such as example.com/team",
@@ -69,3 +75,10 @@ LABEL_VALUE = Shaped(
     r"^([A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?$",
     "a label value: at most 63 letters, digits, '-', '_' and '.', a letter or digit at both ends",
 )
+
+
+def why_no_name(text: str, most: int = LONGEST_NAME) -> str:
+    """What a name must be that the text is not, in words; nothing when it is a name."""
+    if not re.fullmatch(NAME.pattern, text):
+        return NAME.words
+    return f"at most {most} characters" if len(text) > most else ""

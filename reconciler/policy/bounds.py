@@ -6,12 +6,11 @@ rule elsewhere its place.
 
 from typing import assert_never
 
-from reconciler.model.fields import Within
+from reconciler.model.fields import LONGEST_NAME, Within
 from reconciler.policy.shape import Choice, ListOf, MapOf, Measured, Words
 
 MOST_ITEMS = 100
 LONGEST_TEXT = 512
-LONGEST_NAME = 253
 LONGEST_MEASURE = 64
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 
-from reconciler.policy.bounds import LONGEST_NAME
+from reconciler.model.fields import LONGEST_NAME
 from reconciler.policy.shape import Object, describe
 
 GROUP = "gpu.scheduling"

@@ -67,6 +67,8 @@ def test_all_kinds_that_a_template_may_yield_are_taken() -> None:
         ("name: trigger", "name: Trigger", 104, "Pod/Trigger: metadata.name must be lower case letters"),
         ("name: trigger", 'name: "trigger\\n"', 104, "metadata.name must be lower case letters"),
         ("name: trigger", "name: 7", 104, "metadata.name must be lower case letters"),
+        ("name: trigger", f"name: {'x' * 254}", 104, "metadata.name must be at most 253 characters"),
+        ("name: trigger", "name: trigger\n  labels: {team: a b}", 105, "metadata.labels.team must be a label value"),
         ("name: trigger", "labels: {}", 103, "Pod: metadata.name is missing"),
         ("metadata:\n  name: trigger", "metadata: trigger", 103, "Pod: metadata must be a map with a name"),
         ("metadata:\n  name: trigger\n", "", 101, "Pod: metadata must be a map with a name"),

@@ -14,7 +14,7 @@ from reconciler.cli.asking import answered
 from reconciler.cli.exit_codes import ExitCode
 from reconciler.cli.lasting import LastingType
 from reconciler.kube.by_hand import NotWritten
-from reconciler.model.fields import NAME
+from reconciler.model.fields import why_no_name
 from reconciler.model.instant import Instant, timestamp
 from reconciler.model.kinds.change_approval import ChangeApproval
 from reconciler.model.kinds.change_guard import Ceiling
@@ -72,8 +72,8 @@ _OPTIONS = (
 def command(revision: str, terms: Terms, repository: str, context: str | None) -> int:
     """Let plans of REVISION pass a guard, within the ceilings that are given: each plan of it, however the fleet moves,
     and no other revision's. Limits that are not named stay. It takes the right to make a ChangeApproval."""
-    if not re.fullmatch(NAME.pattern, terms.guard):
-        raise click.UsageError(f'"{terms.guard}" is no name: write {NAME.words}')
+    if why := why_no_name(terms.guard):
+        raise click.UsageError(f'"{terms.guard}" is no name: write {why}')
     if terms.ceilings == Ceiling():
         raise click.UsageError("say how far, as in --removed-nodes 40: a ChangeApproval without ceilings lifts nothing")
     ends = Instant((wiring.current_instant() + terms.expires.milliseconds) // 1000 * 1000)

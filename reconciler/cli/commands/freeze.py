@@ -1,6 +1,5 @@
 """`reconciler freeze`: nothing is done to a node, a pool, what a guard guards, or anything, until then."""
 
-import re
 from typing import Any
 
 import click
@@ -12,11 +11,12 @@ from reconciler.cli.exit_codes import ExitCode
 from reconciler.cli.lasting import LastingType
 from reconciler.kube.by_hand import NotWritten
 from reconciler.model import names
-from reconciler.model.fields import NAME
+from reconciler.model.fields import LONGEST_LABEL_VALUE, LONGEST_NAME, why_no_name
 from reconciler.model.instant import Instant, timestamp
 from reconciler.model.quantity import Duration
 
-_KINDS = ("node", "pool", "guard")
+# What can be frozen, and the most characters that its name has. The name of a pool becomes the value of a label.
+_KINDS = {"node": LONGEST_NAME, "pool": LONGEST_LABEL_VALUE, "guard": LONGEST_NAME}
 
 
 class Terms(msgspec.Struct, frozen=True):
@@ -64,6 +64,6 @@ def _meant(subject: str) -> tuple[str, str]:
     kind, slash, name = subject.partition("/")
     if kind not in _KINDS or not slash:
         raise click.UsageError(f'"{subject}" names nothing to freeze; write node/NAME, pool/NAME, guard/NAME or all')
-    if not re.fullmatch(NAME.pattern, name):
-        raise click.UsageError(f'"{name}" is no name: write {NAME.words}')
+    if why := why_no_name(name, _KINDS[kind]):
+        raise click.UsageError(f'"{name}" is no name of a {kind}: write {why}')
     return kind, name

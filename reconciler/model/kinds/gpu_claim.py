@@ -16,7 +16,7 @@ class ClaimedDevices(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
         Literal["any", "contiguous", "requireContiguous"],
         Says("contiguous prefers GPUs of one island; requireContiguous takes nothing else."),
     ] = "any"
-    model: Annotated[str | None, Says("Model of the GPUs; any, when absent."), NAME] = None
+    model: Annotated[str | None, Says("Model of the GPUs; any, when absent."), Within(1, 63), NAME] = None
     memory: Annotated[Quantity | None, Says("Least memory of each GPU.")] = None
 
 

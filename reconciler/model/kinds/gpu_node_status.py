@@ -13,7 +13,7 @@ class Device(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
 
     id: Annotated[int, Says("Index of the GPU on its node."), Within(0, 63)]
     uuid: Annotated[str | None, Says("What stays the same across reboots."), Within(1, 96)] = None
-    model: Annotated[str | None, Says("Model, in the word that pools use."), NAME] = None
+    model: Annotated[str | None, Says("Model, in the word that pools use."), Within(1, 63), NAME] = None
     memory: Annotated[Quantity | None, Says("Its memory.")] = None
     island: Annotated[str | None, Says("GPUs of one island are joined by fast links."), LABEL_VALUE] = None
     bandwidth_gbps: Annotated[

@@ -18,7 +18,7 @@ Resources = Annotated[
 class Devices(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
     """The GPUs of one node."""
 
-    model: Annotated[str, Says("Model of the GPUs, in the word that claims use: a100, l4."), NAME]
+    model: Annotated[str, Says("Model of the GPUs, in the word that claims use: a100, l4."), Within(1, 63), NAME]
     count: Annotated[int, Says("GPUs of one node."), Within(1, 16), Unit("GPUs")]
     memory: Annotated[Quantity, Says("Memory of one GPU.")]
 

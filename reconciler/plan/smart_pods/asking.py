@@ -1,13 +1,16 @@
 """One smart pod for each node that is really missing: asked for at once where Karpenter can't see who waits, and where
 it does, once it has had its time."""
 
+import re
 from collections.abc import Iterator, Sequence
 
 import msgspec
 
 from reconciler.fleet.questions import fits
+from reconciler.model import names
 from reconciler.model.cluster.pod import Pod
 from reconciler.model.desired import Declared, SmartPod
+from reconciler.model.fields import LABEL_VALUE
 from reconciler.model.instant import Instant, moment
 from reconciler.model.kinds.gpu_pool import GpuPool
 from reconciler.model.planned.action import Apply, Hold, Presumes, Ref
@@ -117,13 +120,24 @@ def _why(turn: Turn, wanted: Wanted) -> Reason:
 
 
 def _nodes_that_would_take(turn: Turn, body: Body, request: Request) -> tuple[str, ...]:
-    """Nodes of the pool on which the smart pod would fit as they are: it is to bring another. Asked once for all that
-    are alike."""
+    """Hostname labels of nodes of the pool on which the smart pod would fit as they are: it is to bring another. Asked
+    once for all that are alike."""
     alike = msgspec.json.encode(body["spec"], order="sorted").replace(tag_of(request.name).encode(), b"")
     found = turn.ruled_out.get(alike)
     if found is None:
         pod, what_if, taken = msgspec.convert(body, Pod), turn.fleet.what_if, turn.fleet.occupancy.gpus
         nodes = turn.fleet.pool(turn.pool.name).nodes
         roomy = (each.name for each in nodes if each.gpus - taken.get(each.name, 0) >= request.count)
-        found = turn.ruled_out[alike] = tuple(name for name in roomy if not fits(what_if, pod, name))
+        found = turn.ruled_out[alike] = tuple(
+            label for name in roomy if not fits(what_if, pod, name) for label in _hostname(turn, name)
+        )
     return found
+
+
+def _hostname(turn: Turn, name: str) -> Iterator[str]:
+    """The hostname label of a node, which may differ from its name. A value that is no label value would make the API
+    server refuse the smart pod."""
+    node = turn.fleet.node(name)
+    label = node.metadata.labels.get(names.HOSTNAME, name) if node is not None else name
+    if re.fullmatch(LABEL_VALUE.pattern, label):
+        yield label

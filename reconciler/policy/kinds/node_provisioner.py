@@ -7,6 +7,7 @@ NODE_PROVISIONER = Kind(
     spec=NodeProvisioner,
     plural="nodeprovisioners",
     short="nprov",
+    longest_name=63,  # it becomes the value of a label: gpu.scheduling/provisioner
     report=NodeProvisionerReport,
     columns=(
         Column("Pool", "string", ".spec.poolName"),

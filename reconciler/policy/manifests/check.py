@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from reconciler.model.fields import LABEL_KEY, NAME, NAMESPACE
+from reconciler.model.fields import LABEL_KEY, LABEL_VALUE, NAME, NAMESPACE, why_no_name
 from reconciler.model.problem import Problem
 from reconciler.model.rendering import Rendering
 from reconciler.policy.manifests.structural import Structural, Violation
@@ -21,7 +21,7 @@ MANIFEST = "RC411"
 
 _OBJECT = ("apiVersion", "kind", "metadata", "spec")
 _METADATA = ("name", "namespace", "labels", "annotations")
-_NAME, _NAMESPACE, _KEY = (re.compile(each.pattern) for each in (NAME, NAMESPACE, LABEL_KEY))
+_NAMESPACE, _KEY, _VALUE = (re.compile(each.pattern) for each in (NAMESPACE, LABEL_KEY, LABEL_VALUE))
 
 
 class Yields(msgspec.Struct, frozen=True):
@@ -139,8 +139,8 @@ def _wrong_metadata(metadata: Any, kind: str, namespaced: bool) -> Iterator[Viol
         yield Violation(("metadata",), MANIFEST, "must be a map with a name", "give it metadata: {name: …}")
         return
     name = metadata.get("name")
-    if not isinstance(name, str) or not _NAME.fullmatch(name):
-        told = f"must be {NAME.words}" if name else "is missing"
+    if why := why_no_name(name) if isinstance(name, str) else NAME.words:
+        told = f"must be {why}" if name else "is missing"
         yield Violation(("metadata", "name"), MANIFEST, told, "name it after the pool: {{ pool.name }}")
     for key, value in metadata.items():
         path: Path = ("metadata", key)
@@ -163,3 +163,5 @@ def _wrong_texts(texts: Any, path: Path) -> Iterator[Violation]:
             yield Violation((*path, key), MANIFEST, f"must be {LABEL_KEY.words}")
         if not isinstance(value, str):
             yield Violation((*path, key), MANIFEST, "must be a text", "put it in quotes")
+        elif path[-1] == "labels" and not _VALUE.fullmatch(value):
+            yield Violation((*path, key), MANIFEST, f"must be {LABEL_VALUE.words}")

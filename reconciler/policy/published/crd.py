@@ -7,9 +7,10 @@ only the reader can tell. An object that slips through is told of in its status.
 
 from typing import Any
 
+from reconciler.model.fields import LONGEST_NAME
 from reconciler.model.quantity import Duration, Quantity
 from reconciler.model.status import ObjectStatus
-from reconciler.policy.bounds import LONGEST_NAME, bounded
+from reconciler.policy.bounds import bounded
 from reconciler.policy.kind import GROUP, VERSION, Kind, Rule
 from reconciler.policy.published.defaults import default_of
 from reconciler.policy.published.keywords import LEAST_QUANTITY, QUANTITIES_BELOW, Keywords, description, leaf, limits

@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 import msgspec
 
-from reconciler.model.fields import LABEL_KEY, LABEL_VALUE, NAME, Says, Shaped, Unit, Within
+from reconciler.model.fields import LABEL_KEY, LABEL_VALUE, NAME, NAMESPACE, Says, Shaped, Unit, Within
 from reconciler.model.kinds.gpu_pool import Effect, Resources
 from reconciler.model.quantity import Duration, Percent
 from reconciler.simulate.scenario.cluster import Labels
@@ -81,7 +81,7 @@ class Workload(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
     """Pods that are alike, and exactly one way in which they come."""
 
     name: Annotated[str, Says("What it is called."), Within(1, 40), NAME]
-    namespace: Annotated[str, Says("Namespace of its pods."), Within(1, 63), NAME] = "default"
+    namespace: Annotated[str, Says("Namespace of its pods."), Within(1, 63), NAMESPACE] = "default"
     gpus: Annotated[int, Says("GPUs of one pod."), Within(0, 16), Unit("GPUs")] = 0
     resources: Annotated[Resources, Says("What else one pod asks for.")] = msgspec.field(default_factory=dict)
     priority: Annotated[int, Says("Who goes first."), Within(-1_000_000_000, 1_000_000_000)] = 0
