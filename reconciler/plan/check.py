@@ -18,7 +18,7 @@ from reconciler.plan.guards.frozen import Freezes
 from reconciler.plan.guards.ledger import Ledger, key_of
 from reconciler.plan.guards.stage import Stage
 from reconciler.plan.guards.taken import taken
-from reconciler.plan.removal import why_untouchable
+from reconciler.plan.removal import why_opted_out, why_untouchable
 
 # To judge whether a node or a NodePool is in use, all of these must have been read.
 _USE = frozenset({"nodes", "pods", "nodeclaims.karpenter.sh"})
@@ -80,6 +80,13 @@ def _on_what_others_remove(case: Case) -> Iterator[str]:
     for each in case.acted:
         subject = each.decision.subject
         if why_untouchable(case.fleet, each.decision) or (subject.kind == "NodePool" and subject.name in going):
+            yield each.title
+
+
+def _on_what_opts_out(case: Case) -> Iterator[str]:
+    stage = Stage(case.fleet, case.inputs.now)
+    for each in case.acted:
+        if why_opted_out(case.fleet, each.decision, case.inputs.now) and any(taken(stage, each.decision)):
             yield each.title
 
 
@@ -160,6 +167,7 @@ def _evicted_unseen(case: Case) -> Iterator[str]:
 INVARIANTS = (
     Invariant("one action a subject", _twice),
     Invariant("no action on a subject that someone else is removing", _on_what_others_remove),
+    Invariant("no node that opts out of removal is drained or deleted", _on_what_opts_out),
     Invariant("no delete from a partial read", _deleted_unseen),
     Invariant("nothing for a pool in Observe mode that is not marked as would", _in_observe_mode),
     Invariant("each write presumes something that the API server checks", _blind),

@@ -65,6 +65,10 @@ def takes_the_cordoned(inputs: Inputs) -> Iterator[tuple[Ref, Action]]:
     yield from [(ref(node), LEAVES) for node in nodes(inputs) if node.spec.unschedulable]
 
 
+def takes_what_opts_out(inputs: Inputs) -> Iterator[tuple[Ref, Action]]:
+    yield from [(ref(node), LEAVES) for node in nodes(inputs) if node.metadata.annotations.scale_down_disabled]
+
+
 def marks_twice(inputs: Inputs) -> Iterator[tuple[Ref, Action]]:
     for first in nodes(inputs)[:1]:
         yield ref(first), LEAVES if first.taint(names.DELETION_TIME) is None else DRAINS
@@ -174,6 +178,7 @@ BUGS: dict[str, Bug] = {
     "no NodeClaim is made or deleted by us": deletes_a_claim,
     "no pod that says so is disrupted by us": evicts_the_protected,
     "nothing is done to a node that another is taking away": takes_the_cordoned,
+    "no node that opts out of removal is marked or deleted by us": takes_what_opts_out,
     "no node bears the taints of two planners": marks_twice,
     "nothing is done to what is frozen": forgets_a_freeze,
     "nothing is written to a pool that only observes": marks_one,

@@ -84,8 +84,8 @@ class World:
             namespaces=(Namespace(Metadata(names.OWN_NAMESPACE)),),
         )
         lately = (evicted_pods.remembered(pod, said, after(-said["ago"])) for pod, said in evicted)
-        imagined = (found for one in each for found in one.imagined)
-        memory = Memory(imagined=tuple(sorted(imagined)), drained=Drained(evicted=tuple(sorted(lately))))
+        imagined = tuple(sorted(found for one in each for found in one.imagined))
+        memory = Memory(imagined=imagined, drained=Drained(evicted=tuple(sorted(lately))))
         self.inputs = Inputs(desired, observed, NOW, memory)
 
     def planned(self) -> Plan:
@@ -167,7 +167,11 @@ class _PoolCase:
             creation_timestamp=came,
             deletion_timestamp=LONG_AGO if self._has("leaving", at) else "",
             labels=labels,
-            annotations=Annotations(frozen_until=timestamp(after(frozen)) if frozen else ""),
+            annotations=Annotations(
+                frozen_until=timestamp(after(frozen)) if frozen else "",
+                scale_down_disabled="true" if self._has("opted_out", at) else "",
+                do_not_disrupt=self._of("do_not_disrupt", at, ""),
+            ),
         )
         amounts = {names.NVIDIA_GPU: str(self._of("gpus", at, 8)), "cpu": "96", "memory": "1100Gi", "pods": "110"}
         ready = Condition("Ready", "False" if self._has("unready", at) else "True", last_transition_time=came)
@@ -184,13 +188,9 @@ class _PoolCase:
 
     @property
     def imagined(self) -> list[Imagined]:
-        found = []
-        for at in self._many("nodes"):
-            if mark := self._of("imagined", at):
-                effect, value = _mark(mark)
-                name = self.name_of(at)
-                found.append(Imagined(name, f"uid-{name}", names.DELETION_TIME, value, effect))
-        return found
+        said = [(self.name_of(at), mark) for at in self._many("nodes") if (mark := self._of("imagined", at))]
+        marks = [(name, *_mark(mark)) for name, mark in said]
+        return [Imagined(name, f"uid-{name}", names.DELETION_TIME, value, effect) for name, effect, value in marks]
 
     @property
     def pods(self) -> list[Pod]:

@@ -18,7 +18,7 @@ from reconciler.plan.explanation.about import About, Asked
 from reconciler.plan.explanation.flips.changes import LINES, changes_of, flipped, weighed_again
 from reconciler.plan.explanation.subject import about
 from reconciler.plan.kept.scene import Scene
-from reconciler.plan.removal import CORDONED, DISRUPTED, DRIVER_UPGRADE
+from reconciler.plan.removal import CORDONED, DISRUPTED, DRIVER_UPGRADE, OPTED_OUT
 from tests.unit.drain_stage import World, tables
 
 CASES = tables()
@@ -209,7 +209,8 @@ def test_of_a_node_that_is_being_emptied_those_are_told_that_are_not_asked() -> 
     ]
 
 
-KEPT = {each.code for each in (*ELIGIBILITY, *BLOCKERS)} | {DISRUPTED.code, DRIVER_UPGRADE.code, CORDONED.code}
+OTHERS = {each.code for each in (DISRUPTED, DRIVER_UPGRADE, CORDONED, OPTED_OUT)}
+KEPT = {each.code for each in (*ELIGIBILITY, *BLOCKERS)} | OTHERS
 
 
 def test_each_reason_for_which_a_node_is_none_has_its_change() -> None:

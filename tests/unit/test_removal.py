@@ -3,12 +3,14 @@
 import pytest
 
 from reconciler.model import names
-from reconciler.model.cluster.metadata import Metadata
+from reconciler.model.cluster.metadata import Annotations, Metadata
 from reconciler.model.cluster.node import Node, NodeSpec, NodeTaint
+from reconciler.model.instant import Instant, instant
 from reconciler.plan.explain import sentence
-from reconciler.plan.removal import RULES, untouchable
+from reconciler.plan.removal import RULES, opt_out, untouchable
 
 GOING = "2026-11-02T08:00:00Z"
+CREATED, LATER = "2026-11-02T07:00:00Z", "2026-11-02T09:00:00Z"
 DISRUPTED = NodeTaint(names.DISRUPTED, "NoSchedule")
 CASES = {
     "a node that is being deleted": (Node(Metadata("n", deletion_timestamp=GOING)), "NodeLeaving"),
@@ -27,6 +29,29 @@ def test_left_alone(node: Node, code: str) -> None:
     assert reason
     assert reason.code == code
     assert "n" in sentence(reason)
+
+
+OPTING_OUT = {
+    "scale-down-disabled: true": (Annotations(scale_down_disabled="true"), True, None),
+    "scale-down-disabled: false": (Annotations(scale_down_disabled="false"), False, None),
+    "do-not-disrupt: true": (Annotations(do_not_disrupt="true"), True, None),
+    "do-not-disrupt for longer than the node exists": (Annotations(do_not_disrupt="2h"), True, instant(LATER)),
+    "do-not-disrupt for a time that is over": (Annotations(do_not_disrupt="1h"), False, None),
+    "do-not-disrupt that Karpenter cannot read": (Annotations(do_not_disrupt="soon"), False, None),
+}
+
+
+@pytest.mark.parametrize(("annotations", "opts_out", "until"), OPTING_OUT.values(), ids=OPTING_OUT)
+def test_a_node_opts_out_of_removal_by_an_annotation(
+    annotations: Annotations, opts_out: bool, until: Instant | None
+) -> None:
+    node = Node(Metadata("n", creation_timestamp=CREATED, annotations=annotations))
+    found = opt_out(node, instant(GOING))
+    assert (found is not None) is opts_out
+    if found is not None:
+        assert found.until == until
+        assert "n carries " in sentence(found.reason)
+        assert untouchable(node) is None  # labels and untainting go on
 
 
 def test_each_rule_has_a_case() -> None:

@@ -23,6 +23,7 @@ from reconciler.model.planned.plan import Plan
 from reconciler.model.pool_use import Use
 from reconciler.plan.check import check
 from reconciler.plan.planner import plan
+from reconciler.plan.removal import opt_out
 from reconciler.plan.scaling import marks
 from reconciler.plan.scaling.planner import scaling
 from reconciler.plan.scaling.size import decide_size
@@ -60,7 +61,7 @@ def loads(draw: some.DrawFn) -> Json:
     if draw(some.booleans()):
         found["gpus"] = {which(): draw(some.sampled_from([4, 16]))}
     if draw(some.booleans()):
-        found |= {trait: which() for trait in ("cordoned", "draining", "disrupted")}
+        found |= {trait: which() for trait in ("cordoned", "opted_out", "draining", "disrupted")}
     return found
 
 
@@ -130,6 +131,7 @@ class Following:
         assert mark.effect == "NoSchedule"
         assert int(mark.value) * 1_000 <= self.inputs.now
         assert not node.spec.unschedulable
+        assert opt_out(node, self.inputs.now) is None
         assert not {names.DRAINING, names.DISRUPTED} & {each.key for each in node.spec.taints}
 
 
@@ -166,6 +168,7 @@ def test_at_rest_the_size_is_what_the_formula_says_as_far_as_nodes_may_go(case: 
         node
         for node in following.observed.nodes
         if not following.pods_on(node.name) and not node.spec.unschedulable and not node.spec.taints
+        if opt_out(node, following.inputs.now) is None
     ]
     braked = any(each.kind == "ScaleDownHeld" for each in size.limits)
     left = size.size - size.leaving_otherwise

@@ -31,10 +31,11 @@ from tests.unit.manifests_stage import POLICY
 from tests.unit.planted_bugs import BUGS, FOREIGN, Planted
 
 EXAMPLE = REPOSITORY / "examples" / "taint-edit" / "scenario.yaml"
-OBSERVES, FROZEN, CORDONED, BOOKED, GUARDED = (
+OBSERVES, FROZEN, CORDONED, OPTED_OUT, BOOKED, GUARDED = (
     "nothing is written to a pool that only observes",
     "nothing is done to what is frozen",
     "nothing is done to a node that another is taking away",
+    "no node that opts out of removal is marked or deleted by us",
     "no node has pods for more GPUs than it has",
     "no guard's ceiling is passed",
 )
@@ -81,7 +82,8 @@ def edits_for(rule: str) -> list[Edit]:
     minute = Duration(60_000)
     frozen = Edit(at=minute, kind="Node", pool="a100", annotations={names.FROZEN_UNTIL: "2030-01-01T00:00:00Z"})
     cordoned = Edit(at=minute, kind="Node", pool="a100", unschedulable=True)
-    return [frozen] * (rule == FROZEN) + [cordoned] * (rule == CORDONED)
+    opted_out = Edit(at=minute, kind="Node", pool="a100", annotations={names.SCALE_DOWN_DISABLED: "true"})
+    return [frozen] * (rule == FROZEN) + [cordoned] * (rule == CORDONED) + [opted_out] * (rule == OPTED_OUT)
 
 
 def objects_for(rule: str) -> list[str]:

@@ -21,8 +21,7 @@ from reconciler.plan.drain.limits import Budget, Least, budgets_of
 from reconciler.plan.drain.marks import candidate_mark
 from reconciler.plan.drain.nodes.usage import Usage, usage_of
 from reconciler.plan.drain.site import Seen, Site, ref_of, why
-from reconciler.plan.eviction import stays_until_of
-from reconciler.plan.removal import untouchable
+from reconciler.plan.removal import opt_out, untouchable
 from reconciler.plan.requests.settling import settles_at
 from reconciler.plan.sums import brake
 from reconciler.plan.sums.usage import is_empty
@@ -153,12 +152,11 @@ def _settling(ground: Ground, seen: Seen) -> Reason | None:
 
 
 def _opted_out(ground: Ground, seen: Seen) -> Reason | None:
-    annotations = seen.node.metadata.annotations
-    if annotations.scale_down_disabled == "true":
-        return why(seen, reasons.OPTED_OUT, annotation=f"{names.SCALE_DOWN_DISABLED}: true")
-    if stays_until_of(annotations.do_not_disrupt, seen.node.metadata.creation_timestamp) > ground.site.now:
-        return why(seen, reasons.OPTED_OUT, annotation=f"{names.DO_NOT_DISRUPT}: {annotations.do_not_disrupt}")
-    return None
+    found = opt_out(seen.node, ground.site.now)
+    if found is None:
+        return None
+    ground.wakes += [found.until] if found.until is not None else []
+    return found.reason
 
 
 def _set_back(ground: Ground, seen: Seen) -> Reason | None:

@@ -37,6 +37,7 @@ from reconciler.plan.drain.site import Seen, Site, ref_of, ref_of_pod, why
 from reconciler.plan.eviction import NOTHING, Remaining, stays_until
 from reconciler.plan.explain import sentence
 from reconciler.plan.reasons import counted
+from reconciler.plan.removal import opt_out
 
 EMPTY_FOR_MS = 60_000
 PATIENCE_MS = 120_000  # beside the longest grace
@@ -58,14 +59,25 @@ class Emptying:
 
     def decide(self, waits: frozenset[str]) -> Iterator[Decision]:
         """Of all nodes but those. What is decided of a whole gang is told once."""
-        in_hand = [each for each in self._site.draining.values() if each.name not in waits and self._is_ours(each)]
-        self._gangs.decide(self._rehomed.homes, waits)
+        ours = [each for each in self._site.draining.values() if each.name not in waits and self._is_ours(each)]
+        opted_out = self._opted_out(ours)
+        in_hand = [each for each in ours if each.name not in opted_out]
+        self._gangs.decide(self._rehomed.homes, waits | opted_out.keys())
         self._go_on(in_hand)
         told: set[Ref] = set()
-        for each in (*self._of_nodes(in_hand), *self._gangs.elsewhere):
+        for each in (*opted_out.values(), *self._of_nodes(in_hand), *self._gangs.elsewhere):
             if each.subject not in told:
                 told.add(each.subject)
                 yield each
+
+    def _opted_out(self, ours: list[Seen]) -> dict[str, Decision]:
+        """Nodes that opted out since their drain began, by name: the taint comes off, and nothing else is evicted."""
+        found = {}
+        for seen in ours:
+            opted_out, mark = opt_out(seen.node, self._site.now), seen.draining
+            if opted_out is not None and mark is not None:
+                found[seen.name] = self._site.act(seen, mark.off, opted_out.reason)
+        return found
 
     def _of_nodes(self, in_hand: list[Seen]) -> Iterator[Decision]:
         for seen in in_hand:

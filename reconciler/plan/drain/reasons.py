@@ -10,7 +10,6 @@ BEING_DRAINED = Because("BeingDrained", "{node} is being drained already, since 
 SCALED_DOWN = Because("ScaledDown", "{node} is taken away by scaling, which owns it until then.")
 OTHERS_TURN = Because("OthersTurn", "{planner} acts on {node} in this plan: it is looked at again in the next.")
 JUST_CAME = Because("NodeSettles", "{node} has just come, and settles until {time}: its pods are on their way.")
-OPTED_OUT = Because("NodeOptedOut", "{node} carries {annotation}: it is not drained.")
 SET_BACK = Because(
     "DrainFailedLately",
     "{node} was given back at {at} ({code}), for the {times}. time: it is left alone until {until}.",
@@ -205,7 +204,7 @@ RESTING = frozenset(
 )
 
 ELIGIBILITY = (
-    FROZEN_NODE, BEING_DRAINED, SCALED_DOWN, OTHERS_TURN, JUST_CAME, OPTED_OUT, SET_BACK, LENT, EMPTY, POOL_UNREADY,
+    FROZEN_NODE, BEING_DRAINED, SCALED_DOWN, OTHERS_TURN, JUST_CAME, SET_BACK, LENT, EMPTY, POOL_UNREADY,
     AT_MINIMUM, CLUSTER_AT_MINIMUM, TOO_MUCH_USED, DESTINATION, NOT_EVALUATED, NOT_TRIED,
 )  # fmt: skip
 BLOCKERS = (

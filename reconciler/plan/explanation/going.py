@@ -16,7 +16,7 @@ from reconciler.plan.explain import sentence
 from reconciler.plan.explanation.about import counted, placed
 from reconciler.plan.guards.frozen import FROZEN, SUSPENDED, Freezes
 from reconciler.plan.kept.scene import Scene
-from reconciler.plan.removal import untouchable
+from reconciler.plan.removal import opt_out, untouchable
 from reconciler.plan.requests.settling import settles_at
 from reconciler.plan.scaling.departing import Departing, departing
 from reconciler.plan.scaling.kept_if import KeptIf, kept_if
@@ -56,7 +56,7 @@ class Going(msgspec.Struct, frozen=True, dict=True):
             each
             for each in fleet.nodes_of(self.evaluated.pool)
             if is_empty(fleet, each) and untouchable(each) is None and each.taint(names.DRAINING) is None
-            if freezes.of_node_alone(each.name) is None
+            if freezes.of_node_alone(each.name) is None and opt_out(each, self.scene.inputs.now) is None
         ]
         if pool is None:
             return free

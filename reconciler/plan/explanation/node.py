@@ -28,7 +28,7 @@ from reconciler.plan.explanation.standing_orders import freeze_rows, guard_rows
 from reconciler.plan.guards.frozen import Freezes
 from reconciler.plan.guards.reasons import BY_LIMITS
 from reconciler.plan.kept.scene import Scene
-from reconciler.plan.removal import untouchable
+from reconciler.plan.removal import opt_out, untouchable
 from reconciler.plan.scaling.reasons import LABELLED, PLANNER
 from reconciler.plan.sums.usage import gpus_in_use
 
@@ -94,6 +94,8 @@ def _why(scene: Scene, node: Node, fates: list[Consequence]) -> Iterator[tuple[s
             yield "why", told(decision)
     if reason := untouchable(node):
         yield "left alone", sentence(reason)
+    elif opted_out := opt_out(node, scene.inputs.now):
+        yield "left alone", sentence(opted_out.reason)
     pool = scene.inputs.desired.pool(node.pool)
     if pool is None:
         yield "policy", f"no GpuPool is named {node.pool}" if node.pool else "it bears no pool's label"

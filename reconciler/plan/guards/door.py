@@ -15,7 +15,7 @@ from reconciler.plan.guards.elsewhere import of_another_cluster
 from reconciler.plan.guards.frozen import Freezes
 from reconciler.plan.guards.stage import Stage
 from reconciler.plan.guards.taken import taken
-from reconciler.plan.removal import why_untouchable
+from reconciler.plan.removal import why_opted_out, why_untouchable
 
 
 class Door:
@@ -53,7 +53,10 @@ class Door:
         if still := self._freezes.why_still(decision, nodes):
             return still
         why = why_untouchable(self._draft.fleet, decision)
-        return (why, Hold()) if why is not None else None
+        if why is not None:
+            return why, Hold()
+        opted_out = why_opted_out(self._draft.fleet, decision, self._inputs.now) if nodes else None
+        return (opted_out.reason, Hold(opted_out.until)) if opted_out is not None else None
 
 
 def observes(inputs: Inputs, pool: str) -> bool:

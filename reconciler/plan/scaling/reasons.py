@@ -80,7 +80,7 @@ BRAKE = Because(
 NOT_EMPTY = Because(
     "SurplusInUse",
     "{surplus} of {size} nodes of {pool} are to go ({why}), and {marked} can be marked: the others are in use, have "
-    "just come, or are someone else's affair.",
+    "just come, opt out, or are someone else's affair.",
 )
 UNREAD = Because("ScalingUnread", "{why}: how {pool} is used is not known, and none of its nodes is marked or deleted.")
 LENT_UNREAD = Because(

@@ -18,7 +18,7 @@ from reconciler.model.planned.reason import Reason
 from reconciler.plan.draft import Missing
 from reconciler.plan.guards.frozen import FROZEN, FROZEN_UNREADABLY, SUSPENDED
 from reconciler.plan.reasons import counted
-from reconciler.plan.removal import nobody_elses, untouchable
+from reconciler.plan.removal import nobody_elses, opt_out, untouchable
 from reconciler.plan.requests.settling import settles_at
 from reconciler.plan.scaling import capacity, marks
 from reconciler.plan.scaling.demand.least import at_least as least_wanted
@@ -90,6 +90,8 @@ def keep(turn: Turn) -> list[Decision]:
 
 def _why_kept(turn: Turn, noted: Noted) -> Reason | None:
     name = noted.node.name
+    if (opted_out := opt_out(noted.node, turn.now)) is not None:
+        return opted_out.reason
     if noted.mark.at is None:
         return turn.why(UNREADABLE, node=name, value=noted.mark.value)
     if not is_empty(turn.ground.site.fleet, noted.node):
@@ -143,33 +145,46 @@ def _soft(node: Node, at: Instant) -> Taint:
 
 
 def mark(turn: Turn) -> list[Decision]:
-    """Marks further empty nodes, in order; tells where there are not enough."""
+    """Marks further empty nodes, in order; says which would go and are kept, and where there are not enough."""
     lacking = turn.evaluated.surplus - len(turn.ground.ours)
     if lacking <= 0:
         return []
-    free, settles = _free(turn, lacking)
+    free, settles, kept = _free(turn, lacking)
     at = marks.time_of_new_mark(turn.now, turn.ground.wish.spec.scale_down_delay.milliseconds)
     found = [turn.act(node, _soft(node, at), turn.why(SURPLUS, node=node.name, time=timestamp(at))) for node in free]
+    found += kept
     if len(free) < lacking:
         why = turn.why(NOT_EMPTY, marked=len(free) + len(turn.ground.ours))
         found.append(turn.hold(why, min(settles, default=None)))
     return found
 
 
-def _free(turn: Turn, most: int) -> tuple[list[Node], list[Instant]]:
-    """Nodes that may be marked, in order; and when others will have settled."""
-    ground, found, settles = turn.ground, list[Node](), list[Instant]()
-    for node in ground.order.sorted(node for node in ground.empty() if node.name not in turn.spoken_for):
+def _free(turn: Turn, most: int) -> tuple[list[Node], list[Instant], list[Decision]]:
+    """Nodes that may be marked, in order; when others will have settled; and why those stay that would go first."""
+    ground, found, settles, kept = turn.ground, list[Node](), list[Instant](), list[Decision]()
+    order = ground.order.sorted(node for node in ground.empty() if node.name not in turn.spoken_for)
+    for place, node in enumerate(order):
         if len(found) == most:
             break
-        if untouchable(node) or turn.draft.claimed_by(ref_of(node)) or turn.freezes.of_node(node.name):
+        if (excluded := _excluded(turn, node)) is not None:
+            kept += [excluded] if place < most else []
+            continue
+        if turn.draft.claimed_by(ref_of(node)) or turn.freezes.of_node(node.name):
             continue
         at = settles_at(node, ground.claim_of(node), turn.now)
         if at is None:
             found.append(node)
         else:
             settles.append(at)
-    return found, settles
+    return found, settles, kept
+
+
+def _excluded(turn: Turn, node: Node) -> Decision | None:
+    """The hold on an empty node that somebody else has in hand, or that opts out of removal."""
+    if (reason := untouchable(node)) is not None:
+        return turn.act(node, Hold(), reason)
+    opted_out = opt_out(node, turn.now)
+    return turn.act(node, Hold(opted_out.until), opted_out.reason) if opted_out is not None else None
 
 
 def wait(turn: Turn, held: Sequence[Decision]) -> Iterator[Decision]:

@@ -2,10 +2,14 @@
 
 from collections.abc import Iterator
 
+import msgspec
+
 from reconciler.model import names
+from reconciler.model.cluster.node import Node
 from reconciler.model.desired import Desired
 from reconciler.model.instant import Instant, instant
 from reconciler.model.planned.action import Ref
+from reconciler.plan.removal import opt_out
 from reconciler.protocol.presumed import Object
 from reconciler.simulate.checkers.checker import Ground, goes, is_marked, is_ours, pool_of, taints_of
 from reconciler.simulate.objects import Written
@@ -37,6 +41,21 @@ def whose(node: Object) -> str:
     if upgrade not in _UPGRADE_IS_OVER:
         return f"its driver is being upgraded ({upgrade})"
     return "it was cordoned by someone else" if spec.get("unschedulable") else ""
+
+
+class OptedOutNodes:
+    """A node that opts out of removal stays. The API server compares the annotations that the plan saw, so that no
+    moment is left in which a write may miss one."""
+
+    rule = "no node that opts out of removal is marked or deleted by us"
+    kinds = ("Node",)
+
+    def wrote(self, written: Written, ground: Ground) -> Iterator[str]:
+        if not is_ours(written) or not (is_marked(written) or goes(written)) or written.before is None:
+            return
+        node: Node = msgspec.convert(written.before, Node)
+        if (found := opt_out(node, ground.now())) is not None:
+            yield f"Node/{node.name} is made to go although it carries {found.annotation}"
 
 
 class OneOwner:

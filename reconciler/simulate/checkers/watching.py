@@ -12,7 +12,7 @@ from reconciler.simulate.checkers.ceilings import Ceilings
 from reconciler.simulate.checkers.checker import Checker, Ground
 from reconciler.simulate.checkers.drains import EmptyFirst, InWindows, SlotsKept, WholeBatches
 from reconciler.simulate.checkers.gates import OthersGates, RoomFirst
-from reconciler.simulate.checkers.hands import Frozen, Observing, OneOwner, OthersNodes
+from reconciler.simulate.checkers.hands import Frozen, Observing, OneOwner, OptedOutNodes, OthersNodes
 from reconciler.simulate.checkers.keeping import LeastKept
 from reconciler.simulate.checkers.moving import BudgetsKept, MadeAnew, OffDrained, WholeGangs
 from reconciler.simulate.checkers.places import PlaceFirst
@@ -31,6 +31,7 @@ CHECKERS: tuple[Callable[[], Checker], ...] = (
     Claims,
     ProtectedPods,
     OthersNodes,
+    OptedOutNodes,
     OneOwner,
     Frozen,
     Observing,

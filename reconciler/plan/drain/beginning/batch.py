@@ -30,6 +30,7 @@ from reconciler.plan.drain.rehome import Rehomed
 from reconciler.plan.drain.site import Seen, Site, ref_of, title_of, why
 from reconciler.plan.drain.timers import is_due, since, wait
 from reconciler.plan.explain import sentence
+from reconciler.plan.removal import opt_out
 
 SEEN_WITHIN_MS = 30_000
 _READ_WITHIN_MS = 300_000  # nodes that are seen later than this count as unread, and nothing is planned
@@ -62,7 +63,8 @@ def settle(site: Site) -> Settling:
     if not missing:
         return Settling()
     ends = Instant(batch.at + SEEN_WITHIN_MS)
-    if site.now < ends and len(there) == len(batch.nodes) and not any(site.is_others(each) for each in there):
+    is_ours = not any(site.is_others(each) or opt_out(each.node, site.now) for each in there)
+    if site.now < ends and len(there) == len(batch.nodes) and is_ours:
         again = [each for each in there if each.draining is None]
         decisions = tuple(_again(site, batch, again))
         held = (site.act(each, Hold(ends), why(each, reasons.BATCH_SETTLES)) for each in tainted)

@@ -38,7 +38,7 @@ LINES: dict[str, Line] = {
     reasons.OTHERS_TURN.code: of_nodes.others_done,
     # The node itself
     reasons.JUST_CAME.code: of_nodes.settled,
-    reasons.OPTED_OUT.code: of_nodes.opted_in,
+    removal.OPTED_OUT.code: of_nodes.opted_in,
     reasons.SET_BACK.code: once_it_is("until"),
     reasons.LENT.code: of_nodes.nothing_lent,
     reasons.EMPTY.code: of_nodes.with_work,
