@@ -154,6 +154,7 @@ def _told(pod: Pod, affinity: Affinity | None) -> tuple[Any, ...]:
         metadata.deletion_timestamp,
         metadata.owner_references,
         metadata.annotations.mirror_pod,
+        metadata.annotations.daemonset_pod,
         metadata.annotations.claim,
         spec.priority,
         spec.node_selector,

@@ -116,6 +116,7 @@ def annotations(kind: Json) -> Annotations:
         do_not_disrupt=kind.get("do_not_disrupt", ""),
         safe_to_evict=kind.get("safe", ""),
         safe_to_evict_local_volumes=kind.get("may_lose", ""),
+        daemonset_pod=kind.get("daemon", ""),
         claim=kind.get("claim", ""),
         mirror_pod="yes" if kind.get("static") else "",
         checkpoint=kind.get("checkpoint", ""),

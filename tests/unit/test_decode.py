@@ -3,11 +3,9 @@
 import json
 from typing import Any
 
-import msgspec
 import pytest
 
 from reconciler.kube.decode import Event, Undecodable, event, one, page
-from reconciler.kube.seeing.sharing import Sharing
 from reconciler.model import names
 from reconciler.model.cluster.kinds import SEEN
 from reconciler.model.cluster.pod import Pod
@@ -258,33 +256,3 @@ def test_annotations_are_kept_where_we_set_them_ourselves() -> None:
     about["annotations"]["example.com/team"] = "training"
     found = decoded({**an("NodePool"), "metadata": about}).metadata.annotations
     assert found == {"karpenter.sh/do-not-disrupt": "true", "example.com/team": "training"}
-
-
-def test_sharing_changes_no_value() -> None:
-    """Two pods of one workload, and one of another: each reads as it would alone."""
-    first, second, other = an("Pod"), an("Pod"), an("Pod")
-    second["metadata"] |= {"name": "train-1", "uid": "2"}
-    second["spec"] |= {"nodeName": "gpu-2", "volumes": []}
-    other["spec"]["containers"][0]["resources"]["requests"]["cpu"] = "7"
-    other["spec"]["affinity"] = {"nodeAffinity": {}}
-    found = page(seen("Pod"), raw({"items": [first, second, other, first]})).items
-    for value, pod in zip((first, second, other, first), found, strict=True):
-        plain = msgspec.json.decode(raw(value), type=Pod)
-        telling = tuple(each for each in plain.spec.volumes if each.empty_dir or each.persistent_volume_claim)
-        assert pod == msgspec.structs.replace(plain, spec=msgspec.structs.replace(plain.spec, volumes=telling))
-    assert found[0].spec.containers is found[1].spec.containers
-    assert found[0].spec.containers is not found[2].spec.containers
-
-
-def test_sharing_leaves_defaults_alone() -> None:
-    default = msgspec.json.encode(
-        Pod(metadata=msgspec.json.decode(b'{"name": "a"}', type=type(decoded(an("Pod")).metadata)))
-    )
-    sharing = Sharing()
-    for content in (
-        b'{"metadata": {"name": "a"}}',
-        b'{"metadata": {"name": "b"}, "spec": {"nodeName": "n"}}',
-        raw(an("Pod")),
-    ):
-        sharing.pod(msgspec.json.decode(content, type=Pod))
-    assert msgspec.json.encode(msgspec.json.decode(b'{"metadata": {"name": "a"}}', type=Pod)) == default

@@ -41,17 +41,19 @@ def test_a_candidate_says_since_when_it_is_one() -> None:
 
 
 def test_one_that_is_none_says_why_and_what_would_make_it_one() -> None:
-    rows = asked({"nodes": {"a": {"pods": ["web 4"]}, "b": {"pods": ["web 4"]}}}, "a")
-    assert rows["drained"][0].startswith("no: 4 of 8 nvidia.com/gpu of a are asked for, 50 %; below 50 % it goes.")
-    assert rows["drained if"] == ["utilizationThresholdPercent of DrainPolicy/drains is 51 or more"]
+    policy = {"utilizationThresholdPercent": 49}
+    rows = asked({"nodes": {"a": {"pods": ["web 4"]}, "b": {"pods": ["web 4"]}}, "policy": policy}, "a")
+    assert rows["drained"][0].startswith("no: 4 of 8 nvidia.com/gpu of a are requested, 50 %; at 49 % or less it goes.")
+    assert rows["drained if"] == ["utilizationThresholdPercent of DrainPolicy/drains is 50 or more"]
 
 
 def test_all_that_stands_in_the_way_is_told_together() -> None:
     apps = {"web": {"owner": "none", "budget": 0, "volumes": ["emptyDir"]}}
-    case = {"nodes": {"a": {"pods": ["web 4"]}, "b": {"pods": ["job 4"]}}, "apps": apps}
+    policy = {"utilizationThresholdPercent": 49}
+    case = {"nodes": {"a": {"pods": ["web 4"]}, "b": {"pods": ["job 4"]}}, "apps": apps, "policy": policy}
     (told,) = asked(case, "a")["drained if"]
     assert told.split(" and ") == [
-        "utilizationThresholdPercent of DrainPolicy/drains is 51 or more",
+        "utilizationThresholdPercent of DrainPolicy/drains is 50 or more",
         "Pod/team/web-0 carries cluster-autoscaler.kubernetes.io/safe-to-evict: true",
         "PodDisruptionBudget/team/web allows a disruption",
     ]

@@ -61,7 +61,8 @@ class Sharing:
 
 
 def _share_metadata(metadata: Metadata, kin: Metadata) -> None:
-    force_setattr(metadata, "namespace", kin.namespace)
+    # Pods of one owner may be in several namespaces: the owner may be a Node, or another object without a namespace.
+    force_setattr(metadata, "namespace", intern(metadata.namespace))
     if metadata.labels and metadata.labels == kin.labels:
         force_setattr(metadata, "labels", kin.labels)
     if metadata.annotations == kin.annotations:

@@ -216,10 +216,28 @@ class Pod(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
         return self.status.phase in {"Succeeded", "Failed"}
 
     @property
-    def stays_with_its_node(self) -> bool:
-        """A DaemonSet's pod or a mirror of a static one: it comes and goes with its node, and never moves."""
+    def is_daemon_or_mirror(self) -> bool:
+        """Whether a DaemonSet made it, or the kubelet did. This is all that Kubernetes and Karpenter look at."""
         owner = self.metadata.controller
         return bool(self.metadata.annotations.mirror_pod) or (owner is not None and owner.kind in {"DaemonSet", "Node"})
+
+    @property
+    def stays_with_its_node(self) -> bool:
+        """Whether it comes and goes with its node, and never moves: DaemonSet and mirror pods, and pods whose
+        annotation says that they count as DaemonSet pods."""
+        return self.metadata.annotations.daemonset_pod == "true" or self.is_daemon_or_mirror
+
+    @property
+    def is_daemon(self) -> bool:
+        """The same without mirror pods, which nobody can evict."""
+        owner = self.metadata.controller
+        is_mirror = bool(self.metadata.annotations.mirror_pod) or (owner is not None and owner.kind == "Node")
+        return self.stays_with_its_node and not is_mirror
+
+    @property
+    def is_reschedulable(self) -> bool:
+        """Whether Karpenter looks for another place for it. Karpenter ignores Cluster Autoscaler's annotations."""
+        return not self.is_finished and not self.is_daemon_or_mirror
 
     @property
     def counts(self) -> bool:

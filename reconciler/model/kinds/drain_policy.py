@@ -35,7 +35,7 @@ class DrainPolicy(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
         Within(1, 1000),
     ]
     utilization_threshold_percent: Annotated[
-        int, Says("A node is a candidate below this share of its GPUs requested."), Within(0, 100), Unit("%")
+        int, Says("A node is a candidate at this share of its GPUs requested, or below."), Within(0, 100), Unit("%")
     ] = 50
     max_drain_parallelism: Annotated[
         int, Says("Most nodes with pods on them that are emptied at once."), Within(1, 10_000), Unit("nodes")

@@ -201,9 +201,10 @@ def _too_much_used(ground: Ground, seen: Seen) -> Reason | None:
     if not seen.is_ready:  # what runs on one that is not ready is of no use to anybody
         return None
     usage, threshold = ground.usage(seen), seen.policy.spec.utilization_threshold_percent
-    if usage.is_below(threshold):
+    if usage.is_at_most(threshold):
         return None
-    facts: Facts = {"used": usage.used, "total": usage.total, "resource": usage.resource, "percent": usage.percent}
+    facts: Facts = {"used": usage.used, "total": usage.total, "resource": usage.resource}
+    facts["percent"] = usage.percent_rounded_up
     return why(seen, reasons.TOO_MUCH_USED, "utilizationThresholdPercent", threshold=threshold, **facts)
 
 

@@ -188,8 +188,7 @@ class Emptying:
 
     def _daemons(self, seen: Seen) -> Iterator[Decision]:
         for pod in self._site.fleet.pods_on(seen.name):
-            owner = pod.metadata.controller
-            if pod.is_finished or pod.metadata.leaving or owner is None or owner.kind != "DaemonSet":
+            if pod.is_finished or pod.metadata.leaving or not pod.is_daemon:
                 continue
             is_kept = stays_until(pod) > self._site.now or pod.metadata.annotations.safe_to_evict == "false"
             if is_kept or tolerated(_TAINT, pod.spec.tolerations) or self._remaining.why_not(pod) != NOTHING:

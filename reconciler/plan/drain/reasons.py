@@ -29,7 +29,7 @@ CLUSTER_AT_MINIMUM = Because(
 )
 TOO_MUCH_USED = Because(
     "UtilizationTooHigh",
-    "{used} of {total} {resource} of {node} are asked for, {percent} %; below {threshold} % it goes.",
+    "{used} of {total} {resource} of {node} are requested, {percent} %; at {threshold} % or less it goes.",
 )
 DESTINATION = Because("IsDestination", "{node} is to take pods of others: it is not emptied as well.")
 NOT_EVALUATED = Because(

@@ -74,7 +74,7 @@ def held_by(found: Surveyed, budgets: PodBudgets) -> frozenset[str]:
 
 def moving_pods(found: Surveyed) -> list[Pod]:
     """The pods that need another place once it goes."""
-    return [pod for pod in found.pods if pod.counts and not _goes_by_itself(pod)]
+    return [pod for pod in found.pods if pod.is_reschedulable and not _goes_by_itself(pod)]
 
 
 def _held(found: Surveyed, budgets: PodBudgets) -> _Held:

@@ -99,7 +99,7 @@ def thresholds_below_targets(wish: Wish) -> Iterator[Problem]:
                     f"of NodeProvisioner/{provisioner.name}"
                 )
                 remedy = f"see {wish.place(provisioner, 'spec.minGPUUtilizationPercent')}"
-                remedy += f"; write at most {target - 1}" if target > 1 else "; nothing is ever below that"
+                remedy += f"; write at most {target - 1}" if target > 0 else "; nothing is ever below that"
                 yield wish.problem(drain, "spec.utilizationThresholdPercent", ("RC304", told, remedy))
 
 

@@ -42,9 +42,6 @@ def _never_acts(spec: msgspec.Struct) -> Iterator[Told]:
     if getattr(spec, "suspend", False):
         return
     match spec:
-        case DrainPolicy(utilization_threshold_percent=0):
-            told = "no node is ever used less than 0 %: this policy never drains anything"
-            yield "spec.utilizationThresholdPercent", "RC310", told, "raise it, or set suspend: true"
         case ChangeGuard(cluster_uid=None, per_plan=plan, per_hour=hour) if plan == hour == Ceiling():
             told = "this guard has no limit and names no cluster: it never holds anything back"
             yield "", "RC310", told, "add a limit below perPlan or perHour, or set suspend: true"

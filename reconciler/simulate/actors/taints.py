@@ -110,7 +110,7 @@ def _borne_of(taint: NodeTaint, pod: Pod) -> int | None:
     if not bearing:
         if taint.key not in _BORNE_BY_ALL:
             return 0
-        return None if pod.stays_with_its_node else _BORNE_BY_ALL_SECONDS
+        return None if pod.is_daemon_or_mirror else _BORNE_BY_ALL_SECONDS
     return _shortest(each.toleration_seconds for each in bearing)
 
 

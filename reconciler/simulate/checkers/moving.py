@@ -91,7 +91,9 @@ class MadeAnew:
         own = _MAKERS.get(owner["kind"]) if owner is not None else None
         # What was kept of a cluster in earlier days has no versions of owners.
         is_known = owner is not None and own is not None and owner.get("apiVersion", own) == own
-        if not is_known and (metadata.get("annotations") or {}).get(names.SAFE_TO_EVICT) != "true":
+        annotations = metadata.get("annotations") or {}
+        is_allowed = annotations.get(names.SAFE_TO_EVICT) == "true" or annotations.get(names.DAEMONSET_POD) == "true"
+        if not is_known and not is_allowed:
             of = f"of {owner['kind']}/{owner['name']}" if owner is not None else "of no controller"
             yield f"{'/'.join(written.key)} is moved, and is {of}"
 

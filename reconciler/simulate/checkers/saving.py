@@ -42,6 +42,8 @@ def _may_wait(pod: Object, ground: Ground) -> bool:
 
 
 def _is_daemon(pod: Object) -> bool:
+    if (pod["metadata"].get("annotations") or {}).get(names.DAEMONSET_POD) == "true":
+        return True
     return any(each.get("kind") == "DaemonSet" for each in pod["metadata"].get("ownerReferences") or ())
 
 

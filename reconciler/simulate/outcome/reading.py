@@ -87,8 +87,9 @@ def is_finished(body: Object) -> bool:
 
 
 def _stays(metadata: Object) -> bool:
-    """A DaemonSet's pod or a mirror of a static one."""
-    if names.MIRROR_POD in (metadata.get("annotations") or {}):
+    """As Pod.stays_with_its_node, for an object that is not decoded."""
+    annotations = metadata.get("annotations") or _NONE
+    if names.MIRROR_POD in annotations or annotations.get(names.DAEMONSET_POD) == "true":
         return True
     return any(
         each.get("controller") and each["kind"] in {"DaemonSet", "Node"}

@@ -17,13 +17,19 @@ class Usage(msgspec.Struct, frozen=True, gc=False):
     used: int
     total: int
 
-    def is_below(self, percent: int) -> bool:
-        return 100 * self.used < percent * self.total
+    def is_at_most(self, percent: int) -> bool:
+        """As Cluster Autoscaler 1.32 and later compare. A node with none of the resource counts as full."""
+        return bool(self.total) and 100 * self.used <= percent * self.total
 
     @property
     def percent(self) -> int:
         """Rounded down; a node without anything of it is full."""
         return 100 * self.used // self.total if self.total else 100
+
+    @property
+    def percent_rounded_up(self) -> int:
+        """Above the threshold whenever the usage is."""
+        return -(-100 * self.used // self.total) if self.total else 100
 
 
 def usage_of(what_if: WhatIf, row: int) -> Usage:

@@ -111,7 +111,7 @@ def less_work(inputs: Inputs, weighed: Weighed) -> Edit | None:
     """The largest of its pods are gone, as many as it takes."""
     used, total, threshold = (int(weighed.reason.fact(name) or 0) for name in ("used", "total", "threshold"))
     asked = str(weighed.reason.fact("resource"))
-    too_much = used - max(0, -(-threshold * total // 100) - 1)
+    too_much = used - threshold * total // 100
     after: list[str] = []
     for amount, title in _amounts(inputs, weighed.node, asked):
         if too_much > 0:

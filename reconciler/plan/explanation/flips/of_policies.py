@@ -11,9 +11,9 @@ from reconciler.plan.explanation.flips.of_pods import less_work
 
 
 def threshold(inputs: Inputs, weighed: Weighed) -> Edit | None:
-    """A node that is full is below none: of that one something has to go."""
+    """The lowest threshold that the usage does not exceed. A node that has none of the resource loses pods instead."""
     used, total = (int(weighed.reason.fact(name) or 0) for name in ("used", "total"))
-    percent = 100 * used // total + 1 if total else 101
+    percent = -(-100 * used // total) if total else 101
     if percent > 100:
         return less_work(inputs, weighed)
     after = with_policy(inputs, "drains", weighed.policy, utilization_threshold_percent=percent)

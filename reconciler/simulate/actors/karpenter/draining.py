@@ -68,7 +68,7 @@ def _is_waited_for(pod: Pod, now: Instant) -> bool:
 
 def _group(pod: Pod) -> int:
     """Those that matter to the node itself go last."""
-    return 2 * (pod.spec.priority_class_name in _CRITICAL) + pod.stays_with_its_node
+    return 2 * (pod.spec.priority_class_name in _CRITICAL) + pod.is_daemon_or_mirror
 
 
 def _leaves(pod: Pod) -> bool:

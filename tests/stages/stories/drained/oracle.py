@@ -88,7 +88,7 @@ class Oracle:
             return False
         pods = self._counting(node)
         used, total = sum(pod.gpus for pod in pods), _gpus(node)
-        if not pods or not total or 100 * used >= policy.utilization_threshold_percent * total:
+        if not pods or not total or 100 * used > policy.utilization_threshold_percent * total:
             return False
         if not self._leaves_enough(node, policy) or not self._is_let_through(used):
             return False

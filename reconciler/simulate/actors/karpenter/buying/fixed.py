@@ -47,7 +47,7 @@ class Fixed:
     def _turn(self, claim: Object) -> tuple[bool, int, str]:
         pods = self._known.pods.on((claim.get("status") or {}).get("nodeName", ""))
         name = claim["metadata"]["name"]
-        return name not in self._known.machines.unlaunched, sum(pod.counts for pod in pods), name
+        return name not in self._known.machines.unlaunched, sum(pod.is_reschedulable for pod in pods), name
 
     def _look_again_later(self) -> None:
         if not self._looks_again:

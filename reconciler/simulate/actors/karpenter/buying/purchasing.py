@@ -117,7 +117,7 @@ def displaced(known: Knowledge) -> list[Pod]:
 
 def needs_another_place(known: Knowledge, pod: Pod) -> bool:
     """Whether a pod will be evicted, and then come again."""
-    if not pod.counts or stays_until(pod) > known.now:
+    if not pod.is_reschedulable or stays_until(pod) > known.now:
         return False
     owner = pod.metadata.controller
     if pod.metadata.leaving and (owner is None or owner.kind != "StatefulSet"):

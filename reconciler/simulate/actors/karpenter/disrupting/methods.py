@@ -76,7 +76,7 @@ def renewed(known: Knowledge) -> list[Command]:
 def _turn(known: Knowledge, claim: Object) -> tuple[bool, int, str]:
     """Empty ones come first, then those that have been drifted for longest."""
     pods = known.pods.on((claim.get("status") or {}).get("nodeName", ""))
-    return any(pod.counts for pod in pods), since(claim, DRIFTED), claim["metadata"]["name"]
+    return any(pod.is_reschedulable for pod in pods), since(claim, DRIFTED), claim["metadata"]["name"]
 
 
 def consolidated(known: Knowledge) -> Command | None:
