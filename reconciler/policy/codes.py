@@ -38,6 +38,7 @@ CODES: tuple[tuple[str, str], ...] = (
     ("RC308", "Two drain policies of one pool"),
     ("RC309", "Two pressure policies of one pool"),
     ("RC310", "A policy that can never act"),
+    ("RC311", "More overlapping pools than Karpenter has weights"),
     ("RC401", "A template is not written right"),
     ("RC402", "A template names a value that does not exist"),
     ("RC403", "A template tries what it may not"),

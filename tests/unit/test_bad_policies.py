@@ -34,6 +34,7 @@ def test_exactly_the_recorded_problems(
 # What can't stand in a folder of small files: how it looks, and where it is tested.
 ELSEWHERE = {
     "RC003": "A file of more than 1 MiB is not read: split it.",
+    "RC311": "More than 100 scaled pools that the same pods tolerate: weights can't tell Karpenter their order.",
     "RC501": "The path is not there, or may not be read; the sentence says why.",
     "RC503": "A FIFO, a socket or a device under a policy's name; it is not opened.",
     "RC504": "More than 2,000 files, 1 MiB in one, 32 MiB in all, or 16 folders deep; the sentence says which.",

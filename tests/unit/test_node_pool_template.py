@@ -50,6 +50,7 @@ FULL = msgspec.structs.replace(
         Requirement(key="topology.kubernetes.io/zone", operator="Exists"),
     ],
     limits={"nodes": Quantity.parse("128"), "nvidia.com/gpu": Quantity.parse("1k"), "memory": Quantity.parse("9Ti")},
+    weight=7,
     expire_after=Duration.parse("720h"),
     termination_grace_period=Duration.parse("90m"),
     disruption=Disruption(
@@ -106,6 +107,7 @@ def test_every_field_of_the_design_s_node_pool_can_be_had() -> None:
               expireAfter: 720h
               terminationGracePeriod: 1h30m
           limits: {nodes: "128", nvidia.com/gpu: "1000", memory: 9Ti}
+          weight: 7
           disruption:
             consolidationPolicy: WhenEmptyOrUnderutilized
             consolidateAfter: 30s
@@ -205,6 +207,7 @@ PRINTED = {
     "nodeClassRef.kind": "spec.template.spec.nodeClassRef.kind",
     "nodeClassRef.name": "spec.template.spec.nodeClassRef.name",
     "capacityTypes": "spec.template.spec.requirements.1.values",
+    "weight": "spec.weight",
     "expireAfter": "spec.template.spec.expireAfter",
     "disruption.consolidationPolicy": "spec.disruption.consolidationPolicy",
     "disruption.consolidateAfter": "spec.disruption.consolidateAfter",

@@ -138,6 +138,14 @@ class GpuPool(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
     limits: Annotated[Resources, Says("The most the pool may ever hold: nodes, cpu, memory, nvidia.com/gpu.")] = (
         msgspec.field(default_factory=dict)
     )
+    weight: Annotated[
+        int | None,
+        Says("Weight of the NodePool, higher first at Karpenter; absent, it follows from the order of provisioners."),
+        Within(1, 100),
+    ] = None
+    serves_pods_without_gpus: Annotated[
+        bool, Says("Whether nodes are bought and kept for pods that ask for no GPU.")
+    ] = False
     expire_after: Annotated[
         Duration | Literal["Never"], Says("Age at which Karpenter replaces a node, outside all budgets.")
     ] = "Never"

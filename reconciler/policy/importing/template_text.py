@@ -80,6 +80,11 @@ _LIMITS = """\
     {{ resource }}: {{ most }}
 {% endfor %}
 """
+_WEIGHT = """\
+{% if pool.weight is not none %}
+  weight: {{ pool.weight }}
+{% endif %}
+"""
 _BUDGETS = """\
     budgets:
 {% for budget in pool.disruption.budgets %}
@@ -132,6 +137,8 @@ def _sections(kept: Kept) -> Iterator[str]:
     yield _GRACE if "terminationGracePeriod" not in kept.instead else _field(kept, "terminationGracePeriod", 6, "")
     yield _more(kept, portion.NODE, 6)
     yield from _where("pool.limits", "  limits:\n", _LIMITS, _lines(entries(kept.limits, 4)))
+    if "weight" not in kept.fields.get(portion.SPEC, {}):
+        yield _WEIGHT
     yield "  disruption:\n"
     yield _field(kept, "consolidationPolicy", 4, "{{ pool.disruption.consolidationPolicy }}")
     yield _field(kept, "consolidateAfter", 4, "{{ pool.disruption.consolidateAfter }}")

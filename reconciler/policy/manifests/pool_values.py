@@ -2,19 +2,33 @@
 
 from typing import Any
 
+import msgspec
+
 from reconciler.model.kinds.gpu_pool import GpuPool, InstanceType
 from reconciler.policy.shape import ListOf, MapOf, Measured, Object, Shape, describe
 
 
-def values_of(name: str, spec: GpuPool, covered: bool, most_nodes: int | None = None) -> dict[str, Any]:
+class OfProvisioner(msgspec.Struct, frozen=True):
+    """Values that a pool without a value of its own takes from its NodeProvisioner; None where there is none."""
+
+    most_nodes: int | None = None
+    weight: int | None = None
+
+
+UNSCALED = OfProvisioner()
+
+
+def values_of(name: str, spec: GpuPool, covered: bool, scaled: OfProvisioner = UNSCALED) -> dict[str, Any]:
     """The values of one rendering; `covered` is whether a NodeProvisioner or DrainPolicy looks after the pool.
 
     Of a pool that is scaled Karpenter is to buy no more than `most_nodes` either, unless the pool has a limit of its
     own: one above that is what leaves room for the nodes which replace drifted ones.
     """
     pool = {"name": name, **_plain(describe(GpuPool), spec)}
-    if most_nodes is not None and "nodes" not in spec.limits:
-        pool["limits"] = dict(sorted({**pool["limits"], "nodes": str(most_nodes)}.items()))
+    if scaled.most_nodes is not None and "nodes" not in spec.limits:
+        pool["limits"] = dict(sorted({**pool["limits"], "nodes": str(scaled.most_nodes)}.items()))
+    if spec.weight is None:
+        pool["weight"] = scaled.weight
     return {"pool": pool, "covered": covered}
 
 

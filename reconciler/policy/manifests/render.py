@@ -13,9 +13,10 @@ from reconciler.model.origin import Origin
 from reconciler.model.problem import Problem
 from reconciler.model.rendering import Rendering, RenderRequest
 from reconciler.policy.manifests.check import KINDS, Yielded, manifests_of, origin
-from reconciler.policy.manifests.pool_values import values_of
+from reconciler.policy.manifests.pool_values import OfProvisioner, values_of
 from reconciler.policy.manifests.shared import shared_manifests
 from reconciler.policy.manifests.structural import Structural
+from reconciler.policy.manifests.weights import weights_of
 
 CONSOLIDATES, CLASHES = "RC306", "RC414"
 # Where an API server puts an object that names no namespace: only with it is the object found there again.
@@ -32,7 +33,11 @@ class Order(msgspec.Struct, frozen=True):
 
 def orders(wish: Desired) -> tuple[Order, ...]:
     """What to render for a wish, one order a pool."""
-    return tuple(Order(pool, RenderRequest(pool.spec.template, _values(wish, pool))) for pool in wish.pools)
+    weights = weights_of(wish)
+    return tuple(
+        Order(pool, RenderRequest(pool.spec.template, _values(wish, pool, weights.get(pool.name))))
+        for pool in wish.pools
+    )
 
 
 def manifests(
@@ -55,10 +60,10 @@ def manifests(
     return ordered, [*problems, *_clashes(ordered)]
 
 
-def _values(wish: Desired, pool: Declared[GpuPool]) -> dict[str, Any]:
+def _values(wish: Desired, pool: Declared[GpuPool], weight: int | None) -> dict[str, Any]:
     provisioner = _provisioner(wish, pool)
     most_nodes = provisioner.spec.max_size if provisioner else None  # also of one that is suspended
-    return values_of(pool.name, pool.spec, _covering(wish, pool) is not None, most_nodes)
+    return values_of(pool.name, pool.spec, _covering(wish, pool) is not None, OfProvisioner(most_nodes, weight))
 
 
 def _provisioner(wish: Desired, pool: Declared[GpuPool]) -> Declared[NodeProvisioner] | None:

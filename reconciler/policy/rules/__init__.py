@@ -13,6 +13,7 @@ from reconciler.policy.rules.conflicts import (
 )
 from reconciler.policy.rules.hardware import instance_types_carry_the_gpus
 from reconciler.policy.rules.references import references_lead_somewhere
+from reconciler.policy.rules.weights import ranks_fit_into_weights
 from reconciler.policy.rules.wish import Wish
 
 CROSS_RULES: tuple[Callable[[Wish], Iterable[Problem]], ...] = (
@@ -24,4 +25,5 @@ CROSS_RULES: tuple[Callable[[Wish], Iterable[Problem]], ...] = (
     thresholds_below_targets,
     room_for_the_largest_size,
     instance_types_carry_the_gpus,
+    ranks_fit_into_weights,
 )
