@@ -1,5 +1,7 @@
 """A fault in a policy: where it is, what is wrong, and what to do about it."""
 
+from typing import Literal
+
 import msgspec
 
 
@@ -14,3 +16,4 @@ class Problem(msgspec.Struct, frozen=True, gc=False, order=True):
     remedy: str = ""
     width: int = 1  # of what the caret underlines
     excerpt: str = ""  # the source line
+    severity: Literal["error", "warning"] = "error"  # a policy with warnings alone is in force

@@ -6,11 +6,11 @@ from typing import Any, cast
 
 from reconciler.model.fields import Within
 from reconciler.model.problem import Problem
-from reconciler.model.quantity import Duration
+from reconciler.policy.advice import advice, measure_advice
 from reconciler.policy.bounds import bounded
 from reconciler.policy.shape import Choice, Flag, ListOf, MapOf, Measured, Object, Shape, Whole, Words
 from reconciler.policy.tree import Mapping, Mark, Node, Path, Scalar, Sequence, plain, problem, what, written
-from reconciler.policy.words import did_you_mean, expected, how_many, meant, number_word
+from reconciler.policy.words import did_you_mean, expected, how_many, meant
 
 # Stands for a value that could not be read; its problem has been told.
 _WRONG = object()
@@ -158,13 +158,13 @@ class _Reader:
             if str(wrong).startswith("expected"):
                 told = f"expected {expected(shape)}, got {what(node)}"
             self.problems.append(
-                problem(node.at, "RC106", f"{written(path)}: {told}", _better_measure(shape, node.text))
+                problem(node.at, "RC106", f"{written(path)}: {told}", measure_advice(shape, node.text))
             )
             return _WRONG
 
     def _wrong_type(self, shape: Shape, node: Node, path: Path) -> Any:
         told = f"{written(path)}: expected {expected(shape)}, got {what(node)}"
-        self.problems.append(problem(node.at, "RC103", told, _as_it_should_be(shape, node)))
+        self.problems.append(problem(node.at, "RC103", told, advice(shape, node, path)))
         return _WRONG
 
     def _counted(self, within: Within, node: Node, count: int, path: Path) -> None:
@@ -173,50 +173,6 @@ class _Reader:
         if (within.least is not None and count < within.least) or (within.most is not None and count > within.most):
             told = f"{written(path)}: expected {how_many(within, unit)}, got {count}"
             self.problems.append(problem(node.at, "RC105", told))
-
-
-def _as_it_should_be(shape: Shape, node: Node) -> str:
-    """What to write instead, where that is plain."""
-    if not isinstance(node, Scalar):
-        return ""
-    match shape, node.value:
-        case Whole(), str() if (number := number_word(node.text)) is not None:
-            return f"write {number}"
-        case Whole(), str() if re.fullmatch(r"[0-9]{1,9}", node.text):
-            return f"write {node.text} without quotes"
-        case Flag(), str() if node.text in {"true", "false"}:
-            return f"write {node.text} without quotes"
-        case (Words() | Choice(), _) if node.value is not None:
-            return f'write "{node.text}" in quotes'
-        case Measured(), int() | float():
-            return f'write "{node.text}" in quotes' if shape.measure.__name__ == "Money" else f"write {node.text}s, say"
-        case Object(), _ if node.value is not None and (whole := _only_required(shape, node)):
-            return f"write {whole}"
-        case ListOf(item=Object() as item), _:
-            return f"write [{whole}]" if (whole := _only_required(item, node)) else ""
-        case ListOf(), _:
-            return f"write [{node.text}]"
-    return ""
-
-
-def _only_required(shape: Object, node: Scalar) -> str:
-    """{name: p5.48xlarge} for p5.48xlarge, where nothing else is needed."""
-    required = [field for field in shape.fields if field.required]
-    is_plain = re.fullmatch(r"[A-Za-z][\w.-]*", node.text)
-    if len(required) != 1 or not isinstance(required[0].shape, Words) or not is_plain:
-        return ""
-    return f"{{{required[0].name}: {node.text}}}"
-
-
-def _better_measure(shape: Measured, text: str) -> str:
-    """Never for never, 40G for 40GB, 24h for 1d."""
-    if close := meant(text, shape.words):
-        return f"write {close}"
-    if shape.measure is Duration and (days := re.fullmatch(r"([0-9]{1,4})([dw])(([0-9]+[hms])*)", text)):
-        hours = int(days[1]) * (24 if days[2] == "d" else 168)
-        return f"write {Duration.parse(f'{hours}h{days[3]}')}"
-    shorter = text[:-1] if text[-1:] in {"B", "b"} else ""
-    return f"write {shorter}, or {shorter}i for powers of 1024" if shorter[-1:] in set("kMGTP") - {""} else ""
 
 
 @cache

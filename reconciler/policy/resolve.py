@@ -29,6 +29,7 @@ class Resolved(msgspec.Struct, frozen=True):
     wishes: tuple[Desired, ...]  # an environment with problems is among them with what could be read
     problems: tuple[Problem, ...]
     files: int
+    warnings: tuple[Problem, ...] = ()  # problems that keep nobody from using the policies
 
     def wish(self, environment: str) -> Desired | None:
         return next((wish for wish in self.wishes if wish.environment == environment), None)
@@ -44,16 +45,25 @@ def resolve(bundle: Bundle) -> Resolved:
 
 def _resolved(bundle: Bundle) -> Resolved:
     documents, problems = _documents(bundle)
+    # An object in a document that nobody could read is not missing.
+    is_whole = not problems and not bundle.problems
     names = (bundle.environment,) if bundle.environment else environments(text.path for text in bundle.policies)
     wishes = []
     for environment in names:
         objects, found = layered(documents, environment)
-        wish, wrong = _wish(objects, bundle, environment)
+        wish, wrong = _wish(objects, bundle, environment, is_whole)
         wishes.append(wish)
         problems += found + wrong
     # Base is part of every environment, and so are its problems: each is told once.
-    told = sorted(set(shown(bundle, [*bundle.problems, *problems])))
-    return Resolved(names, tuple(wishes), tuple(told), len(bundle.policies))
+    errors, warnings = by_severity(shown(bundle, [*bundle.problems, *problems]))
+    return Resolved(names, tuple(wishes), errors, len(bundle.policies), warnings)
+
+
+def by_severity(problems: Sequence[Problem]) -> tuple[tuple[Problem, ...], tuple[Problem, ...]]:
+    """Errors and warnings, each once and in the order of the files."""
+    in_order = sorted(set(problems))
+    errors = tuple(each for each in in_order if each.severity == "error")
+    return errors, tuple(each for each in in_order if each.severity == "warning")
 
 
 def _documents(bundle: Bundle) -> tuple[list[Document], list[Problem]]:
@@ -69,7 +79,9 @@ def _documents(bundle: Bundle) -> tuple[list[Document], list[Problem]]:
     return documents, problems
 
 
-def _wish(objects: Sequence[Layered], bundle: Bundle, environment: str) -> tuple[Desired, list[Problem]]:
+def _wish(
+    objects: Sequence[Layered], bundle: Bundle, environment: str, is_whole: bool
+) -> tuple[Desired, list[Problem]]:
     problems: list[Problem] = []
     declared: list[Declared[Any]] = []
     marks: dict[tuple[str, str], dict[str, Mark]] = {}
@@ -79,7 +91,7 @@ def _wish(objects: Sequence[Layered], bundle: Bundle, environment: str) -> tuple
         spec, wrong = read_spec(document.kind.shape, layers.spec, document.named_at)
         where = dict(_marks(layers))
         if spec is None:
-            problems += _missing_base(layers, wrong, names) or wrong
+            problems += _of_missing_base(layers, wrong, names, is_whole)
             continue
         problems += own_problems(document.kind, spec, where)
         marks[document.kind.name, document.name] = where
@@ -87,7 +99,8 @@ def _wish(objects: Sequence[Layered], bundle: Bundle, environment: str) -> tuple
         declared.append(Declared(document.kind.name, document.name, spec, origins))
     desired = _sorted_by_kind(declared, bundle.revision, environment)
     # What could not be read is not missing: an object with problems of its own is no dangling reference.
-    wish = Wish(desired, marks, frozenset((layers.document.kind.name, layers.document.name) for layers in objects))
+    titles = frozenset((layers.document.kind.name, layers.document.name) for layers in objects)
+    wish = Wish(desired, marks, titles, is_whole)
     for rule in CROSS_RULES:
         problems += rule(wish)
     return desired, problems
@@ -104,15 +117,18 @@ def _marks(layers: Layered) -> Iterator[tuple[str, Mark]]:
             yield written(path), mark
 
 
-def _missing_base(layers: Layered, wrong: Sequence[Problem], names: Sequence[str]) -> list[Problem]:
-    """An overlay that changes what base does not have: said once, instead of every field that it lacks."""
+def _of_missing_base(layers: Layered, wrong: list[Problem], names: Sequence[str], is_whole: bool) -> list[Problem]:
+    """The problems of a spec. One problem replaces all missing fields of an overlay whose base object does not exist;
+    no problem does where the base object may be in a document that could not be read."""
     if layers.in_base or not any(each.code == "RC104" for each in wrong):
-        return []
+        return wrong
+    rest = [each for each in wrong if each.code != "RC104"]
+    if not is_whole:
+        return rest
     title = layers.document.title
     close = meant(title, names)
     told = f"this overlay changes {title}, which {BASE} does not have" + (f'; did you mean "{close}"?' if close else "")
     remedy = "" if close else "write all of it, or correct its name"
-    rest = [each for each in wrong if each.code != "RC104"]
     return [problem(layers.document.named_at, "RC111", told, remedy), *rest]
 
 

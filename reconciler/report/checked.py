@@ -27,7 +27,11 @@ class Checked(msgspec.Struct, frozen=True):
 
     @property
     def summary(self) -> str:
-        return f"{counted(len(self.problems), 'error')} in {counted(self.files, 'file')}"
+        errors = sum(each.severity == "error" for each in self.problems)
+        warnings = len(self.problems) - errors
+        found = [counted(errors, "error")] if errors or not warnings else []
+        found += [counted(warnings, "warning")] if warnings else []
+        return f"{' and '.join(found)} in {counted(self.files, 'file')}"
 
 
 def checked_document(checked: Checked) -> Document:
@@ -67,4 +71,5 @@ def _problem(problem: Problem) -> dict[str, str | int]:
         "code": problem.code,
         "sentence": problem.sentence,
         "remedy": problem.remedy,
+        "severity": problem.severity,
     }

@@ -50,5 +50,12 @@ def finding_of(problem: Problem) -> Finding:
     # Where a line is known, so is the column: the first, if nothing better.
     column = max(1, problem.column)
     return Finding(
-        problem.file, problem.line, column, problem.code, problem.sentence, problem.remedy, max(1, problem.width)
+        problem.file,
+        problem.line,
+        column,
+        problem.code,
+        problem.sentence,
+        problem.remedy,
+        max(1, problem.width),
+        problem.severity,
     )

@@ -16,7 +16,7 @@ from reconciler.policy.custom_resources.standing import bundle_of
 from reconciler.policy.manifests.render import Order, manifests, orders
 from reconciler.policy.manifests.smart_pods import pod_orders, smart_pods
 from reconciler.policy.manifests.structural import Structural
-from reconciler.policy.resolve import Resolved, resolve, shown
+from reconciler.policy.resolve import Resolved, by_severity, resolve, shown
 from reconciler.ports import Renderer
 from reconciler.sources.bounds import Bounds
 from reconciler.sources.defaults import NOT_CHECKED, default_templates, karpenter_schema
@@ -123,17 +123,18 @@ def check_bundle(bundle: Bundle, where: str = "the bundle") -> Checkup:
     rendered = _rendered(bundle, [order for _, *each in wanted for some in each for order in some])
     definition = karpenter_schema() if rendered else None
     schema = Structural(definition) if definition else None
-    wishes, problems = [], list(resolved.problems)
+    wishes, problems = [], [*resolved.problems, *resolved.warnings]
     for wish, ordered, pods_ordered in wanted:
         yielded, wrong = manifests(wish, [(each, rendered[_asked(each)]) for each in ordered], schema)
         pods, pods_wrong = smart_pods(wish, [(each, rendered[_asked(each)]) for each in pods_ordered])
         wishes.append(msgspec.structs.replace(wish, manifests=yielded, smart_pods=pods))
         problems += shown(bundle, [*wrong, *pods_wrong])
-    told = tuple(sorted(set(problems)))
+    errors, warnings = by_severity(problems)
     notices = ((NOT_CHECKED,) if rendered and not schema else ()) + (
         () if bundle.policies or bundle.problems else (_nothing(bundle).format(where=where),)
     )
-    return Checkup(msgspec.structs.replace(resolved, wishes=tuple(wishes), problems=told), notices)
+    resolved = msgspec.structs.replace(resolved, wishes=tuple(wishes), problems=errors, warnings=warnings)
+    return Checkup(resolved, notices)
 
 
 def _nothing(bundle: Bundle) -> str:

@@ -8,7 +8,8 @@ HEAD = """\
 # Problems
 
 What `reconciler validate` can tell, and an example of each. Every problem of every file is told in one run: with its
-place, the line it stands in, and what to do about it. The exit code is 3 when there is any.
+place, the line it stands in, and what to do about it. The exit code is 3 when there is an error;
+warnings alone leave it at 0.
 
 The examples are the files of `tests/policies/bad`. This page is written by
 `pytest tests/unit/test_bad_policies.py --record`.

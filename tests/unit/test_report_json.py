@@ -22,6 +22,7 @@ def test_the_object_has_a_version_the_tool_and_every_problem() -> None:
         '      "line": 14,\n'
         '      "remedy": "write 2",\n'
         '      "sentence": "spec.maxDrainParallelism: expected an integer of at least 1, got \\"two\\"",\n'
+        '      "severity": "error",\n'
         '      "width": 3\n'
         "    }\n"
         "  ],\n"

@@ -12,7 +12,7 @@ from reconciler.cli.lasting import LastingType
 from reconciler.cli.output import Output, output_options, write
 from reconciler.cli.progress import progress
 from reconciler.cli.setting import setting_of
-from reconciler.cli.telling import refused
+from reconciler.cli.telling import refused, warning_lines
 from reconciler.model.planned.action import Ref
 from reconciler.model.quantity import Duration
 from reconciler.plan.kept.scene import Scene
@@ -37,6 +37,7 @@ def command(question: wiring.Question, ending: Ending, outputs: tuple[Output, ..
     compared = Compared(run.base, run.changed) if run.base else None
     notices = (
         *run.checkup.notices,
+        *warning_lines(run.checkup.resolved.warnings),
         *run.sight.notes,
         *run.notices,
         *_pointless(question.prune, run.head),

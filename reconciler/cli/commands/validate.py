@@ -17,7 +17,10 @@ from reconciler.report.checked import Checked
 @output_options
 @click.option("--watch", is_flag=True, help="Look again whenever the policies change, until Ctrl-C.")
 def command(origins: wiring.Origins, outputs: tuple[Output, ...], color: str, watch: bool) -> int:
-    """Tell every problem of the policies in PATHS (policies), base and each overlay. Silent when all is well."""
+    """Tell every problem of the policies in PATHS (policies), base and each overlay. Silent when all is well.
+
+    Warnings alone leave the exit code at 0.
+    """
     if watch:
         _keep_watching(origins, outputs, color)
     checkup = wiring.check(origins)
@@ -28,7 +31,9 @@ def command(origins: wiring.Origins, outputs: tuple[Output, ...], color: str, wa
 def _tell(checkup: wiring.Checkup, outputs: tuple[Output, ...], color: str) -> None:
     for notice in checkup.notices:
         click.echo(f"note: {notice}", err=True)
-    write(Checked(checkup.resolved.problems, checkup.resolved.files, __version__, CODES), outputs, color)
+    resolved = checkup.resolved
+    problems = (*resolved.problems, *resolved.warnings)
+    write(Checked(problems, resolved.files, __version__, CODES), outputs, color)
 
 
 def _keep_watching(origins: wiring.Origins, outputs: tuple[Output, ...], color: str) -> None:

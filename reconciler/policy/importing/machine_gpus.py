@@ -12,7 +12,7 @@ from reconciler.policy.rules.hardware import KNOWN, gpus_of
 GPU_LABELS = "karpenter.k8s.aws/instance-gpu-"
 DISCOVERED = f"{names.NVIDIA_GPU}."
 
-_MODELS = frozenset(model for _, model, _ in KNOWN if model)
+_MODELS = frozenset(model for model, _ in KNOWN.values())
 # GH200, RTX-A6000, P100: what the maker calls a model that no known instance type has.
 _MODEL = re.compile(r"[a-z]{1,2}[0-9]{2,4}[a-z]?")
 _WHOLE = re.compile(r"[0-9]{1,9}")

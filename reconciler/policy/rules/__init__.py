@@ -11,7 +11,12 @@ from reconciler.policy.rules.conflicts import (
     room_for_the_largest_size,
     thresholds_below_targets,
 )
-from reconciler.policy.rules.hardware import instance_types_carry_the_gpus
+from reconciler.policy.rules.hardware import (
+    drained_pools_have_more_than_one_gpu,
+    instance_types_are_spelled_right,
+    instance_types_carry_the_gpus,
+    instance_types_say_what_they_have,
+)
 from reconciler.policy.rules.references import references_lead_somewhere
 from reconciler.policy.rules.weights import ranks_fit_into_weights
 from reconciler.policy.rules.wish import Wish
@@ -26,4 +31,7 @@ CROSS_RULES: tuple[Callable[[Wish], Iterable[Problem]], ...] = (
     room_for_the_largest_size,
     instance_types_carry_the_gpus,
     ranks_fit_into_weights,
+    instance_types_are_spelled_right,
+    instance_types_say_what_they_have,
+    drained_pools_have_more_than_one_gpu,
 )

@@ -23,7 +23,7 @@ def references_lead_somewhere(wish: Wish) -> Iterator[Problem]:
 
 
 def _pool(wish: Wish, about: Declared[object], path: str, name: str) -> Iterator[Problem]:
-    if (name == "*" and path != "spec.poolName") or ("GpuPool", name) in wish.written:
+    if (name == "*" and path != "spec.poolName") or ("GpuPool", name) in wish.written or not wish.is_whole:
         return
     known = [each for kind, each in wish.written if kind == "GpuPool"]
     close = meant(name, known)

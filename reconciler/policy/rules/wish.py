@@ -14,6 +14,7 @@ class Wish(msgspec.Struct, frozen=True):
     desired: Desired
     marks: dict[tuple[str, str], dict[str, Mark]]  # by kind and name, then by path
     written: frozenset[tuple[str, str]]  # kind and name of all objects, those that could not be read included
+    is_whole: bool = True  # False: a document could not be read, so that an object may be in it
 
     def problem(self, about: Declared[object], path: str, told: tuple[str, str, str]) -> Problem:
         """A problem with a value of an object; `told` is code, sentence and remedy."""
@@ -21,6 +22,10 @@ class Wish(msgspec.Struct, frozen=True):
         while path and path not in marks:
             path = path[: max(path.rfind("."), path.rfind("["), 0)]
         return problem(marks[path], *told)
+
+    def warning(self, about: Declared[object], path: str, told: tuple[str, str, str]) -> Problem:
+        """A problem that keeps nobody from using the policies."""
+        return msgspec.structs.replace(self.problem(about, path, told), severity="warning")
 
     def pools_named(self, names: list[str]) -> list[Declared[GpuPool]]:
         """The pools that a policy names; all of them for a star."""

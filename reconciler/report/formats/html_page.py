@@ -155,7 +155,7 @@ def _problem(problem: Problem) -> Iterator[str]:
     finding = finding_of(problem)
     span = span_of(finding)
     place = f"<code>{_text(place_of(finding))}</code> " if place_of(finding) else ""
-    yield f'<p class="note error">{place}<strong>{_text(problem.code)}</strong> {_text(problem.sentence)}'
+    yield f'<p class="note {problem.severity}">{place}<strong>{_text(problem.code)}</strong> {_text(problem.sentence)}'
     yield f"<br>Remedy: {_text(problem.remedy)}</p>" if problem.remedy else "</p>"
     if span and problem.excerpt:
         yield f"<pre>{'&#10;'.join(_text(each) for each in underlined(problem.excerpt, span))}</pre>"

@@ -1,11 +1,14 @@
 """Problems for a person at a terminal: place, sentence, source line and caret."""
 
 from reconciler.model.problem import Problem
+from reconciler.report.blocks import Tone
 from reconciler.report.document import finding_of
 from reconciler.report.formats.excerpt import underlined
 from reconciler.report.formats.paint import Paint
 from reconciler.report.formats.span import Span, place_of, span_of
 from reconciler.report.visible import visible
+
+_TONES: dict[str, Tone] = {"error": "bad", "warning": "warn"}
 
 
 def problem_lines(problem: Problem, paint: Paint) -> list[str]:
@@ -13,7 +16,7 @@ def problem_lines(problem: Problem, paint: Paint) -> list[str]:
     finding = finding_of(problem)
     span = span_of(finding)
     place = visible(place_of(finding))
-    fault = paint.red(f"error[{visible(problem.code)}]")
+    fault = paint.toned(f"{problem.severity}[{visible(problem.code)}]", _TONES[problem.severity])
     head = ": ".join(part for part in (paint.bold(place), fault, visible(problem.sentence)) if part).rstrip()
     if span and problem.excerpt:
         return [head, *_excerpt(problem, span, paint)]
