@@ -7,8 +7,10 @@ from typing import Literal, Protocol
 import msgspec
 
 from reconciler.fleet.fleet import Fleet
+from reconciler.model import names
+from reconciler.model.cluster.node import Node
 from reconciler.model.instant import Instant
-from reconciler.model.planned.action import Action, Hold, Ref
+from reconciler.model.planned.action import Action, Delete, Hold, Ref, Taint
 from reconciler.model.planned.consequence import Consequence
 from reconciler.model.planned.decision import Decision
 from reconciler.model.planned.evaluated import Evaluated
@@ -65,6 +67,15 @@ class Draft:
         found = self._claimed.get(subject)
         return found.act if found is not None else None
 
+    def leaves(self, node: Node) -> bool:
+        """Whether the node is on its way out once the actions of earlier planners are done. Each node counts once: a
+        node that bears a taint already and is deleted in this plan is one node. Of what is only told nothing is done.
+        """
+        found = self._claimed.get(Ref("Node", "", node.name, node.metadata.uid)) if self._claimed else None
+        if found is None or found.would:
+            return node.is_going
+        return leaves_after(found.act, node)
+
     @property
     def claims(self) -> Iterable[Decision]:
         """What planners do to them."""
@@ -73,6 +84,17 @@ class Draft:
     def claim(self, decision: Decision) -> None:
         """The subject of an action is its planner's for the rest of this plan."""
         self._claimed.setdefault(decision.subject, decision)
+
+
+def leaves_after(act: Action | Hold | None, node: Node) -> bool:
+    """Whether a node is on its way out once an action is done to it."""
+    match act:
+        case Delete():
+            return True
+        case Taint(key=key, value=value) if key in names.TAKING:
+            return value is not None
+        case _:
+            return node.is_going
 
 
 class Verdict(msgspec.Struct, frozen=True):

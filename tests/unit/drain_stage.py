@@ -44,7 +44,8 @@ from reconciler.plan.drain.replacing import owner_of
 from reconciler.plan.planner import plan
 from reconciler.plan.scaling.planner import scaling
 from tests.unit.drain_objects import annotations, claims, imagined, node_of, or_nothing, owner, pod_spec, tried, uids
-from tests.unit.scaling_stage import NOW, POLICY, after, convert
+from tests.unit.policy_texts import convert
+from tests.unit.scaling_stage import NOW, POLICY, after
 
 FOLDER = Path(__file__).parents[1] / "cases" / "drain"
 SELECTED = "app"

@@ -19,7 +19,7 @@ OFF, ANEW, BUDGET, PLACE, GANG, BATCH, EMPTY, WINDOW, SLOTS, LEAST = (
     "no drained node is deleted that was not empty for a minute",
     "no drain begins outside the windows of its policy",
     "no more nodes are drained at once, or leave, than policies allow",
-    "no drain takes what a pool or the cluster is to keep",
+    "no drain takes what a pool is to keep, and nothing takes what the cluster is to keep",
 )
 _DRAINS = Taint(key=names.DRAINING, value="1795013520", effect="NoSchedule")
 _AT_ONCE = Evict(grace_seconds=0)

@@ -4,7 +4,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import yaml
 
 from reconciler.fleet.fleet import Fleet
@@ -31,12 +30,9 @@ from reconciler.model.planned.plan import Plan
 from reconciler.plan.check import check
 from reconciler.plan.planner import plan
 from reconciler.plan.scaling.planner import scaling
-from reconciler.policy.read import read_spec
-from reconciler.policy.shape import describe
-from reconciler.policy.texts.yaml_text import read
-from reconciler.policy.tree import Mark
 from tests.unit import evicted_pods
 from tests.unit.guards_stage import numbers
+from tests.unit.policy_texts import convert, drain_policies
 
 FOLDER = Path(__file__).parents[1] / "cases" / "scaling"
 NOW = instant("2026-11-02T08:00:00Z")
@@ -68,6 +64,7 @@ class World:
             "prod",
             pools=tuple(one.declared for one in each),
             provisioners=tuple(one.provisioner for _, one in sorted(self._pools.items()) if one.is_scaled),
+            drains=drain_policies(case.get("drains", {}), POLICY),
         )
         evicted = [(_pod(f"was-{said['node']}", {"owner": "web", **said}), said) for said in case.get("evicted", [])]
         pods = [pod for one in each for pod in one.pods] + list(_pending(case))
@@ -234,14 +231,6 @@ class _PoolCase:
                 metadata = Metadata(f"{self.name_of(at)}-{number}", names.OWN_NAMESPACE, owner_references=owner)
                 found.append(Lease(metadata, LeaseSpec(holder_identity="uid-of-a-pod")))
         return found
-
-
-def convert(body: Json, kind: Any) -> Any:
-    """A spec as people write it."""
-    (node,), unreadable = read("policy.yaml", msgspec.json.encode(body))
-    spec, problems = read_spec(describe(kind), node, Mark("policy.yaml", 1, 1))
-    assert not unreadable + problems, unreadable + problems
-    return spec
 
 
 def _mark(said: str) -> tuple[str, str]:

@@ -12,7 +12,7 @@ from reconciler.plan.scaling.reasons import REASONS
 from tests.unit.scaling_stage import World, table
 from tests.unit.scaling_told import told
 
-CASES = {name: case for file in ("steps.yaml", "demand.yaml") for name, case in table(file).items()}
+CASES = {name: case for file in ("steps.yaml", "demand.yaml", "cluster_min.yaml") for name, case in table(file).items()}
 
 
 @pytest.mark.parametrize("name", CASES)

@@ -56,9 +56,13 @@ class DrainPolicy(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
     simulation_time_bound: Annotated[Duration, Says("How much of a cycle may go into finding candidates.")] = Duration(
         10_000
     )
-    cluster_min: Annotated[Resources, Says("What the cluster must keep in all: cpu, memory, nvidia.com/gpu.")] = (
-        msgspec.field(default_factory=dict)
-    )
+    cluster_min: Annotated[
+        Resources,
+        Says(
+            "What the cluster keeps in all of cpu, memory or nvidia.com/gpu, whoever removes a node; the largest "
+            "amount of any DrainPolicy holds."
+        ),
+    ] = msgspec.field(default_factory=dict)
     windows: Annotated[list[Window], Says("When drains may start; without any, always."), Within(most=50)] = (
         msgspec.field(default_factory=list)
     )

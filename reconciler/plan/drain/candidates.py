@@ -17,10 +17,11 @@ from reconciler.plan.drain import reasons
 from reconciler.plan.drain.beginning.worth import Worth
 from reconciler.plan.drain.failing.in_vain import in_vain
 from reconciler.plan.drain.failing.setbacks import rests_until
-from reconciler.plan.drain.limits import Budget, Least, budgets_of
+from reconciler.plan.drain.limits import Budget, budgets_of
 from reconciler.plan.drain.marks import candidate_mark
 from reconciler.plan.drain.nodes.usage import Usage, usage_of
 from reconciler.plan.drain.site import Seen, Site, ref_of, why
+from reconciler.plan.guards.cluster_min import ClusterMin
 from reconciler.plan.removal import opt_out, untouchable
 from reconciler.plan.requests.settling import settles_at
 from reconciler.plan.sums import brake
@@ -48,8 +49,8 @@ class Ground:
         return Worth(self.site)
 
     @cached_property
-    def least(self) -> Least:
-        return Least(self.site)
+    def cluster_min(self) -> ClusterMin:
+        return ClusterMin(self.site.inputs, self.site.draft)
 
     @cached_property
     def in_vain(self) -> Mapping[str, InVain]:
@@ -193,8 +194,8 @@ def at_minimum(ground: Ground, seen: Seen) -> Reason | None:
 
 def cluster_at_minimum(ground: Ground, seen: Seen) -> Reason | None:
     """Why the cluster may lose no such node more."""
-    lacking = ground.least.why_not(seen)
-    return why(seen, reasons.CLUSTER_AT_MINIMUM, "clusterMin", **lacking) if lacking else None
+    lack = ground.cluster_min.why_not(seen.node)
+    return reasons.CLUSTER_AT_MINIMUM.reason(lack.origin, node=seen.name, **lack.facts) if lack else None
 
 
 def _too_much_used(ground: Ground, seen: Seen) -> Reason | None:
@@ -245,7 +246,7 @@ RULES: tuple[Rule, ...] = (
     Rule(_empty, concerns=_may_be_empty),
     Rule(_pool_unready, may_apply=_is_unready),
     Rule(at_minimum, may_apply=lambda ground, pool: pool in ground.budgets),
-    Rule(cluster_at_minimum, may_apply=lambda ground, pool: bool(ground.site.policy_of[pool].spec.cluster_min)),
+    Rule(cluster_at_minimum, may_apply=lambda ground, _: ground.cluster_min.is_limited),
     Rule(_too_much_used),
 )
 _ALL = frozenset(RULES)

@@ -1,4 +1,4 @@
-"""How many nodes may be drained, by the size that a pool is to keep and by what the cluster is to keep in all.
+"""How many nodes may be drained, by the size that a pool is to keep and by how many may leave at once.
 
 A pool that a NodeProvisioner scales keeps, with u GPUs in use of G, g a node, and p the least percentage in use:
 
@@ -13,14 +13,11 @@ from collections.abc import Iterable, Iterator, Mapping
 
 import msgspec
 
-from reconciler.fleet.amounts import CPU
 from reconciler.model import names
-from reconciler.model.cluster.node import Node
 from reconciler.model.desired import Declared
 from reconciler.model.kinds.drain_policy import DrainPolicy
 from reconciler.model.kinds.node_provisioner import NodeProvisioner
 from reconciler.model.planned.action import Delete, Taint
-from reconciler.model.quantity import Quantity
 from reconciler.plan.drain.marks import SOFT
 from reconciler.plan.drain.site import Seen, Site, ref_of
 from reconciler.plan.guards.door import observes
@@ -81,49 +78,6 @@ def floor_of(wish: NodeProvisioner, size: int, gpus: tuple[int, int], gpus_per_n
 
 def _fewest(sorts: Mapping[int, int]) -> int:
     return min((gpus for gpus, nodes in sorts.items() if gpus and nodes), default=0)
-
-
-class Least:
-    """Owner of what the cluster has of what policies want it to keep, while nodes are taken off it in thought."""
-
-    def __init__(self, site: Site) -> None:
-        wanted = {resource for policy in site.policies for resource in policy.spec.cluster_min}
-        self._left = dict.fromkeys(sorted(wanted), 0)
-        if wanted:
-            what_if = site.fleet.what_if
-            for node in site.fleet.observed.nodes:
-                if not node.is_going and node.name in what_if.rows.row_of:
-                    for resource in self._left:
-                        self._left[resource] += _has(site, node, resource)
-        self._site = site
-
-    def why_not(self, seen: Seen) -> dict[str, str | int] | None:
-        """What it would lack without the node, as facts; nothing where it has enough."""
-        for resource, least in sorted(seen.policy.spec.cluster_min.items()):
-            left = self._left[resource] - _has(self._site, seen.node, resource)
-            if left < _amount(resource, least):
-                return {"resource": resource, "left": _told(resource, left), "least": str(least)}
-        return None
-
-    def take(self, seen: Seen, count: int = 1) -> None:
-        """Or gives it back, with -1."""
-        for resource in self._left:
-            self._left[resource] -= count * _has(self._site, seen.node, resource)
-
-
-def _has(site: Site, node: Node, resource: str) -> int:
-    what_if = site.fleet.what_if
-    column = what_if.classes.columns.get(resource)
-    return 0 if column is None else int(what_if.stock.allocatable[what_if.rows.row_of[node.name], column])
-
-
-def _amount(resource: str, quantity: Quantity) -> int:
-    """As the fleet counts it: cpu in thousandths, all else in units."""
-    return quantity.milli if resource == CPU else -(-quantity.milli // 1_000)
-
-
-def _told(resource: str, amount: int) -> str:
-    return str(Quantity(amount if resource == CPU else amount * 1_000))
 
 
 class Slots:

@@ -8,19 +8,18 @@ import msgspec
 from reconciler.fleet.node_facts import NodeFacts
 from reconciler.fleet.pod_class import PodClass
 from reconciler.fleet.predicates.staying import why_it_stays
-from reconciler.model import names
 from reconciler.model.cluster.node import Node
 from reconciler.model.cluster.pod import Pod
 from reconciler.model.desired import Declared
 from reconciler.model.instant import Instant
 from reconciler.model.kinds.drain_policy import DrainPolicy
 from reconciler.model.kinds.gpu_pool import GpuPool
-from reconciler.model.planned.action import Action, Delete, Hold, Ref, Taint
+from reconciler.model.planned.action import Action, Hold, Ref
 from reconciler.model.planned.decision import Decision
 from reconciler.model.planned.drained import Drained
 from reconciler.model.planned.inputs import Inputs
 from reconciler.model.planned.reason import Reason
-from reconciler.plan.draft import Draft
+from reconciler.plan.draft import Draft, leaves_after
 from reconciler.plan.drain.marks import Mark, candidate_mark, draining_mark
 from reconciler.plan.drain.nodes.budgets_seen import BudgetsSeen
 from reconciler.plan.drain.nodes.looked_at import LookedAt
@@ -163,15 +162,10 @@ class Site:
         return self.draft.has_claims and self.is_claimed(ref_of(seen.node))
 
     def is_going_after_plan(self, seen: Seen) -> bool:
-        """Whether the node is on its way out once the actions of earlier planners are done. Each node counts once:
-        a node that bears a taint already and is deleted in this plan is one node."""
-        match self.draft.act_on(ref_of(seen.node)) if self.draft.has_claims else None:
-            case Delete():
-                return True
-            case Taint(key=key, value=value) if key in names.TAKING:
-                return value is not None
-            case _:
-                return seen.node.is_going
+        """Whether the node is on its way out once the actions of earlier planners are done, or would be done in a
+        pool that is only observed."""
+        act = self.draft.act_on(ref_of(seen.node)) if self.draft.has_claims else None
+        return leaves_after(act, seen.node)
 
     def act(self, seen: Seen, act: Action | Hold, why: Reason) -> Decision:
         return Decision(PLANNER, ref_of(seen.node), act, why, seen.pool)

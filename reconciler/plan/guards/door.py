@@ -1,16 +1,19 @@
 """The one door that every decision passes, whatever its planner thought: a guard for another cluster, what is suspended
 or frozen, others' hands, and the mode of the pool."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import msgspec
 
+from reconciler.model.cluster.node import Node
 from reconciler.model.planned.action import Hold
 from reconciler.model.planned.consequence import Consequence
 from reconciler.model.planned.decision import Decision
 from reconciler.model.planned.inputs import Inputs
+from reconciler.model.planned.mark import Mark
 from reconciler.model.planned.reason import Reason
 from reconciler.plan.draft import Draft, Verdict
+from reconciler.plan.guards.cluster_min import HELD, ClusterMin, nodes_named
 from reconciler.plan.guards.elsewhere import of_another_cluster
 from reconciler.plan.guards.frozen import Freezes
 from reconciler.plan.guards.stage import Stage
@@ -25,6 +28,8 @@ class Door:
         self._inputs = inputs
         self._draft = draft
         self._freezes = Freezes(inputs, draft.fleet)
+        self._cluster_min = ClusterMin(inputs, draft)
+        self._gone: set[str] = set()  # nodes that this plan takes, as they count against clusterMin
 
     def passed(self, verdict: Verdict) -> tuple[tuple[Decision, ...], tuple[Consequence, ...]]:
         """Its decisions as they may be, and those consequences that can still come of them."""
@@ -44,19 +49,50 @@ class Door:
             return msgspec.structs.replace(decision, act=held[1], reason=held[0])
         settled = msgspec.structs.replace(decision, would=observes(self._inputs, decision.pool))
         self._draft.claim(settled)
+        self._count(stage, settled)
         return settled
 
     def _why_not(self, stage: Stage, decision: Decision) -> tuple[Reason, Hold] | None:
         if why := of_another_cluster(self._inputs, decision.pool):
             return why, Hold()
-        nodes = frozenset(each.mark.name for each in taken(stage, decision) if each.mark.kind == "Node")
-        if still := self._freezes.why_still(decision, nodes):
+        marks = [each.mark for each in taken(stage, decision) if each.mark.kind == "Node"]
+        if still := self._freezes.why_still(decision, frozenset(each.name for each in marks)):
             return still
         why = why_untouchable(self._draft.fleet, decision)
         if why is not None:
             return why, Hold()
-        opted_out = why_opted_out(self._draft.fleet, decision, self._inputs.now) if nodes else None
-        return (opted_out.reason, Hold(opted_out.until)) if opted_out is not None else None
+        opted_out = why_opted_out(self._draft.fleet, decision, self._inputs.now) if marks else None
+        if opted_out is not None:
+            return opted_out.reason, Hold(opted_out.until)
+        below = self._below_cluster_min(decision, marks)
+        return (below, Hold()) if below is not None else None
+
+    def _below_cluster_min(self, decision: Decision, marks: Sequence[Mark]) -> Reason | None:
+        """A node that is on its way out already may go unless the cluster lacks something that the node has."""
+        if not self._cluster_min.is_limited:
+            return None
+        going = list(nodes_named(self._draft.fleet, {each.name for each in marks if each.goes}))
+        lack = self._cluster_min.why_not(*(each for each in going if self._is_there(each)))
+        lack = lack or next((found for each in going if (found := self._cluster_min.why_kept(each))), None)
+        return HELD.reason(lack.origin, object=decision.subject.title, **lack.facts) if lack else None
+
+    def _count(self, stage: Stage, decision: Decision) -> None:
+        """What it takes is missing for those that come after it, and what it gives back is not."""
+        if decision.would or not self._cluster_min.is_limited:
+            return
+        fleet, subject = self._draft.fleet, decision.subject
+        node = fleet.node(subject.name) if subject.kind == "Node" else None
+        if node is not None and node.is_going and not self._draft.leaves(node):
+            self._cluster_min.give(node)
+        going = {each.mark.name for each in taken(stage, decision) if each.mark.kind == "Node" and each.mark.goes}
+        for each in nodes_named(fleet, going):
+            if not each.is_going and each.name not in self._gone:
+                self._gone.add(each.name)
+                self._cluster_min.take(each)
+
+    def _is_there(self, node: Node) -> bool:
+        """Whether nobody takes the node away yet, in this plan or before it."""
+        return not node.is_going and node.name not in self._gone
 
 
 def observes(inputs: Inputs, pool: str) -> bool:

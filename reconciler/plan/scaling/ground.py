@@ -23,6 +23,7 @@ from reconciler.model.planned.evaluated import Marked
 from reconciler.model.planned.inputs import Inputs
 from reconciler.model.pool_use import Use
 from reconciler.plan.draft import Draft
+from reconciler.plan.guards.cluster_min import ClusterMin
 from reconciler.plan.guards.door import observes
 from reconciler.plan.guards.imagined import ByNode, as_imagined
 from reconciler.plan.removal import untouchable
@@ -52,6 +53,11 @@ class Site(msgspec.Struct, frozen=True, dict=True):
         """A pod of each DaemonSet."""
         sets = (each for each in self.fleet.observed.workloads if each.kind == "DaemonSet")
         return [Pod(each.metadata, each.spec.template.spec) for each in sets if each.spec.template is not None]
+
+    @cached_property
+    def cluster_min(self) -> ClusterMin:
+        """What the cluster keeps in all, for all provisioners together."""
+        return ClusterMin(self.inputs, self.draft)
 
 
 class Noted(msgspec.Struct, frozen=True, gc=False):
@@ -88,6 +94,18 @@ class Ground:
             self.leaving_otherwise.append(node)
         elif mark is not None:
             self.noted.append(Noted(node, mark))
+
+    @cached_property
+    def cluster_min(self) -> ClusterMin:
+        """A pool that is only observed takes nothing from the others: its nodes go in thought."""
+        if not self.site.cluster_min.is_limited or not observes(self.site.inputs, self.pool.name):
+            return self.site.cluster_min
+        found = self.site.cluster_min.copy()
+        for each in self.noted:
+            node = self.site.fleet.node(each.node.name)
+            if node is not None and not node.is_going:
+                found.take(node)
+        return found
 
     def _begun(self) -> Iterator[Node]:
         """Nodes that a drain began with, while its taint is not seen yet."""

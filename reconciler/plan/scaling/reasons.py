@@ -44,6 +44,11 @@ NO_SURPLUS = Because(
     "{node} was to be deleted at {time}; {marked} of {size} nodes of {pool} are marked, {surplus} are to go: {why}. "
     "It comes last in order, and is kept.",
 )
+NEEDED_FOR_CLUSTER_MIN = Because(
+    "NeededForClusterMin",
+    "{node} was to be deleted at {time}; without the nodes that leave the cluster has {left} of {resource}, and "
+    "clusterMin of {policy} is {least}: it is kept.",
+)
 UNREADABLE = Because(
     "MarkUnreadable", "the taint gpu.scheduling/deletion-time of {node} has no time ({value}): it is taken off."
 )
@@ -77,6 +82,11 @@ BRAKE = Because(
     "{unready} of {size} nodes of {pool} are not ready, which is more than 3 and more than 45 %: none is marked or "
     "deleted until that is over.",
 )
+CLUSTER_MIN_KEEPS = Because(
+    "SurplusKeptByClusterMin",
+    "{surplus} of {size} nodes of {pool} are to go ({why}), and {marked} can be marked: without another the cluster "
+    "has {left} of {resource}, and clusterMin of {policy} is {least}.",
+)
 NOT_EMPTY = Because(
     "SurplusInUse",
     "{surplus} of {size} nodes of {pool} are to go ({why}), and {marked} can be marked: the others are in use, have "
@@ -109,6 +119,7 @@ REASONS = (
     IN_USE,
     WANTED,
     NO_SURPLUS,
+    NEEDED_FOR_CLUSTER_MIN,
     UNREADABLE,
     JUST_CAME,
     UNSCALED,
@@ -118,6 +129,7 @@ REASONS = (
     PLACE_KEPT,
     DEMAND_FIRST,
     BRAKE,
+    CLUSTER_MIN_KEEPS,
     NOT_EMPTY,
     UNREAD,
     LENT_UNREAD,

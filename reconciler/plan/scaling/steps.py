@@ -8,7 +8,9 @@ To ask for capacity is none of these steps: it writes nothing, and a pod that wa
 to be put right as well. No other step can undo it, since none takes a node away while pods wait for one.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+import msgspec
 
 from reconciler.model.cluster.node import Node
 from reconciler.model.instant import Instant, timestamp
@@ -16,6 +18,7 @@ from reconciler.model.planned.action import Hold, Ref, Taint
 from reconciler.model.planned.decision import Decision
 from reconciler.model.planned.reason import Reason
 from reconciler.plan.draft import Missing
+from reconciler.plan.guards.cluster_min import Lack
 from reconciler.plan.guards.frozen import FROZEN, FROZEN_UNREADABLY, SUSPENDED
 from reconciler.plan.reasons import counted
 from reconciler.plan.removal import nobody_elses, opt_out, untouchable
@@ -24,6 +27,7 @@ from reconciler.plan.scaling import capacity, marks
 from reconciler.plan.scaling.demand.least import at_least as least_wanted
 from reconciler.plan.scaling.ground import Noted
 from reconciler.plan.scaling.reasons import (
+    CLUSTER_MIN_KEEPS,
     DELETED,
     HARDENED,
     HARDENED_LATE,
@@ -32,6 +36,7 @@ from reconciler.plan.scaling.reasons import (
     KEPT_WHILE,
     MARK_HELD,
     MISSING,
+    NEEDED_FOR_CLUSTER_MIN,
     NO_SURPLUS,
     NOT_EMPTY,
     SURPLUS,
@@ -82,10 +87,28 @@ def keep(turn: Turn) -> list[Decision]:
             each = by_name[node.name]
             why = turn.why(NO_SURPLUS, node=node.name, time=time_of(each), marked=len(turn.ground.ours))
             found[node.name] = each, why
+    found |= _kept_for_cluster(turn, [each for each in left if each.node.name not in found], found)
     return [
         turn.act(each.node, Taint(key=marks.KEY, value=None, effect=each.mark.effect), why)
         for each, why in found.values()
     ]
+
+
+def _kept_for_cluster(turn: Turn, left: list[Noted], kept: Mapping[str, object]) -> dict[str, tuple[Noted, Reason]]:
+    """Marked nodes that the cluster cannot do without, the last to go first. Other nodes may have gone since."""
+    floor, found = turn.ground.cluster_min, dict[str, tuple[Noted, Reason]]()
+    if not floor.is_limited:
+        return found
+    by_name = {each.node.name: each for each in turn.ground.ours}
+    for name in kept:
+        floor.give(by_name[name].node)
+    for node in turn.ground.order.sorted(each.node for each in left)[::-1]:
+        if lack := floor.why_kept(node):
+            floor.give(node)
+            noted = by_name[node.name]
+            why = turn.why(NEEDED_FOR_CLUSTER_MIN, node=node.name, time=time_of(noted), **lack.facts)
+            found[node.name] = noted, why
+    return found
 
 
 def _why_kept(turn: Turn, noted: Noted) -> Reason | None:
@@ -149,34 +172,52 @@ def mark(turn: Turn) -> list[Decision]:
     lacking = turn.evaluated.surplus - len(turn.ground.ours)
     if lacking <= 0:
         return []
-    free, settles, kept = _free(turn, lacking)
+    choice = _choose(turn, lacking)
+    free = choice.free
     at = marks.time_of_new_mark(turn.now, turn.ground.wish.spec.scale_down_delay.milliseconds)
     found = [turn.act(node, _soft(node, at), turn.why(SURPLUS, node=node.name, time=timestamp(at))) for node in free]
-    found += kept
+    found += choice.kept
     if len(free) < lacking:
-        why = turn.why(NOT_EMPTY, marked=len(free) + len(turn.ground.ours))
-        found.append(turn.hold(why, min(settles, default=None)))
+        marked = len(free) + len(turn.ground.ours)
+        why = (
+            turn.why(CLUSTER_MIN_KEEPS, marked=marked, **choice.lack.facts)
+            if choice.lack
+            else turn.why(NOT_EMPTY, marked=marked)
+        )
+        found.append(turn.hold(why, min(choice.settles, default=None)))
     return found
 
 
-def _free(turn: Turn, most: int) -> tuple[list[Node], list[Instant], list[Decision]]:
-    """Nodes that may be marked, in order; when others will have settled; and why those stay that would go first."""
-    ground, found, settles, kept = turn.ground, list[Node](), list[Instant](), list[Decision]()
+class _Choice(msgspec.Struct):
+    """Empty nodes of a pool that is too large, looked at in removal order."""
+
+    free: list[Node]  # that may be marked
+    settles: list[Instant]  # when others will have settled
+    kept: list[Decision]  # why those stay that would go first
+    lack: Lack | None = None  # what the cluster would lack without another
+
+
+def _choose(turn: Turn, most: int) -> _Choice:
+    """At most so many."""
+    ground, choice = turn.ground, _Choice([], [], [])
     order = ground.order.sorted(node for node in ground.empty() if node.name not in turn.spoken_for)
     for place, node in enumerate(order):
-        if len(found) == most:
+        if len(choice.free) == most:
             break
         if (excluded := _excluded(turn, node)) is not None:
-            kept += [excluded] if place < most else []
+            choice.kept += [excluded] if place < most else []
             continue
         if turn.draft.claimed_by(ref_of(node)) or turn.freezes.of_node(node.name):
             continue
         at = settles_at(node, ground.claim_of(node), turn.now)
-        if at is None:
-            found.append(node)
+        if at is not None:
+            choice.settles.append(at)
+        elif lack := ground.cluster_min.why_not(node):
+            choice.lack = choice.lack or lack
         else:
-            settles.append(at)
-    return found, settles, kept
+            ground.cluster_min.take(node)
+            choice.free.append(node)
+    return choice
 
 
 def _excluded(turn: Turn, node: Node) -> Decision | None:

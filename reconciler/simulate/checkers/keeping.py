@@ -1,4 +1,4 @@
-"""What pools and the cluster are to keep, drains leave there.
+"""What pools are to keep, drains leave there; and what the cluster is to keep, nobody here takes.
 
 Of a pool that is scaled so many nodes are kept as scaling would keep once everything is packed closely (design: who
 removes a node); the formula stands here once more. What others took away, or placed, in the last minute may not have
@@ -7,33 +7,44 @@ been known: whatever is found here is too much by what was.
 
 from collections.abc import Iterator
 
+import msgspec
+
 from reconciler.model import names
 from reconciler.model.instant import Instant
 from reconciler.model.kinds.node_provisioner import NodeProvisioner
 from reconciler.model.quantity import Quantity
 from reconciler.protocol.presumed import Object
-from reconciler.simulate.checkers.checker import Ground, goes, is_marked, pool_of, taints_of
-from reconciler.simulate.checkers.drains import begins, policy_of
+from reconciler.simulate.checkers.checker import Ground, goes, is_marked, is_ours, pool_of, taints_of
+from reconciler.simulate.checkers.drains import begins
 from reconciler.simulate.checkers.hands import SEEN_WITHIN_MS
 from reconciler.simulate.objects import Written
 
 
-class LeastKept:
-    """Judged as each drain begins."""
+class _Lost(msgspec.Struct, frozen=True, gc=False):
+    """A node that somebody took away, or is about to."""
 
-    rule = "no drain takes what a pool or the cluster is to keep"
+    at: Instant
+    node: Object
+    is_ours: bool
+
+
+class LeastKept:
+    """Judged as each drain begins, and of the cluster as scaling marks a node as well."""
+
+    rule = "no drain takes what a pool is to keep, and nothing takes what the cluster is to keep"
     kinds = ("Node",)
 
     def __init__(self) -> None:
-        self._lately: list[tuple[Instant, Object]] = []  # nodes that others took away, or are about to
+        self._lately: list[_Lost] = []
 
     def wrote(self, written: Written, ground: Ground) -> Iterator[str]:
         now = ground.now()
-        self._lately = [each for each in self._lately if now - each[0] < SEEN_WITHIN_MS]
+        self._lately = [each for each in self._lately if now - each.at < SEEN_WITHIN_MS]
         if written.before is not None and _is_lost(written):
-            self._lately.append((now, written.before))
+            self._lately.append(_Lost(now, written.before, is_ours(written)))
         if begins(written):
             yield from self._pool(written.key[2], ground)
+        if is_ours(written) and is_marked(written):
             yield from self._cluster(written.key[2], ground)
 
     def _pool(self, name: str, ground: Ground) -> Iterator[str]:
@@ -44,7 +55,7 @@ class LeastKept:
             return
         there = [each for each, node in ground.where.nodes.items() if node.pool == pool and not node.is_leaving]
         going = sum(_going(ground.world.at(("Node", "", each))) for each in there)
-        unknown = sum(pool_of(node) == pool for _, node in self._lately)
+        unknown = sum(pool_of(each.node) == pool for each in self._lately)
         kept, floor = len(there) - going + unknown, self._floor(wish, there, ground)
         if kept < floor:
             yield f"Node/{name} begins to be drained: {kept} nodes of {pool} stay, and {floor} are to be kept"
@@ -65,13 +76,15 @@ class LeastKept:
         return min(where.nodes[node].gpus, sum(where.pods[key].gpus for key in known))
 
     def _cluster(self, name: str, ground: Ground) -> Iterator[str]:
-        policy = policy_of(ground.where.nodes[name].pool, ground)
-        for resource, least in sorted(policy.spec.cluster_min.items()) if policy is not None else ():
-            staying = [each for each in ground.world.of("Node") if not _going(each)]
-            left = sum(_has(each, resource) for each in [*staying, *(node for _, node in self._lately)])
-            if left < least.milli:
-                told = f"{left // 1_000} of {resource} stay, and clusterMin is {least}"
-                yield f"Node/{name} begins to be drained: {told}"
+        """By the largest clusterMin of all policies. What others took in the last minute may not have been known."""
+        policies = [each.spec for each in ground.desired().drains if not each.spec.suspend]
+        for resource in sorted({resource for each in policies for resource in each.cluster_min}):
+            least = max(each.cluster_min[resource].milli for each in policies if resource in each.cluster_min)
+            there = [each for each in ground.world.of("Node") if not _going(each)]
+            there += [each.node for each in self._lately if not each.is_ours]
+            left = sum(_has(each, resource) for each in there)
+            if left < least and _has(ground.world.at(("Node", "", name)) or {}, resource):
+                yield f"Node/{name} is to go: {left} m of {resource} stay, and clusterMin is {least} m"
 
 
 def _is_lost(written: Written) -> bool:

@@ -155,7 +155,10 @@ class Beginning:
     def _take(self, seen: Seen, count: int) -> None:
         """Or gives back what was taken."""
         self._slots.take(seen, count)
-        self._ground.least.take(seen, count)
+        if count > 0:
+            self._ground.cluster_min.take(seen.node)
+        else:
+            self._ground.cluster_min.give(seen.node)
         self._taken[seen.pool] = self._taken.get(seen.pool, 0) + count
 
     def _not_yet(self, seen: Seen) -> Decision:

@@ -1,4 +1,4 @@
-"""Owner of which nodes that were emptied are needed after all: as many of a pool as it lacks by now.
+"""Owner of which nodes that were emptied are needed after all: as many as their pool, or the cluster, lacks by now.
 
 Demand may come, or other nodes may go, while a node is being emptied. To delete it then, and to have another bought,
 would cost the time of a machine and its price. So it stays, if it is ready: as an empty node it is scaling's again.
@@ -7,6 +7,7 @@ would cost the time of a machine and its price. So it stays, if it is ready: as 
 from reconciler.model.planned.reason import Reason
 from reconciler.plan.drain import reasons
 from reconciler.plan.drain.site import Seen, Site, why
+from reconciler.plan.guards.cluster_min import ClusterMin
 from reconciler.plan.reasons import counted
 
 
@@ -14,6 +15,7 @@ class NeededAgain:
     """For one plan."""
 
     def __init__(self, site: Site) -> None:
+        self._cluster_min = ClusterMin(site.inputs, site.draft)
         self._lacks: dict[str, tuple[int, str]] = {}  # by pool: how many nodes, and why
         for wish in site.inputs.desired.provisioners:
             if not wish.spec.suspend:
@@ -30,8 +32,14 @@ class NeededAgain:
 
     def why_kept(self, seen: Seen) -> Reason | None:
         """Each node makes up for one that is lacking."""
+        if not seen.is_ready:
+            return None
+        if lack := self._cluster_min.why_kept(seen.node):
+            self._cluster_min.give(seen.node)
+            told = f"the cluster has {lack.left} of {lack.resource} without it, and clusterMin is {lack.least}"
+            return why(seen, reasons.NEEDED_AGAIN, lacks="a node", why=told)
         nodes, told = self._lacks.get(seen.pool, (0, ""))
-        if not nodes or not seen.is_ready:
+        if not nodes:
             return None
         self._lacks[seen.pool] = nodes - 1, told
         return why(seen, reasons.NEEDED_AGAIN, lacks=counted(nodes, "node"), why=told)

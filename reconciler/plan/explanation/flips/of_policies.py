@@ -21,13 +21,17 @@ def threshold(inputs: Inputs, weighed: Weighed) -> Edit | None:
 
 
 def cluster_min(inputs: Inputs, weighed: Weighed) -> Edit | None:
-    policy = next((each for each in inputs.desired.drains if each.name == weighed.policy), None)
-    resource, left = str(weighed.reason.fact("resource")), str(weighed.reason.fact("left"))
-    if policy is None:
-        return None
-    least = {**policy.spec.cluster_min, resource: Quantity.parse(left)}
-    after = with_policy(inputs, "drains", weighed.policy, cluster_min=least)
-    return Edit(after, f"clusterMin of DrainPolicy/{weighed.policy} wants {left} of {resource} or less")
+    """Every policy that wants more than that: the largest clusterMin of all holds for every node."""
+    resource, left = str(weighed.reason.fact("resource")), Quantity.parse(str(weighed.reason.fact("left")))
+    after, names = inputs, list[str]()
+    for policy in sorted(inputs.desired.drains, key=lambda each: each.name):
+        least = policy.spec.cluster_min.get(resource)
+        if not policy.spec.suspend and least is not None and least.milli > left.milli:
+            lower = {**policy.spec.cluster_min, resource: left}
+            after = with_policy(after, "drains", policy.name, cluster_min=lower)
+            names.append(f"DrainPolicy/{policy.name}")
+    told = f"clusterMin of {' and of '.join(names)} wants {left} of {resource} or less"
+    return Edit(after, told) if names else None
 
 
 def more_at_once(inputs: Inputs, weighed: Weighed) -> Edit | None:

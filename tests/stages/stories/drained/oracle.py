@@ -90,13 +90,14 @@ class Oracle:
         used, total = sum(pod.gpus for pod in pods), _gpus(node)
         if not pods or not total or 100 * used > policy.utilization_threshold_percent * total:
             return False
-        if not self._leaves_enough(node, policy) or not self._is_let_through(used):
+        if not self._leaves_enough(node) or not self._is_let_through(used):
             return False
         return all(self._may_move(pod) for pod in pods)
 
-    def _leaves_enough(self, node: Node, policy: DrainPolicy) -> bool:
+    def _leaves_enough(self, node: Node) -> bool:
         others = [each for each in self._observed.nodes if each.name != node.name and not each.metadata.leaving]
-        for resource, least in policy.cluster_min.items():
+        policies = [each.spec for each in self._inputs.desired.drains if not each.spec.suspend]
+        for resource, least in (pair for each in policies for pair in each.cluster_min.items()):
             if sum(_amount(each, resource) for each in others) < least.milli:
                 return False
         wishes = [each.spec for each in self._inputs.desired.provisioners if each.spec.pool_name == node.pool]
