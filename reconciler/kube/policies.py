@@ -16,11 +16,17 @@ _NOTHING_YET = Problem(WHERE, 0, 0, "RC508", "no good policies have been read ye
 
 
 class ResourcePolicies:
-    """`observe` says what is seen now; `judge` whether a whole bundle is good."""
+    """`observe` says what is seen now; `judge` whether a whole bundle is good; `receive` is called before that."""
 
-    def __init__(self, observe: Callable[[], Observed], judge: Callable[[Bundle], bool]) -> None:
+    def __init__(
+        self,
+        observe: Callable[[], Observed],
+        judge: Callable[[Bundle], bool],
+        receive: Callable[[Observed], None] = lambda _: None,
+    ) -> None:
         self._observe = observe
         self._judge = judge
+        self._receive = receive
         self._latest = Bundle("", (), problems=(_NOTHING_YET,), by_field=True)
         self._refused: Bundle | None = None
         self._policies: tuple[Whole, ...] | None = None
@@ -57,6 +63,8 @@ class ResourcePolicies:
         if bundle == self._judged:  # only a status was written: templates need not be rendered again
             return
         self._judged = bundle
+        if not bundle.problems:
+            self._receive(observed)
         if bundle.problems or not self._judge(bundle):
             self._refused = bundle
         else:

@@ -15,13 +15,15 @@ from reconciler.model.origin import Origin
 Spec_co = TypeVar("Spec_co", covariant=True)
 
 
-class Declared(msgspec.Struct, Generic[Spec_co], frozen=True, dict=True):
+class Declared(msgspec.Struct, Generic[Spec_co], frozen=True, dict=True, omit_defaults=True):
     """One object of a kind, and where each of its values was written."""
 
     kind: str
     name: str
     spec: Spec_co
     origins: tuple[tuple[str, Origin], ...]  # by path, as in spec.taints[0].key; '' is the object itself
+    labels: tuple[tuple[str, str], ...] = ()  # of the policy object; no plan depends on them
+    annotations: tuple[tuple[str, str], ...] = ()
 
     def origin(self, path: str = "") -> Origin:
         """Where a value was written, or what stands around it, where a default serves."""

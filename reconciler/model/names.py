@@ -22,6 +22,7 @@ ENVIRONMENT = f"{OURS}environment"  # of the policies that yield the object: no 
 BUNDLE_DIGEST = f"{OURS}bundle-digest"  # of all policies that were rendered as custom resources together
 BUNDLE_COUNT = f"{OURS}bundle-count"  # how many those are
 BUNDLE_REVISION = f"{OURS}bundle-revision"  # what they were rendered from
+BUNDLE_NEXT = f"{OURS}bundle-next"  # the object that follows in the same bundle, as KIND/NAME
 ADOPTED = f"{OURS}adopted"  # "true" on a NodePool that was someone else's: its template is not made to drift
 FROZEN_UNTIL = f"{OURS}frozen-until"
 FROZEN_REASON = f"{OURS}frozen-reason"

@@ -46,7 +46,7 @@ class ObjectStatus(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
     """How far the object was followed, and what stands in the way."""
 
     observed_generation: Annotated[
-        int | None, Says("The generation of the object that was last read."), Within(0, 2**53)
+        int | None, Says("The generation of the object that was last read; -1 before any was."), Within(most=2**53)
     ] = None
     conditions: Annotated[list[Condition], Says("What holds of the object."), Within(most=16), MergeKey(("type",))] = (
         msgspec.field(default_factory=list)
@@ -54,3 +54,13 @@ class ObjectStatus(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
     problems: Annotated[
         list[Annotated[str, Within(0, 1024)]], Says("What is wrong with it, a sentence each."), Within(most=100)
     ] = msgspec.field(default_factory=list)
+
+
+class PolicyStatus(ObjectStatus, frozen=True, rename="camel", kw_only=True):
+    """How far the policy was followed, and what stands in the way."""
+
+    bundle: Annotated[
+        str | None,
+        Says("Digest of the bundle that this status speaks of; absent where the object is part of no bundle."),
+        Within(0, 128),
+    ] = None

@@ -12,7 +12,8 @@ from reconciler.policy.kinds import KINDS
 from reconciler.policy.tree import Mapping, Mark, Node, Scalar, problem, what
 from reconciler.policy.words import choice, did_you_mean, meant
 
-_HEAD = ("apiVersion", "kind", "metadata", "spec", "status")
+# `bundle` is what `render --as-resources` writes: rendered objects are read like those that people write.
+_HEAD = ("apiVersion", "kind", "metadata", "bundle", "spec", "status")
 _METADATA = ("name", "namespace", "labels", "annotations")
 _NAME = re.compile(NAME.pattern)
 
@@ -25,6 +26,8 @@ class Document(msgspec.Struct, frozen=True):
     spec: Node | None
     at: Mark  # where it begins
     named_at: Mark  # where its name stands
+    labels: tuple[tuple[str, str], ...] = ()
+    annotations: tuple[tuple[str, str], ...] = ()
 
     @property
     def title(self) -> str:
@@ -39,7 +42,7 @@ def read_head(node: Node, kinds: Sequence[Kind] = KINDS) -> tuple[Document | Non
     kind, problems = _kind(node, kinds)
     name, named_at, wrong = _name(node, kind)
     problems += wrong
-    known = [key for key in _HEAD if key != "status"]
+    known = [key for key in _HEAD if key not in {"bundle", "status"}]
     for key, entry in node.entries.items():
         if key not in _HEAD:
             remedy = "" if meant(key, known) else "take it out"
@@ -49,7 +52,8 @@ def read_head(node: Node, kinds: Sequence[Kind] = KINDS) -> tuple[Document | Non
             problems.append(problem(entry.key.at, "RC107", told, "take it out"))
     if kind is None or not name:
         return None, problems
-    return Document(kind, name, node.get("spec"), node.at, named_at), problems
+    labels, annotations = _texts(node, "labels"), _texts(node, "annotations")
+    return Document(kind, name, node.get("spec"), node.at, named_at, labels, annotations), problems
 
 
 def _kind(node: Mapping, kinds: Sequence[Kind]) -> tuple[Kind | None, list[Problem]]:
@@ -122,6 +126,20 @@ def _noted(metadata: Mapping, field: str) -> Iterator[Problem]:
             )
         elif field == "labels" and not re.fullmatch(LABEL_VALUE.pattern, value.text):
             yield problem(value.at, "RC106", f"metadata.labels.{key}: expected {LABEL_VALUE.words}, got {what(value)}")
+
+
+def _texts(node: Mapping, field: str) -> tuple[tuple[str, str], ...]:
+    """Labels or annotations, sorted; without those that `_noted` refuses for their type."""
+    metadata = node.get("metadata")
+    noted = metadata.get(field) if isinstance(metadata, Mapping) else None
+    entries = noted.entries.items() if isinstance(noted, Mapping) else ()
+    return tuple(
+        sorted(
+            (key, entry.value.value)
+            for key, entry in entries
+            if isinstance(entry.value, Scalar) and isinstance(entry.value.value, str)
+        )
+    )
 
 
 def _better_name(text: str) -> str:

@@ -56,3 +56,4 @@ class Kind(msgspec.Struct, frozen=True):
 
 READY = Column("Ready", "string", ".status.conditions[?(@.type=='Ready')].status")
 AGE = Column("Age", "date", ".metadata.creationTimestamp")
+MESSAGE = Column("Message", "string", ".status.conditions[?(@.type=='Ready')].message")

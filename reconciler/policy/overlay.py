@@ -25,6 +25,15 @@ class Layered(msgspec.Struct, frozen=True):
     layers: tuple[Document, ...]
     in_base: bool
 
+    @property
+    def labels(self) -> tuple[tuple[str, str], ...]:
+        """Of all layers; an overlay wins."""
+        return tuple(sorted({key: value for layer in self.layers for key, value in layer.labels}.items()))
+
+    @property
+    def annotations(self) -> tuple[tuple[str, str], ...]:
+        return tuple(sorted({key: value for layer in self.layers for key, value in layer.annotations}.items()))
+
 
 def environment_of(path: str) -> str:
     """The environment a file belongs to."""

@@ -96,7 +96,8 @@ def _wish(
         problems += own_problems(document.kind, spec, where)
         marks[document.kind.name, document.name] = where
         origins = tuple((path, _origin(bundle, mark)) for path, mark in where.items())
-        declared.append(Declared(document.kind.name, document.name, spec, origins))
+        noted = layers.labels, layers.annotations
+        declared.append(Declared(document.kind.name, document.name, spec, origins, *noted))
     desired = _sorted_by_kind(declared, bundle.revision, environment)
     # What could not be read is not missing: an object with problems of its own is no dangling reference.
     titles = frozenset((layers.document.kind.name, layers.document.name) for layers in objects)

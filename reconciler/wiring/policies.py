@@ -67,10 +67,10 @@ def check_seen(observed: Observed) -> Checkup:
 
 
 def follow_resources(
-    observe: Callable[[], Observed], judge: Callable[[Bundle], bool] | None = None
+    observe: Callable[[], Observed], judge: Callable[[Bundle], bool], receive: Callable[[Observed], None]
 ) -> ResourcePolicies:
     """A source that keeps up with policies that are custom resources."""
-    return ResourcePolicies(observe, judge or is_good)
+    return ResourcePolicies(observe, judge, receive)
 
 
 def own_templates(bundle: Bundle, wish: Desired) -> tuple[str, ...]:

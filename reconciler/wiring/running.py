@@ -25,6 +25,7 @@ from reconciler.kube.policies import ResourcePolicies
 from reconciler.loop import Cycle, Parts
 from reconciler.loop.child.planner import ChildPlanner
 from reconciler.model import names
+from reconciler.model.cluster.observed import Observed
 from reconciler.ports import Publisher
 from reconciler.protocol.leadership import Pace, pace_of
 from reconciler.serve.endpoints import Answers, application
@@ -75,7 +76,8 @@ class Running:
         self._planner = ChildPlanner(planner_process.command(settings.history))
         cluster = LiveCluster(self._observer, Applying(self._client, settings.namespace))
         telling = Telling(cluster, self._clock, self._leader.term, question.origins.resources, settings.namespace)
-        publishers: tuple[Publisher, ...] = (self._log, self._metrics, StatusPublisher(telling))
+        self._statuses = StatusPublisher(telling)
+        publishers: tuple[Publisher, ...] = (self._log, self._metrics, self._statuses)
         memory = ConfigMapMemory(self._client, settings.namespace)
         parts = Parts(wishes, cluster, memory, self._planner, self._clock, publishers, most_at_once=MOST_AT_ONCE)
         cycle = Cycle(parts)
@@ -138,11 +140,14 @@ class Running:
     def _followed(self, origins: Origins, wishes: Wishes) -> Watched | ResourcePolicies:
         source: Watched | ResourcePolicies
         if origins.resources:
-            source = follow_resources(self._observer.observe, wishes.judge)
+            source = follow_resources(self._observer.observe, wishes.judge, self._receive)
         else:
             source = watch(origins, self._clock.wake, wishes.judge)
         wishes.follow(source)
         return source
+
+    def _receive(self, observed: Observed) -> None:
+        self._statuses.receive(observed)
 
     def _on_leadership(self) -> None:
         leads = self._leader.term() is not None

@@ -1,16 +1,18 @@
 """Tells policies how they stand; a StatusPublisher is the owner of what it told last and of what it could not tell."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import msgspec
 
 from reconciler.loop import Attempts
 from reconciler.model import names
+from reconciler.model.cluster.observed import Observed
 from reconciler.model.desired import Desired
 from reconciler.model.planned.action import Apply
 from reconciler.model.planned.cycled import Cycled
+from reconciler.model.planned.decision import Decision
 from reconciler.model.planned.inputs import Inputs
-from reconciler.plan.statuses.statuses import statuses
+from reconciler.plan.statuses.statuses import received, statuses
 from reconciler.plan.statuses.told import Told
 from reconciler.ports import Clock, Cluster, Fence
 
@@ -42,6 +44,17 @@ class StatusPublisher:
         inputs = cycled.inputs or Inputs(Desired("", ""), telling.cluster.observe(), cycled.at)
         told = Told(cycled.problems, telling.are_resources, telling.namespace, self._before)
         due = self._attempts.due(statuses(inputs, cycled.plan, told), cycled.at)
+        self._tell(due, fence)
+
+    def receive(self, observed: Observed) -> None:
+        """A bundle came and is judged next, which takes a while: until then its objects are Reconciling."""
+        fence = self._telling.fence()
+        if fence is not None:
+            now = self._telling.clock.now()
+            self._tell(self._attempts.due(received(observed, now), now), fence)
+
+    def _tell(self, due: Sequence[Decision], fence: Fence) -> None:
+        telling = self._telling
         asked = {each.subject: each for each in due}
         for outcome in telling.cluster.apply(due, fence) if due else ():
             decision = asked[outcome.subject]

@@ -78,3 +78,8 @@ def by_hand(text: str = POLICIES) -> list[Whole]:
 
 def seen(*objects: Whole) -> Observed:
     return Observed(policies=objects)
+
+
+def said(wish: Desired) -> list[tuple[str, str, object]]:
+    """What a wish declares, wherever it was written."""
+    return sorted((each.kind, each.name, each.spec) for each in wish.declared)

@@ -19,7 +19,7 @@ from reconciler.report.standing.overview import overview_document
 from reconciler.report.standing.overview_of import overview_of
 from tests.unit.resource_stage import rendered
 from tests.unit.smart_stage import SmartWorld
-from tests.unit.test_statuses import LATER, NOW, READY, RESOURCES, after, conditions, inputs, plan, told, wish
+from tests.unit.status_stage import LATER, NOW, READY, RESOURCES, after, conditions, inputs, plan, told, wish
 
 WHY = "SmartPodWithoutMachine"
 SPOT = "p4d.24xlarge (spot)"

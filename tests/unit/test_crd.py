@@ -202,6 +202,21 @@ def test_the_status_has_what_every_status_has(kind: Kind) -> None:
     assert status["problems"]["items"]["type"] == "string"
 
 
+@each_kind
+def test_a_policy_that_no_controller_has_seen_is_not_taken_for_ready(kind: Kind) -> None:
+    """kstatus takes an object without status for current; an object that no controller follows must stay so."""
+    status = schema(kind)["properties"]["status"]
+    assert status.get("default") == ({"observedGeneration": -1} if kind.is_policy else None)
+    assert "minimum" not in status["properties"]["observedGeneration"]
+    assert ("bundle" in status["properties"]) == kind.is_policy == ("bundle" in schema(kind)["properties"])
+
+
+@each_kind
+def test_a_policy_shows_why_it_is_not_ready(kind: Kind) -> None:
+    titles = [column["name"] for column in crd_of(kind)["spec"]["versions"][0]["additionalPrinterColumns"]]
+    assert ("Message" in titles) == kind.is_policy
+
+
 def test_an_agent_s_report_is_part_of_the_status() -> None:
     devices = schema(GPU_NODE_STATUS)["properties"]["status"]["properties"]["devices"]
     assert devices["items"]["properties"]["health"]["default"] == "Unknown"

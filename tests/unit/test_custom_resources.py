@@ -18,12 +18,7 @@ from reconciler.policy.custom_resources.standing import bundle_of
 from reconciler.policy.kinds import KINDS
 from reconciler.policy.resolve import resolve
 from tests.policies.specimens import allowed
-from tests.unit.resource_stage import POLICIES, by_hand, rendered, seen, whole, wish_of
-
-
-def said(wish: Desired) -> list[tuple[str, str, object]]:
-    """What a wish declares, wherever it was written."""
-    return sorted((each.kind, each.name, each.spec) for each in wish.declared)
+from tests.unit.resource_stage import POLICIES, by_hand, rendered, said, seen, whole, wish_of
 
 
 def without(text: str, name: str) -> str:
@@ -221,6 +216,25 @@ def test_nothing_is_judged_again_while_only_statuses_change() -> None:
     )
     assert source.latest() is first
     assert cluster.judged == 1
+
+
+def test_who_is_told_of_a_bundle_is_told_before_it_is_judged() -> None:
+    told: list[str] = []
+
+    def judge(bundle: Bundle) -> bool:
+        told.append(bundle.revision)
+        return True
+
+    cluster = Cluster(*BEFORE[1:])
+    source = ResourcePolicies(
+        lambda: cluster.observed, judge, lambda observed: told.append(f"{len(observed.policies)}")
+    )
+    source.latest()
+    assert told == []
+    cluster.observed = seen(*BEFORE)
+    source.latest()
+    source.latest()
+    assert told == ["4", "4c1f9e2"]
 
 
 def test_users_and_agents_objects_are_no_policies() -> None:

@@ -57,7 +57,8 @@ def test_half_a_bundle_is_no_policy(folder: Path, capsys: pytest.CaptureFixture[
     path = cluster_of(folder, rendered(capsys), left_out=1)
     assert main(["plan", "--cluster", path, "--complete", "--resources"]) == 3
     told = capsys.readouterr().err
-    assert "custom resources: error[RC521]: of no bundle are all objects there: 3 of 4" in told
+    assert "custom resources: error[RC521]: no bundle is complete: 3 of 4 objects of bundle" in told
+    assert "missing: GpuPool/a100" in told
 
 
 def test_a_template_of_one_s_own_can_t_come_along(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

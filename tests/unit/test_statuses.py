@@ -7,80 +7,36 @@ import msgspec
 import pytest
 
 from reconciler.model.cluster.observed import Observed
-from reconciler.model.cluster.whole import Whole
-from reconciler.model.desired import Desired, Manifest
-from reconciler.model.instant import Instant, instant
-from reconciler.model.origin import Origin
-from reconciler.model.planned.action import Apply, Hold, Label, Ref, Status
+from reconciler.model.desired import Desired
+from reconciler.model.planned.action import Apply, Hold, Label, Ref
 from reconciler.model.planned.decision import Decision
 from reconciler.model.planned.inputs import Inputs
-from reconciler.model.planned.memory import Hints, Memory
-from reconciler.model.planned.plan import Plan
 from reconciler.model.problem import Problem
-from reconciler.plan.manifests import reasons
-from reconciler.plan.statuses.statuses import POLICIES, statuses
+from reconciler.plan.statuses.standing import POLICIES
+from reconciler.plan.statuses.statuses import statuses
 from reconciler.plan.statuses.told import Told
 from reconciler.policy.custom_resources.standing import POLICY_KINDS
 from tests.unit.resource_stage import POLICIES as TEXT
-from tests.unit.resource_stage import rendered, wish_of
-
-NOW = instant("2026-11-02T08:00:00Z")
-LATER = instant("2026-11-02T09:00:00Z")
-SUBJECT = Ref("NodePool", "", "a100", "u")
-HERE = Origin("GpuPool/a100", 0)
-MADE = reasons.MISSING.reason(HERE, object="NodePool/a100")
-WAITS = reasons.ABSENT.reason(HERE, object="NodePool/a100", kind="NodePool")
-
-
-def wish(text: str = TEXT) -> Desired:
-    made = Manifest("NodePool", "", "a100", "{}", "a100", HERE, HERE)
-    return msgspec.structs.replace(wish_of(text), manifests=(made,))
-
-
-def plan(*decisions: Decision) -> Plan:
-    return Plan("d", decisions, (), Memory(), Hints(), None)
-
-
-def decision(act: Any, reason: Any = MADE, **more: Any) -> Decision:
-    return Decision(reasons.PLANNER, more.pop("subject", SUBJECT), act, reason, "a100", **more)
-
-
-def inputs(desired: Desired, now: Instant = NOW, objects: list[Whole] | None = None) -> Inputs:
-    return Inputs(desired, Observed(policies=tuple(rendered(desired) if objects is None else objects)), now)
-
-
-RESOURCES = Told(are_resources=True)
-
-
-def told(decisions: tuple[Decision, ...]) -> dict[str, dict[str, Any]]:
-    """The new statuses by object."""
-    return {each.subject.title: json.loads(each.act.body) for each in decisions if isinstance(each.act, Status)}
-
-
-def conditions(status: dict[str, Any]) -> dict[str, str]:
-    """But for the one that pools alone have, which is no part of how a policy stands."""
-    return {each["type"]: each["status"] for each in status["conditions"] if each["type"] != "CapacityShort"}
-
-
-def reason(status: dict[str, Any]) -> str:
-    (found,) = {each["reason"] for each in status["conditions"] if each["type"] != "CapacityShort"}
-    return str(found)
-
-
-def after(objects: list[Whole], decisions: tuple[Decision, ...]) -> list[Whole]:
-    """The objects with the statuses that were decided."""
-    new = told(decisions)
-    return [
-        msgspec.structs.replace(each, rest={**each.rest, "status": new[f"{each.kind}/{each.name}"]})
-        if f"{each.kind}/{each.name}" in new
-        else each
-        for each in objects
-    ]
-
-
-READY = {"Ready": "True", "Reconciling": "False", "Stalled": "False"}
-COMING = {"Ready": "False", "Reconciling": "True", "Stalled": "False"}
-STUCK = {"Ready": "False", "Reconciling": "False", "Stalled": "True"}
+from tests.unit.resource_stage import by_hand, rendered
+from tests.unit.status_stage import (
+    BROKEN,
+    COMING,
+    LATER,
+    MADE,
+    NOW,
+    READY,
+    RESOURCES,
+    STUCK,
+    WAITS,
+    after,
+    conditions,
+    decision,
+    inputs,
+    plan,
+    reason,
+    told,
+    wish,
+)
 
 
 def test_what_is_followed_is_ready_at_the_generation_that_was_read() -> None:
@@ -162,33 +118,15 @@ def test_what_is_set_aside_is_ready_and_says_so() -> None:
     assert (conditions(found["NodeProvisioner/a100"]), reason(found["NodeProvisioner/a100"])) == (READY, "Suspended")
 
 
-BROKEN = Problem("GpuPool/a100", 0, 0, "RC103", "spec.devices.count: expected an integer", "write 2")
-
-
-def test_an_object_with_problems_has_them_and_the_others_say_whose_they_are() -> None:
-    found = told(statuses(inputs(wish()), plan(), Told((BROKEN,), are_resources=True)))
-    broken, other = found["GpuPool/a100"], found["GpuPool/l4"]
-    assert (conditions(broken), reason(broken)) == (STUCK, "Invalid")
-    assert broken["problems"] == ["RC103: spec.devices.count: expected an integer; write 2"]
-    assert (conditions(other), reason(other), other["problems"]) == (STUCK, "PoliciesRefused", [])
-    assert "GpuPool/a100" in other["conditions"][0]["message"]
-
-
 def test_a_problem_of_a_template_is_told_to_the_pool_that_it_showed_for() -> None:
     problem = Problem("node_pool.yaml.j2", 3, 1, "RC406", "fails (for GpuPool/l4, GpuPool/l4)")
     found = told(statuses(inputs(wish()), plan(), Told((problem,), are_resources=True)))
     assert [name for name, status in found.items() if status["problems"]] == ["GpuPool/l4"]
 
 
-def test_while_a_bundle_is_being_applied_its_objects_are_on_their_way() -> None:
-    half = Problem("custom resources", 0, 0, "RC521", "of no bundle are all objects there", "wait")
-    found = told(statuses(inputs(wish()), plan(), Told((half,), are_resources=True)))
-    assert {str(conditions(each)) for each in found.values()} == {str(COMING)}
-
-
 def test_an_object_that_no_bundle_has_is_told_that_it_does_not_count() -> None:
     fewer = wish(TEXT.split("---\n")[0])
-    found = told(statuses(inputs(fewer, objects=rendered(wish())), plan(), RESOURCES))
+    found = told(statuses(inputs(fewer, objects=by_hand()), plan(), RESOURCES))
     assert (conditions(found["GpuPool/a100"]), reason(found["GpuPool/a100"])) == (READY, "Followed")
     assert (conditions(found["GpuPool/l4"]), reason(found["GpuPool/l4"])) == (STUCK, "NotInBundle")
 

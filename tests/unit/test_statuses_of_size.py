@@ -8,7 +8,7 @@ from reconciler.model.pool_use import Use
 from reconciler.plan.scaling import reasons as scaling
 from reconciler.plan.statuses.statuses import statuses
 from tests.unit.resource_stage import rendered
-from tests.unit.test_statuses import HERE, LATER, NOW, READY, RESOURCES, after, conditions, inputs, plan, told, wish
+from tests.unit.status_stage import HERE, LATER, NOW, READY, RESOURCES, after, conditions, inputs, plan, told, wish
 
 
 def sized(*limits: Limit) -> Plan:
@@ -23,7 +23,9 @@ def sized(*limits: Limit) -> Plan:
 
 def test_a_provisioner_is_told_the_size_of_its_pool_and_why() -> None:
     status = told(statuses(inputs(wish()), sized(), RESOURCES))["NodeProvisioner/a100"]
-    assert {key: status[key] for key in status if key not in {"conditions", "observedGeneration", "problems"}} == {
+    assert {
+        key: status[key] for key in status if key not in {"bundle", "conditions", "observedGeneration", "problems"}
+    } == {
         "currentSize": 120,
         "targetSize": 100,
         "tainted": 1,

@@ -44,4 +44,5 @@ def is_same(body: Body, live: Mapping[str, Any]) -> bool:
         and (live.get("problems") or []) == body["problems"]
         and all(live.get(key) == told for key, told in body.items() if key not in {"conditions", "problems"})
         and live.get("observedGeneration") == body.get("observedGeneration")
+        and live.get("bundle") == body.get("bundle")
     )

@@ -1,8 +1,9 @@
 """How a policy stands: the first rule that applies says it in one word and one sentence.
 
 Ready is what it is when there is nothing left to do for it, Reconciling while that is on its way, and Stalled when it
-waits for a person. A pool is on its way while what its template yields is not in the cluster as it is wished; that it
-grows and shrinks all day is its rest, and so it is that of its provisioner.
+waits for a person. Of policies that were refused, only those with a problem are Stalled; the others wait, so that who
+reads statuses, as Flux does, names the culprit. A pool is on its way while what its template yields is not in the
+cluster as it is wished; that it grows and shrinks all day is its rest, and so it is that of its provisioner.
 """
 
 from collections.abc import Callable, Iterator
@@ -11,6 +12,8 @@ from typing import Any
 
 import msgspec
 
+from reconciler.model.cluster.bundle_objects import BundleObjects, bundle_digest, by_bundle
+from reconciler.model.cluster.whole import Whole
 from reconciler.model.desired import Declared
 from reconciler.model.kinds.gpu_pool import GpuPool
 from reconciler.model.planned.action import Hold
@@ -22,7 +25,14 @@ from reconciler.model.problem import Problem
 from reconciler.plan.explain import sentence
 from reconciler.plan.statuses.told import Told
 
-NOT_WHOLE = "RC521"  # a bundle that is still being applied
+# Problems that no single object causes, and what the objects then wait for.
+NOT_WHOLE, SEVERAL, UNREAD = "RC521", "RC522", "RC523"
+WAITING, INCOMPLETE, RECEIVED = "WaitingForBundle", "BundleIncomplete", "BundleReceived"
+_OF_ALL = {NOT_WHOLE: WAITING, SEVERAL: "SeveralBundles", UNREAD: "PoliciesUnread"}
+_IN_FORCE = "the last good policies stay in force"
+
+# Written by people; claims and what agents report are told elsewhere.
+POLICIES = frozenset({"GpuPool", "NodeProvisioner", "DrainPolicy", "PressurePolicy", "ChangeGuard"})
 
 Key = tuple[str, str]  # kind and name
 
@@ -87,6 +97,25 @@ class Scenery(msgspec.Struct, frozen=True, dict=True):
         """By NodeProvisioner."""
         return {each.provisioner: each for each in (self.plan.sizes if self.plan else ())}
 
+    @cached_property
+    def resources(self) -> dict[Key, Whole]:
+        """The policies that are custom resources."""
+        there = self.inputs.observed.policies if self.told.are_resources else ()
+        policies = (each for each in there if each.kind in POLICIES and not each.metadata.deletion_timestamp)
+        return {(each.kind, each.name): each for each in policies}
+
+    @cached_property
+    def bundles(self) -> dict[str, BundleObjects]:
+        """By digest."""
+        return {each.digest: each for each in by_bundle(self.resources.values())[1]}
+
+    @cached_property
+    def culprits(self) -> tuple[str, ...]:
+        """Titles of the policies that have problems, in order."""
+        keys = {*self.resources} if self.told.are_resources else {*self.declared}
+        titles = (f"{kind}/{name}" for kind, name in sorted(keys))
+        return tuple(title for title in titles if self.problems_of(title)) if self.told.problems else ()
+
     def problems_of(self, title: str) -> tuple[str, ...]:
         """Its own, and those that its template has with it."""
         return tuple(
@@ -106,6 +135,24 @@ class About(msgspec.Struct, frozen=True):
         return self.scenery.declared.get((self.kind, self.name))
 
     @property
+    def bundle(self) -> BundleObjects | None:
+        """The bundle that it was rendered with."""
+        resource = self.scenery.resources.get((self.kind, self.name))
+        digest = bundle_digest(resource) if resource is not None else None
+        return self.scenery.bundles.get(digest) if digest is not None else None
+
+    @property
+    def is_left_over(self) -> bool:
+        """Whether its bundle was judged before: no bundle of which more objects are to come. Its status tells."""
+        resource, bundle = self.scenery.resources.get((self.kind, self.name)), self.bundle
+        status = resource.rest.get("status") if resource is not None else None
+        if bundle is None or not isinstance(status, dict):
+            return False
+        reasons = {each.get("reason") for each in status.get("conditions") or () if isinstance(each, dict)}
+        is_same_bundle = status.get("bundle") in {None, bundle.digest}
+        return is_same_bundle and bool(reasons) and reasons.isdisjoint({INCOMPLETE, RECEIVED})
+
+    @property
     def decisions(self) -> list[Decision]:
         """About what it yields; of a pool alone."""
         return self.scenery.decisions.get(self.name, []) if self.kind == "GpuPool" else []
@@ -122,14 +169,37 @@ def _invalid(about: About) -> Standing | None:
     return Standing("Invalid", _first_of(problems), is_stalled=True, problems=problems)
 
 
+def _incomplete(about: About) -> Standing | None:
+    """Its bundle is still being applied, beside another bundle that is followed or without one."""
+    bundle = about.bundle
+    if bundle is None or bundle.is_whole or about.is_left_over:
+        return None
+    told = f"{bundle.progress}: apply all of them in one sync wave; {_IN_FORCE}"
+    return Standing(INCOMPLETE, told, is_reconciling=True)
+
+
+def _waits(about: About) -> Standing | None:
+    """It waits for others to be corrected: its bundle is followed as soon as they are."""
+    culprits = about.scenery.culprits
+    if not culprits:
+        return None
+    first = about.scenery.problems_of(culprits[0])[0]
+    more = f" and {len(culprits) - 1} more" if len(culprits) > 1 else ""
+    waiting = about.bundle.title if about.bundle else "this revision of the policies"
+    told = f"{waiting} waits until {culprits[0]}{more} is corrected: {first}; {_IN_FORCE}"
+    return Standing(WAITING, told, is_reconciling=True)
+
+
 def _refused(about: About) -> Standing | None:
+    """A problem that no object causes by itself."""
     problems = about.scenery.told.problems
     if not problems:
         return None
-    is_coming = all(each.code == NOT_WHOLE for each in problems)
     first = problems[0]
-    told = f"{first.file}: {_line(first)}; what was good before stays in force"
-    return Standing("PoliciesRefused", told, is_reconciling=is_coming, is_stalled=not is_coming)
+    is_coming = all(each.code == NOT_WHOLE for each in problems)
+    told = f"{first.file}: {_line(first)}; {_IN_FORCE}"
+    reason = _OF_ALL.get(first.code, "PoliciesRefused")
+    return Standing(reason, told, is_reconciling=is_coming, is_stalled=not is_coming)
 
 
 def _left_over(about: About) -> Standing | None:
@@ -175,6 +245,8 @@ FOLLOWED = Standing("Followed", "it is followed", is_ready=True)
 
 RULES: tuple[Callable[[About], Standing | None], ...] = (
     _invalid,
+    _incomplete,
+    _waits,
     _refused,
     _left_over,
     _suspended,

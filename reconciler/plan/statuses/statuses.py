@@ -5,6 +5,11 @@ from typing import Any
 
 import msgspec
 
+from reconciler.model.cluster.bundle_objects import bundle_digest
+from reconciler.model.cluster.observed import Observed
+from reconciler.model.cluster.whole import Whole
+from reconciler.model.desired import Desired
+from reconciler.model.instant import Instant
 from reconciler.model.planned.action import Apply, Ref, Status
 from reconciler.model.planned.decision import Decision
 from reconciler.model.planned.inputs import Inputs
@@ -14,13 +19,12 @@ from reconciler.plan.statuses.body import LONGEST, MOST_PROBLEMS, body_of, is_sa
 from reconciler.plan.statuses.reasons import PLANNER, TOLD
 from reconciler.plan.statuses.short import with_shortages
 from reconciler.plan.statuses.sized import sized
-from reconciler.plan.statuses.standing import About, Scenery, Standing, problem_lines, standing_of
+from reconciler.plan.statuses.standing import RECEIVED, About, Scenery, Standing, problem_lines, standing_of
 from reconciler.plan.statuses.told import Told
 
 NAME = "reconciler-status"
+LONGEST_DIGEST = 128  # characters
 MOST_BYTES = 800_000  # of 1 MiB that a ConfigMap may hold, with what else stands in it
-# Written by people; claims and what agents report are told elsewhere.
-POLICIES = frozenset({"GpuPool", "NodeProvisioner", "DrainPolicy", "PressurePolicy", "ChangeGuard"})
 
 
 def statuses(inputs: Inputs, plan: Plan | None, told: Told) -> tuple[Decision, ...]:
@@ -30,19 +34,64 @@ def statuses(inputs: Inputs, plan: Plan | None, told: Told) -> tuple[Decision, .
     return tuple(_of_objects(scenery)) if told.are_resources else tuple(_of_all(scenery))
 
 
+def received(observed: Observed, now: Instant) -> tuple[Decision, ...]:
+    """Objects whose status speaks of another bundle than they came with are Reconciling, before the bundle is judged:
+    their status would pass for a status of the new bundle."""
+    scenery = Scenery(Inputs(Desired("", ""), observed, now), None, Told(are_resources=True))
+    return tuple(
+        decision
+        for each in _policies(scenery)
+        if _is_new(each) and (decision := _told_to(each, _received(scenery, each), now))
+    )
+
+
 def _of_objects(scenery: Scenery) -> Iterator[Decision]:
-    there = [each for each in scenery.inputs.observed.policies if each.kind in POLICIES]
-    for each in sorted(there, key=lambda one: (one.kind, one.name)):
-        if each.metadata.deletion_timestamp:
-            continue
+    for each in _policies(scenery):
         standing = _standing(scenery, each.kind, each.name)
-        live = each.rest.get("status")
-        before: dict[str, Any] = live if isinstance(live, dict) else {}
-        body = body_of(standing, each.metadata.generation, before, scenery.inputs.now)
-        if not is_same(body, before):
-            subject = Ref(each.kind, "", each.name, each.metadata.uid)
-            reason = TOLD.reason(object=subject.title, standing=standing.message)
-            yield Decision(PLANNER, subject, Status(body=_json(body)), reason)
+        if _is_new(each) and not standing.is_reconciling:
+            standing = _received(scenery, each)
+        if decision := _told_to(each, standing, scenery.inputs.now):
+            yield decision
+
+
+def _policies(scenery: Scenery) -> list[Whole]:
+    return [each for _, each in sorted(scenery.resources.items())]
+
+
+def _is_new(resource: Whole) -> bool:
+    """Whether it came with a bundle, and its status speaks of another bundle or of none."""
+    digest, status = _digest_of(resource), _status_of(resource)
+    return digest is not None and bool(status.get("conditions")) and status.get("bundle") != digest
+
+
+def _digest_of(resource: Whole) -> str | None:
+    """As far as a status has room for it: anybody may write an annotation."""
+    digest = bundle_digest(resource)
+    return None if digest is None else digest[:LONGEST_DIGEST]
+
+
+def _received(scenery: Scenery, resource: Whole) -> Standing:
+    bundle = About(scenery, resource.kind, resource.name).bundle
+    title = bundle.title if bundle else "a bundle"
+    return Standing(RECEIVED, f"{title} was received and is judged next", is_reconciling=True)
+
+
+def _told_to(resource: Whole, standing: Standing, now: Instant) -> Decision | None:
+    """None where its status says so already."""
+    digest, before = _digest_of(resource), _status_of(resource)
+    if digest is not None:
+        standing = msgspec.structs.replace(standing, report=(*standing.report, ("bundle", digest)))
+    body = body_of(standing, resource.metadata.generation, before, now)
+    if is_same(body, before):
+        return None
+    subject = Ref(resource.kind, "", resource.name, resource.metadata.uid)
+    reason = TOLD.reason(object=subject.title, standing=standing.message)
+    return Decision(PLANNER, subject, Status(body=_json(body)), reason)
+
+
+def _status_of(resource: Whole) -> dict[str, Any]:
+    status = resource.rest.get("status")
+    return status if isinstance(status, dict) else {}
 
 
 def _standing(scenery: Scenery, kind: str, name: str) -> Standing:

@@ -7,9 +7,9 @@ import msgspec
 
 from reconciler.model import names
 from reconciler.model.desired import Declared, Desired
-from reconciler.policy.kind import API_VERSION
+from reconciler.policy.kind import API_VERSION, Kind
 from reconciler.policy.kinds import kind_named
-from reconciler.policy.published.defaults import plainly
+from reconciler.policy.published.defaults import plainly, with_item_defaults
 
 Document = dict[str, Any]
 
@@ -22,18 +22,33 @@ class CustomResource(msgspec.Struct, frozen=True):
 
 
 def custom_resources(wish: Desired) -> tuple[CustomResource, ...]:
-    """By kind and name."""
-    objects = [(each, _document(each)) for each in wish.declared]
-    annotations = {
-        names.BUNDLE_DIGEST: digest_of(wish),
-        names.BUNDLE_COUNT: str(len(objects)),
+    """By kind and name. Labels and annotations of the policies come along.
+
+    The field `bundle` repeats the digest, because a change of an annotation is no new generation of an object: a status
+    of the bundle before would pass for a status of this bundle, at Flux for example.
+    """
+    digest = digest_of(wish)
+    notes = {
+        names.BUNDLE_DIGEST: digest,
+        names.BUNDLE_COUNT: str(len(wish.declared)),
         names.BUNDLE_REVISION: wish.revision,
         names.ENVIRONMENT: wish.environment,
     }
-    return tuple(
-        CustomResource({**document, "metadata": {"name": each.name, "annotations": annotations}}, each)
-        for each, document in objects
-    )
+    following = (*wish.declared[1:], *wish.declared[:1])
+    found = []
+    for each, after in zip(wish.declared, following, strict=True):
+        annotations = {**dict(each.annotations), **notes, names.BUNDLE_NEXT: f"{after.kind}/{after.name}"}
+        labels = {"labels": dict(each.labels)} if each.labels else {}
+        metadata = {"name": each.name, **labels, "annotations": annotations}
+        document = {
+            "apiVersion": API_VERSION,
+            "kind": each.kind,
+            "metadata": metadata,
+            "bundle": digest,
+            "spec": with_item_defaults(_kind(each).shape, each.spec),
+        }
+        found.append(CustomResource(document, each))
+    return tuple(found)
 
 
 def digest_of(wish: Desired) -> str:
@@ -43,9 +58,13 @@ def digest_of(wish: Desired) -> str:
 
 
 def _document(declared: Declared[Any]) -> Document:
-    """Only what the defaults don't say: the definitions fill those in."""
+    """Only values that differ from the defaults, so that a new default of a later version keeps the digest."""
+    spec = plainly(_kind(declared).shape, declared.spec)
+    return {"apiVersion": API_VERSION, "kind": declared.kind, "metadata": {"name": declared.name}, "spec": spec}
+
+
+def _kind(declared: Declared[Any]) -> Kind:
     kind = kind_named(declared.kind)
     if kind is None:
         raise AssertionError(f"{declared.kind} was declared, and there is no such kind")
-    spec = plainly(kind.shape, declared.spec)
-    return {"apiVersion": API_VERSION, "kind": declared.kind, "metadata": {"name": declared.name}, "spec": spec}
+    return kind

@@ -12,14 +12,14 @@ its commit says, has a revision of its own (see Seal), and passes no guard by an
 That there are no policies at all is an answer too: nothing is decided then. It takes nothing away either.
 """
 
-from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from hashlib import sha256
 
 import msgspec
 
 from reconciler.model import names
 from reconciler.model.bundle import Bundle, Seal, Text
+from reconciler.model.cluster.bundle_objects import BundleObjects, by_bundle
 from reconciler.model.cluster.kinds import SEEN
 from reconciler.model.cluster.observed import Observed
 from reconciler.model.cluster.whole import Whole
@@ -35,32 +35,13 @@ POLICY_KINDS = frozenset(kind.name for kind in KINDS if kind.is_policy)
 _TITLES = tuple(seen.title for seen in SEEN if seen.group == GROUP and seen.kind in POLICY_KINDS)
 
 
-class _Set(msgspec.Struct, frozen=True):
-    """Objects that were rendered together."""
-
-    digest: str
-    objects: tuple[Whole, ...]
-
-    @property
-    def counts(self) -> set[str]:
-        return {each.metadata.annotations.get(names.BUNDLE_COUNT, "") for each in self.objects}
-
-    @property
-    def is_whole(self) -> bool:
-        return self.counts == {str(len(self.objects))}
-
-    def noted(self, annotation: str) -> str:
-        """What all of them say alike, or else the first in order."""
-        return min(each.metadata.annotations.get(annotation, "") for each in self.objects)
-
-
 def bundle_of(observed: Observed) -> Bundle:
     """All that counts now; with a problem where that can't be said."""
     if why := observed.why_unread(*_TITLES):
         told = f"policies that are custom resources can't be read: {why}"
         return _refused(Problem(WHERE, 0, 0, UNREAD, told, "grant what `reconciler rbac` prints, and look again"))
     there = [each for each in observed.policies if each.kind in POLICY_KINDS and not each.metadata.deletion_timestamp]
-    free, sets = _parted(there)
+    free, sets = by_bundle(there)
     whole = [each for each in sets if each.is_whole]
     if problem := _several(whole) or (None if whole else _lacking(sets)):
         return _refused(problem)
@@ -70,42 +51,24 @@ def bundle_of(observed: Observed) -> Bundle:
     environment = (taken.noted(names.ENVIRONMENT) if taken else "") or BASE
     revision, seal = _digest(texts), None
     if taken and not free:
-        revision, seal = taken.noted(names.BUNDLE_REVISION), Seal(taken.digest, revision)
+        revision, seal = taken.revision, Seal(taken.digest, revision)
     return Bundle(revision, texts, by_field=True, environment=environment, seal=seal)
 
 
-def _parted(objects: Iterable[Whole]) -> tuple[list[Whole], list[_Set]]:
-    """Those that were written by hand, and the others by what they were rendered with."""
-    free: list[Whole] = []
-    together: defaultdict[str, list[Whole]] = defaultdict(list)
-    for each in objects:
-        digest = each.metadata.annotations.get(names.BUNDLE_DIGEST)
-        if digest is None:
-            free.append(each)
-        else:
-            together[digest].append(each)
-    return free, [_Set(digest, tuple(found)) for digest, found in sorted(together.items())]
-
-
-def _several(whole: Sequence[_Set]) -> Problem | None:
+def _several(whole: Sequence[BundleObjects]) -> Problem | None:
     if len(whole) < 2:
         return None
-    told = " and ".join(f"{len(each.objects)} of {_short(each)}" for each in whole)
+    told = " and ".join(f"{len(each.objects)} of {each.title}" for each in whole)
     remedy = "delete the objects of the older one, or have whatever applies them prune"
     return Problem(WHERE, 0, 0, SEVERAL, f"several bundles are there whole: {told}", remedy)
 
 
-def _lacking(sets: Sequence[_Set]) -> Problem | None:
+def _lacking(sets: Sequence[BundleObjects]) -> Problem | None:
     if not sets:
         return None
-    told = ", ".join(f"{len(each.objects)} of {' or '.join(sorted(each.counts))} of {_short(each)}" for each in sets)
-    remedy = "wait until all are applied; what was whole before stays in force"
-    return Problem(WHERE, 0, 0, NOT_WHOLE, f"of no bundle are all objects there: {told}", remedy)
-
-
-def _short(each: _Set) -> str:
-    revision = each.noted(names.BUNDLE_REVISION)
-    return f"bundle {each.digest.removeprefix('sha256:')[:8]}" + (f" (revision {revision[:12]})" if revision else "")
+    told = f"no bundle is complete: {', '.join(each.progress for each in sets)}"
+    remedy = "apply all objects of a bundle in one sync wave"
+    return Problem(WHERE, 0, 0, NOT_WHOLE, told, remedy)
 
 
 def _refused(problem: Problem) -> Bundle:

@@ -1,7 +1,7 @@
 """ChangeGuard: its names, columns and rules; the fields stand in `model.kinds.change_guard`."""
 
 from reconciler.model.kinds.change_guard import ChangeGuard
-from reconciler.policy.kind import AGE, READY, Column, Kind
+from reconciler.policy.kind import AGE, MESSAGE, READY, Column, Kind
 
 CHANGE_GUARD = Kind(
     spec=ChangeGuard,
@@ -13,5 +13,6 @@ CHANGE_GUARD = Kind(
         Column("Disrupted", "integer", ".spec.perPlan.maxDisruptedGPUs"),
         READY,
         AGE,
+        MESSAGE,
     ),
 )

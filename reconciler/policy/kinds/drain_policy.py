@@ -1,7 +1,7 @@
 """DrainPolicy: its names, columns and rules; the fields stand in `model.kinds.drain_policy`."""
 
 from reconciler.model.kinds.drain_policy import DrainPolicy
-from reconciler.policy.kind import AGE, READY, Column, Kind, Rule
+from reconciler.policy.kind import AGE, MESSAGE, READY, Column, Kind, Rule
 
 DRAIN_POLICY = Kind(
     spec=DrainPolicy,
@@ -13,6 +13,7 @@ DRAIN_POLICY = Kind(
         Column("Drains", "integer", ".spec.maxDrainParallelism"),
         READY,
         AGE,
+        MESSAGE,
     ),
     rules=(
         Rule(

@@ -1,7 +1,7 @@
 """GpuPool: its names, columns and rules; the fields stand in `model.kinds.gpu_pool`."""
 
 from reconciler.model.kinds.gpu_pool import GpuPool
-from reconciler.policy.kind import AGE, READY, Column, Kind
+from reconciler.policy.kind import AGE, MESSAGE, READY, Column, Kind
 
 GPU_POOL = Kind(
     spec=GpuPool,
@@ -14,5 +14,6 @@ GPU_POOL = Kind(
         Column("Mode", "string", ".spec.mode"),
         READY,
         AGE,
+        MESSAGE,
     ),
 )

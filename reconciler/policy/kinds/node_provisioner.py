@@ -1,7 +1,7 @@
 """NodeProvisioner: its names, columns and rules; the fields stand in `model.kinds.node_provisioner`."""
 
 from reconciler.model.kinds.node_provisioner import NodeProvisioner, NodeProvisionerReport
-from reconciler.policy.kind import AGE, READY, Column, Kind, Rule
+from reconciler.policy.kind import AGE, MESSAGE, READY, Column, Kind, Rule
 
 NODE_PROVISIONER = Kind(
     spec=NodeProvisioner,
@@ -18,6 +18,7 @@ NODE_PROVISIONER = Kind(
         Column("Target", "integer", ".status.targetSize"),
         READY,
         AGE,
+        MESSAGE,
     ),
     rules=(
         Rule(

@@ -1,7 +1,7 @@
 """PressurePolicy: its names, columns and rules; the fields stand in `model.kinds.pressure_policy`."""
 
 from reconciler.model.kinds.pressure_policy import PressurePolicy
-from reconciler.policy.kind import AGE, READY, Column, Kind, Rule
+from reconciler.policy.kind import AGE, MESSAGE, READY, Column, Kind, Rule
 
 PRESSURE_POLICY = Kind(
     spec=PressurePolicy,
@@ -12,6 +12,7 @@ PRESSURE_POLICY = Kind(
         Column("Migration", "string", ".spec.migration"),
         READY,
         AGE,
+        MESSAGE,
     ),
     rules=(
         Rule(

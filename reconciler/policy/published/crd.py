@@ -9,7 +9,7 @@ from typing import Any
 
 from reconciler.model.fields import LONGEST_NAME
 from reconciler.model.quantity import Duration, Quantity
-from reconciler.model.status import ObjectStatus
+from reconciler.model.status import ObjectStatus, PolicyStatus
 from reconciler.policy.bounds import bounded
 from reconciler.policy.kind import GROUP, VERSION, Kind, Rule
 from reconciler.policy.published.defaults import default_of
@@ -18,6 +18,9 @@ from reconciler.policy.published.rule_words import quoted, refusal, refusal_with
 from reconciler.policy.shape import Choice, Field, ListOf, MapOf, Measured, Object, Shape, describe
 
 CATEGORY = "gpu-scheduling"
+BUNDLE = (
+    "Digest of the bundle that the object was rendered with, so that each bundle is a new generation of its objects."
+)
 
 _LONGEST_HOURS = 10 * 366 * 24  # as in Duration
 
@@ -77,6 +80,7 @@ def _document(kind: Kind) -> Keywords:
             "kind": {"description": "What kind of object it is.", "type": "string"},
             # Kubernetes describes it, and allows nothing else here.
             "metadata": {"type": "object"},
+            **({"bundle": {"description": BUNDLE, "type": "string", "maxLength": 128}} if kind.is_policy else {}),
             "spec": spec,
             "status": _status(kind),
         },
@@ -104,9 +108,13 @@ def _rule(rule: Rule, spec: Object) -> Keywords:
 
 
 def _status(kind: Kind) -> Keywords:
-    every = describe(ObjectStatus)
+    """A policy that no controller has seen yet has a status of no generation: kstatus, by which Flux and others judge
+    readiness, takes an object without any status for current. The other kinds must not hold up a sync."""
+    every = describe(PolicyStatus if kind.is_policy else ObjectStatus)
     report = describe(kind.report).fields if kind.report else ()
-    return {"description": every.sentence, **_object(Object(every.type, every.sentence, (*every.fields, *report)))}
+    default = {"default": {"observedGeneration": -1}} if kind.is_policy else {}
+    fields = Object(every.type, every.sentence, (*every.fields, *report))
+    return {"description": every.sentence, **default, **_object(fields)}
 
 
 def _node(shape: Shape) -> Keywords:

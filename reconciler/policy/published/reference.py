@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 import msgspec
 
 from reconciler.model.fields import Within
-from reconciler.model.status import ObjectStatus
+from reconciler.model.status import PolicyStatus
 from reconciler.policy.bounds import bounded
 from reconciler.policy.kind import API_VERSION, VERSION, Kind
 from reconciler.policy.published.defaults import default_of
@@ -38,7 +38,7 @@ Where the kinds are custom resources, the status of each says what came of it.
 def reference_page(kinds: Iterable[Kind]) -> str:
     """The whole page."""
     every = tuple(kinds)
-    status = describe(ObjectStatus)
+    status = describe(PolicyStatus)
     parts = [_OPENING, _overview(every), *map(_kind, every), _STATUS, *_tables("status", _Path("Status"), status)]
     return "\n".join(parts)
 

@@ -84,7 +84,8 @@ def test_a_bundle_is_followed_when_all_of_it_is_there_and_told_so(
     with followed(site) as replica:
         replica.wait_until_leading()
         site.lab.admin.apply(first, owner="argocd")
-        until(site, "gpupools", "a100", ("PoliciesRefused", "False", "False"))
+        waiting = until(site, "gpupools", "a100", ("BundleIncomplete", "False", "False"))
+        assert "(missing: NodeProvisioner/a100)" in waiting["status"]["conditions"][0]["message"]
         assert site.lab.admin.get("nodepools", "a100") is None
         site.lab.admin.apply(second, owner="argocd")
         site.lab.admin.wait_for("nodepools", "a100", bool)
@@ -105,7 +106,7 @@ def test_a_problem_stands_on_its_object_and_the_last_good_policies_stay_in_force
         site.lab.admin.merge(path, {"spec": {"poolName": "nowhere"}})
         found = until(site, "nodeprovisioners", "a100", ("Invalid", "False", "True"))
         assert found["status"]["problems"][0].startswith('RC301: spec.poolName: there is no GpuPool "nowhere"')
-        until(site, "gpupools", "a100", ("PoliciesRefused", "False", "True"))
+        until(site, "gpupools", "a100", ("WaitingForBundle", "False", "False"))
         before = uid_of(site)
         site.lab.admin.delete("nodepools", "a100")
         site.lab.admin.wait_for("nodepools", "a100", lambda pool: pool and pool["metadata"]["uid"] != before)
