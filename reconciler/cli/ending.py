@@ -12,12 +12,10 @@ from reconciler.cli.exit_codes import ExitCode
 from reconciler.cli.lasting import LastingType
 from reconciler.cli.replacing import replace_files
 from reconciler.model.instant import Instant, timestamp
-from reconciler.model.planned.action import Hold
-from reconciler.model.planned.plan import Plan
 from reconciler.model.quantity import Duration
-from reconciler.plan.guards.reasons import WRONG_CLUSTER
 from reconciler.plan.kept import saved
 from reconciler.plan.kept.scene import Scene
+from reconciler.report.plans.planned import Planned
 
 
 class Ending(msgspec.Struct, frozen=True):
@@ -40,18 +38,12 @@ class Ending(msgspec.Struct, frozen=True):
             told = "1 decision that a guard holds is" if held == 1 else f"{held} decisions that guards hold are"
             click.echo(f"note: {told} not in it: plan again once that is approved", err=True)
 
-    def code(self, plan: Plan) -> ExitCode:
-        """That a guard stands in the way comes before that something is to be done."""
-        if is_blocked(plan):
+    def code(self, planned: Planned) -> ExitCode:
+        """A blocked hold comes before something to be done."""
+        if planned.blocked:
             return ExitCode.BLOCKED
-        acts = any(not isinstance(each.act, Hold) and not each.would for each in plan.decisions)
+        acts = any(not each.held and not each.decision.would for each in planned.told)
         return ExitCode.CHANGES_EXIST if self.detailed_exitcode and acts else ExitCode.FINE
-
-
-def is_blocked(plan: Plan) -> bool:
-    """Whether a guard stands in the way of something: by its limits, or because it is for another cluster."""
-    elsewhere = any(each.reason.code == WRONG_CLUSTER.code for each in plan.decisions)
-    return elsewhere or any(each.blocks for each in plan.guarded)
 
 
 def ending_options(command: Callable[..., Any]) -> Callable[..., Any]:

@@ -10,7 +10,7 @@ class ExitCode(IntEnum):
     FAILED = 1
     CHANGES_EXIST = 2  # only where --detailed-exitcode asks for it
     INVALID_POLICY = 3
-    BLOCKED = 4  # a guard or an approval stands in the way
+    BLOCKED = 4  # a blocked hold: a guard, a missing approval, a field or an object that is someone else's
     PARTLY = 5  # some of it was done, and running it again finishes it
     WRONG_USAGE = 64
     INTERRUPTED = 130

@@ -1,11 +1,20 @@
-"""What a reason looks like: a code and a sentence; each planner lists its own in its `reasons.py`."""
+"""What a reason looks like: a code, a sentence, and the class of its holds; each planner lists its own in its
+`reasons.py`.
+
+A hold is `blocked` where a person must act before the held action can go on: approve it, edit the policy, or settle
+who owns an object or a field. Every other hold is `waiting`: for a timer, a window, demand, a freeze, or because its
+pool only observes. A blocked hold ends `plan` and `apply` with exit code 4 (see `holds.py`).
+"""
 
 from collections.abc import Sequence
+from typing import Literal
 
 import msgspec
 
 from reconciler.model.origin import Origin
 from reconciler.model.planned.reason import Reason
+
+HoldClass = Literal["blocked", "waiting"]
 
 
 class Because(msgspec.Struct, frozen=True):
@@ -13,6 +22,7 @@ class Because(msgspec.Struct, frozen=True):
 
     code: str
     sentence: str
+    hold: HoldClass = "waiting"  # the class of a hold with this reason
 
     def reason(self, origin: Origin | None = None, **facts: str | int) -> Reason:
         """A reason with exactly the facts that the sentence names, and perhaps more."""

@@ -5,19 +5,22 @@ from typing import Any
 
 import msgspec
 
-from reconciler.model.cluster.observed import Observed
 from reconciler.model.planned.action import Hold, Ref
 from reconciler.model.planned.cycled import Cycled
 from reconciler.model.planned.decision import Decision
 from reconciler.model.planned.outcome import Outcome
 from reconciler.report.blocks import Blank, Block, Detail, Item, Items, Line, Note, Notes, Section, line
-from reconciler.report.document import Document, Judged
+from reconciler.report.document import Document, Finding, Judged
+from reconciler.report.plans.at_rest import is_at_rest
+from reconciler.report.plans.blocked import blocked_titles, hold_findings, reason_lines
 from reconciler.report.plans.plan_json import decision_told
 from reconciler.report.plans.planned_of import told_of
 from reconciler.report.setting import Setting
 from reconciler.report.told import Told, decision_items
 
 FORMAT_VERSION = 1
+TROUBLE = "CycleFailed"
+NOT_DONE = "WriteNotDone"
 AGAIN = "run it again to finish"
 NOTHING = "Nothing to do: the cluster is as the policies want it."
 
@@ -36,7 +39,7 @@ class Applied(msgspec.Struct, frozen=True):
     @property
     def told(self) -> tuple[Told, ...]:
         inputs, plan = self.cycled.inputs, self.cycled.plan
-        return told_of(plan.decisions if plan else (), inputs.observed if inputs else Observed())
+        return told_of(inputs, plan.decisions) if plan and inputs else ()
 
     @property
     def acting(self) -> tuple[Decision, ...]:
@@ -55,6 +58,7 @@ class Applied(msgspec.Struct, frozen=True):
 
 def applied_document(applied: Applied) -> Document:
     """One line where there was nothing to do."""
+    findings = tuple(sorted(_findings(applied)))
     return Document(
         command="apply",
         title=f"Apply of {applied.setting.policies}",
@@ -62,11 +66,29 @@ def applied_document(applied: Applied) -> Document:
         blocks=tuple(_blocks(applied)),
         payload=_payload(applied),
         otherwise=NOTHING,
-        judged=Judged(len(applied.acting), "object", "write that was not done"),
+        judged=Judged(len({each.decision.subject for each in applied.told}), "object", "hold"),
+        findings=findings,
+        annotations=tuple(each for each in findings if each.severity == "error"),
     )
 
 
+def _findings(applied: Applied) -> Iterator[Finding]:
+    """What stopped the cycle, what is held, and writes that were not done."""
+    if applied.cycled.trouble:
+        yield Finding("", 0, 0, TROUBLE, applied.cycled.trouble)
+    yield from hold_findings(each for each in applied.told if each.held and not is_at_rest(each.decision))
+    outcomes = applied.outcomes
+    for told in applied.told:
+        decision, outcome = told.decision, outcomes.get(told.decision.subject)
+        if told.held or decision.would or (outcome is not None and outcome.result == "done"):
+            continue
+        origin = decision.reason.origin
+        file, number = (origin.file, origin.line) if origin else ("", 0)
+        yield Finding(file, number, 0, NOT_DONE, _why_not(outcome), subject=decision.subject.title)
+
+
 def _blocks(applied: Applied) -> Iterator[Block]:
+    yield from reason_lines(each for each in applied.told if each.blocks)
     notes = [Note("error", applied.cycled.trouble)] if applied.cycled.trouble else []
     notes += [Note("note", each) for each in applied.notices]
     if notes:
@@ -125,6 +147,7 @@ def _payload(applied: Applied) -> dict[str, Any]:
             "digest": cycled.plan.digest if cycled.plan else None,
             "trouble": cycled.trouble,
             "outcomes": cycled.outcomes,
+            "blocked": blocked_titles(applied.told),
             "decisions": [decision_told(each) for each in applied.told],
         }
     )

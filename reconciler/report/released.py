@@ -7,9 +7,11 @@ import msgspec
 
 from reconciler.model import names
 from reconciler.model.cluster.observed import Observed
+from reconciler.model.desired import Desired
 from reconciler.model.instant import Instant
 from reconciler.model.planned.action import Hold
 from reconciler.model.planned.decision import Decision
+from reconciler.model.planned.inputs import Inputs
 from reconciler.model.planned.outcome import Outcome
 from reconciler.plan.release.release import why_unsure
 from reconciler.report.blocks import Blank, Block, Detail, Item, Items, Note, Notes, Section, line
@@ -129,7 +131,8 @@ def _failed(released: Released) -> Iterator[Item]:
 
 
 def _told(released: Released, decisions: list[Decision]) -> tuple[Told, ...]:
-    return told_of(tuple(decisions), released.about.observed)
+    about = released.about
+    return told_of(Inputs(Desired("", ""), about.observed, about.now), decisions)
 
 
 def _payload(released: Released) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from reconciler.model.origin import Origin
 from reconciler.model.planned.action import Apply, Delete, Hold
 from reconciler.model.planned.decision import Decision
 from reconciler.model.spoken_time import moment
+from reconciler.plan.reasons import HoldClass
 from reconciler.report.blocks import Detail, Item, Tone
 from reconciler.report.edited import Edited
 
@@ -24,6 +25,8 @@ class Told(msgspec.Struct, frozen=True):
     sentence: str
     remedy: str = ""
     edited: tuple[Edited, ...] = ()  # what it changes in an object that is there
+    hold: HoldClass | None = None  # None for an action
+    blocks: bool = False  # a blocked hold that counts for the change: the command ends with exit code 4
 
     @property
     def held(self) -> bool:

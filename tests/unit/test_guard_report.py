@@ -66,7 +66,7 @@ def test_what_waits_for_room_says_until_when() -> None:
         "does": ["scale-down a100 20-21"],
     }
     told = text(case)
-    assert told[0] == "WAITS for room in guard fleet until 08:03Z: 12 nodes removed in the hour, 10 allowed"
+    assert told[0] == "BLOCKED by guard fleet until there is room at 08:03Z: 12 nodes removed in the hour, 10 allowed"
     assert "Ways on: there is room at 08:03Z; or" in told
 
 
@@ -95,7 +95,7 @@ def test_pools_that_only_observe_are_told_what_would_be_held() -> None:
 )
 def test_a_guard_in_the_way_comes_before_changes_in_the_exit_code(case: dict[str, Any], code: ExitCode) -> None:
     ending = Ending(None, Duration(1), detailed_exitcode=True)
-    assert ending.code(scene(case).plan) is code
+    assert ending.code(planned_of(ALONE, scene(case), None)) is code
 
 
 def test_programs_read_the_same_and_pull_requests_show_it_beside_the_limit() -> None:

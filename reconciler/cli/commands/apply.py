@@ -7,7 +7,6 @@ import click
 
 from reconciler import __version__, wiring
 from reconciler.cli.asking import answered, question_options, refuse_the_imagined
-from reconciler.cli.ending import is_blocked
 from reconciler.cli.exit_codes import ExitCode
 from reconciler.cli.output import output_options, write
 from reconciler.cli.telling import refused
@@ -39,7 +38,7 @@ def command(saved: Path | None, question: wiring.Question, namespace: str, **sho
     notices = once.checkup.notices if once.checkup else ()
     applied = Applied(_setting(once.sight, once.cycled), once.cycled, notices)
     write(applied_document(applied), **shown)
-    return _code(applied)
+    return code_of(applied)
 
 
 def _act(plan: SavedPlan | None, question: wiring.Question, acting: Acting) -> Once:
@@ -73,11 +72,10 @@ def _setting(sight: wiring.Sight, cycled: Cycled) -> Setting:
     )
 
 
-def _code(applied: Applied) -> ExitCode:
-    """What was not done comes before what was held."""
+def code_of(applied: Applied) -> ExitCode:
+    """A write that was not done comes before a blocked hold."""
     if applied.cycled.trouble:
         return ExitCode.FAILED
     if applied.not_done:
         return ExitCode.PARTLY if applied.done else ExitCode.FAILED
-    plan = applied.cycled.plan
-    return ExitCode.BLOCKED if plan and is_blocked(plan) else ExitCode.FINE
+    return ExitCode.BLOCKED if any(each.blocks for each in applied.told) else ExitCode.FINE

@@ -52,7 +52,7 @@ def command(subject: str, question: wiring.Question, at: Instant | None, **given
         answer.headline,
         answer.outcome,
         answer.rows,
-        told_of(answer.decisions, head.inputs.observed),
+        told_of(head.inputs, answer.decisions),
     )
     write(explained_document(explained), **given)
     return ExitCode.FINE

@@ -49,7 +49,7 @@ def command(question: wiring.Question, ending: Ending, outputs: tuple[Output, ..
         document = _with_forecast(document, (run, run.head), ahead)
     write(document, outputs, color)
     ending.save(run.head)
-    return ending.code(run.head.plan)
+    return ending.code(planned)
 
 
 def _with_forecast(document: Document, planned: tuple[wiring.DryRun, Scene], ahead: Duration) -> Document:

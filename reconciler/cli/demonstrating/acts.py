@@ -120,7 +120,7 @@ class Tour:
         scene = decided(inputs)
         answer = about(scene, Asked("node", self._asked))
         setting = setting_of(Sight(inputs.observed, CLUSTER, inputs.now), scene)
-        told = told_of(answer.decisions, inputs.observed)
+        told = told_of(inputs, answer.decisions)
         screen.show(
             explained_document(Explained(setting, answer.title, answer.headline, answer.outcome, answer.rows, told))
         )

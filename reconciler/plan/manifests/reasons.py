@@ -42,31 +42,38 @@ ABSENT = Because(
 )
 LEAVING = Because("BeingDeleted", "{object} is being deleted: what becomes of it is waited for.")
 NOT_OURS = Because(
-    "NotOurs", "{object} was made by someone else; adopt: true in GpuPool/{pool} takes it over without drifting a node."
+    "NotOurs",
+    "{object} was made by someone else; adopt: true in GpuPool/{pool} takes it over without drifting a node.",
+    hold="blocked",
 )
 NOT_OURS_FOR_ALL = Because(
     "NotOursForAll",
     "{object} was made by someone else, and smart pods of all pools need it as ours: delete it, and it is made anew.",
+    hold="blocked",
 )
 OF_ANOTHER = Because(
     "OwnedByOther",
     "{object} is kept by environment {environment}: take it out there first. "
     "If there is no such environment any more, take the annotation gpu.scheduling/environment off {object}.",
+    hold="blocked",
 )
 NAME_TAKEN = Because(
     "NameTaken",
     "someone else made {object}, and it is left alone: give ours another name in its template, or delete theirs.",
+    hold="blocked",
 )
 CONFLICT = Because(
     "FieldConflict",
     "{object}: the field manager {manager} (whoever wrote it with that tool) set {fields} otherwise, and the API "
     "server would refuse to change that; to take the field over, delete it from their manifest and apply that once, "
     "or write their value into the policy.",
+    hold="blocked",
 )
 FIXED = Because(
     "FieldFixed",
     "{object} differs in {fields}, which can't be changed once it is there; "
     "take that back, or give the object another name.",
+    hold="blocked",
 )
 IMPACT_UNREAD = Because(
     "ImpactUnread",
@@ -84,6 +91,7 @@ ADOPTION_DRIFTS = Because(
     "AdoptionWouldDrift",
     "{object} is not taken over: {drifted} of {nodes} nodes would drift, because the policy differs in {fields}. "
     "Write the policy as the NodePool is (reconciler import does), adopt it, then change it.",
+    hold="blocked",
 )
 NODE_LABELS = Because(
     "NodeLacksLabels",
@@ -95,20 +103,25 @@ NODE_POOL_GONE = Because(
     "NodePoolNotDeclared",
     "no policy declares {object} any more. Deleting it takes {nodes} nodes, {gpus} GPUs and {pods} pods at once, "
     "outside all budgets: it stays until you agree with --prune {object}.",
+    hold="blocked",
 )
 OBJECT_GONE = Because(
-    "ObjectNotDeclared", "no policy yields {object} any more: it stays until you agree with --prune {object}."
+    "ObjectNotDeclared",
+    "no policy yields {object} any more: it stays until you agree with --prune {object}.",
+    hold="blocked",
 )
 NODE_POOL_UNCLAIMED = Because(
     "NodePoolUnclaimed",
     "no policy of environment {environment} declares {object}, and it does not say whose it is: another environment "
     "may. Deleting it takes {nodes} nodes, {gpus} GPUs and {pods} pods at once, outside all budgets: "
     "it stays until you agree with --prune {object}.",
+    hold="blocked",
 )
 OBJECT_UNCLAIMED = Because(
     "ObjectUnclaimed",
     "no policy of environment {environment} yields {object}, and it does not say whose it is: another environment may. "
     "It stays until you agree with --prune {object}.",
+    hold="blocked",
 )
 PRUNED_NODE_POOL = Because(
     "NodePoolPruned",
@@ -126,6 +139,7 @@ NOTHING_DECLARED = Because(
     "NothingDeclared",
     "the policies declare no GpuPool at all, which is more likely a wrong folder than a wish: {object} stays, "
     "--prune or not. Declare at least one pool; or, if all shall go, delete {object} by hand.",
+    hold="blocked",
 )
 
 REASONS: tuple[Because, ...] = (

@@ -10,6 +10,7 @@ from reconciler.plan.guards.reasons import BY_LIMITS
 from reconciler.report.blocks import Severity
 from reconciler.report.document import Finding
 from reconciler.report.plans.blame import Blame, pool_of
+from reconciler.report.plans.blocked import beside_guards, hold_findings, is_blocking
 from reconciler.report.plans.changed import change_origin, field_words
 from reconciler.report.plans.effects import ALREADY, HELD, IN_PLACE, drift_words, effect
 from reconciler.report.plans.guard_section import approve_words, blocked_words
@@ -22,12 +23,12 @@ HELD_UP = "HeldUp"
 def annotations(planned: Planned, blamed: Blame) -> tuple[Finding, ...]:
     """A line of policy with a consequence, each; what changes in place is worth none."""
     found = _edited(planned, blamed) if planned.base else _written(planned, blamed)
-    return tuple(sorted([*_blocked(planned), *found]))
+    return tuple(sorted([*_blocked(planned), *hold_findings(beside_guards(planned.told)), *found]))
 
 
 def findings(planned: Planned, blamed: Blame) -> tuple[Finding, ...]:
     """Decisions that are held, and nodes that this change would move and that something holds up."""
-    return tuple(sorted([*_held(planned), *_held_up(planned, blamed)]))
+    return tuple(sorted([*hold_findings(planned.held), *_held_up(planned, blamed)]))
 
 
 def _blocked(planned: Planned) -> Iterator[Finding]:
@@ -35,10 +36,11 @@ def _blocked(planned: Planned) -> Iterator[Finding]:
     for each in planned.plan.guarded:
         if each.blocks:
             origin = each.exceeded[0].origin if each.exceeded else each.origin
-            sentence = blocked_words(each, planned.setting.now)
+            sentence = blocked_words(planned, each)
             remedy = approve_words(planned.setting.revision, each)
             title = f"ChangeGuard/{each.guard}"
-            found = _beside(origin, "error", title, sentence)
+            severity: Severity = "error" if is_blocking(planned.told, each) else "warning"
+            found = _beside(origin, severity, title, sentence)
             yield msgspec.structs.replace(found, remedy=f"to let it pass: {remedy}" if remedy else "")
 
 
@@ -85,22 +87,6 @@ def _summary(consequences: tuple[Consequence, ...], pool: str) -> str:
     if gpus := sum(each.gpus_in_use for each in own):
         told.append(f"{counted(gpus, 'GPU')} in use")
     return ", ".join(told)
-
-
-def _held(planned: Planned) -> Iterator[Finding]:
-    for told in planned.held:
-        decision, reason = told.decision, told.decision.reason
-        file, line = _place(reason.origin)
-        yield Finding(
-            file=file,
-            line=line,
-            column=0,
-            code=reason.code,
-            sentence=told.sentence,
-            remedy=told.remedy,
-            severity="warning",
-            subject=decision.subject.title,
-        )
 
 
 def _held_up(planned: Planned, blamed: Blame) -> Iterator[Finding]:

@@ -4,11 +4,11 @@ from collections.abc import Iterator
 
 import msgspec
 
-from reconciler.model.instant import Instant
 from reconciler.model.planned.guarded import GuardCount, Guarded, Measure, Needed
 from reconciler.model.spoken_time import clock
 from reconciler.plan.guards.told import WORDS
 from reconciler.report.blocks import Block, Column, Group, Line, Row, Section, Table, line
+from reconciler.report.plans.blocked import beside_guards, is_blocking, reason_lines
 from reconciler.report.plans.planned import Planned
 from reconciler.report.told import place_of
 
@@ -30,10 +30,11 @@ _COLUMNS = (Column(""), Column("", right=True), Column(""), Column(""))
 
 
 def blocked_lines(planned: Planned) -> Iterator[Line]:
-    """One a guard that holds something."""
+    """One a guard that holds something, and one for each other reason that blocks."""
     for each in planned.plan.guarded:
         if each.blocks:
-            yield line(blocked_words(each, planned.setting.now), "bad")
+            yield line(blocked_words(planned, each), "bad" if is_blocking(planned.told, each) else "warn")
+    yield from reason_lines(beside_guards(planned.told))
 
 
 def guard_blocks(planned: Planned) -> tuple[Block, ...]:
@@ -80,12 +81,11 @@ def _ceilings(needed: Needed) -> Iterator[tuple[Measure, int]]:
             yield measure, ceiling
 
 
-def blocked_words(guarded: Guarded, now: Instant) -> str:
-    """In one line: which guard, and what there is too much of."""
-    told = "; ".join(_exceeded(guarded))
-    if guarded.until is not None:
-        return f"WAITS for room in guard {guarded.guard} until {clock(guarded.until, now)}: {told}"
-    return f"BLOCKED by guard {guarded.guard}: {told}"
+def blocked_words(planned: Planned, guarded: Guarded) -> str:
+    """In one line: which guard, until when, and what there is too much of."""
+    until = "" if guarded.until is None else f" until there is room at {clock(guarded.until, planned.setting.now)}"
+    told = f"by guard {guarded.guard}{until}: {'; '.join(_exceeded(guarded))}"
+    return f"BLOCKED {told}" if is_blocking(planned.told, guarded) else f"Held without this change too, {told}"
 
 
 def _exceeded(guarded: Guarded) -> Iterator[str]:

@@ -13,6 +13,7 @@ from reconciler.model.planned.action import Hold
 from reconciler.model.planned.consequence import Cause, Consequence
 from reconciler.report.canonical_json import canonical_json
 from reconciler.report.plans.blame import Blame, blame
+from reconciler.report.plans.blocked import blocked_titles
 from reconciler.report.plans.changed import change_origin, verb_of
 from reconciler.report.plans.guard_json import freezes_told, guards_told
 from reconciler.report.plans.impact import impact
@@ -58,6 +59,7 @@ def _plan(planned: Planned, blamed: Blame) -> PlanTold:
         change_digest=change_digest(planned),
         changes=_changes(planned),
         decisions=[decision_told(each) for each in planned.told],
+        blocked=blocked_titles(planned.told),
         impact=impact(planned, blamed),
         consequences=[*_consequences(blamed.without, "standing"), *_consequences(blamed.because, "change")],
         forecast=None,
@@ -118,6 +120,7 @@ def decision_told(told: Told) -> DecisionTold:
         facts=dict(reason.facts),
         sentence=told.sentence,
         remedy=told.remedy,
+        hold=told.hold,
         hold_until=_time(told.until),
         file=reason.origin.file if reason.origin else None,
         line=reason.origin.line if reason.origin else None,

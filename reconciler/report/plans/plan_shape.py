@@ -8,6 +8,7 @@ from reconciler.model.planned.action import Action, Ref
 from reconciler.model.planned.consequence import Cause, Fate
 from reconciler.model.planned.guarded import Measure, Needed, Period
 from reconciler.model.planned.memory import Memory
+from reconciler.plan.reasons import HoldClass
 from reconciler.report.published.json_parts import Time, Tool
 from reconciler.report.simulated.simulated_shape import Summary
 
@@ -59,6 +60,10 @@ class DecisionTold(msgspec.Struct, frozen=True):
     facts: dict[str, str | int]
     sentence: str
     remedy: str
+    hold: Annotated[
+        HoldClass | None,
+        msgspec.Meta(description="Blocked: until a person acts. Waiting: for time, demand or a mode. Null: an action."),
+    ]
     hold_until: Time | None
     file: Annotated[str | None, msgspec.Meta(description="The policy that asked for it.")]
     line: int | None
@@ -181,6 +186,9 @@ class PlanTold(msgspec.Struct, frozen=True):
     change_digest: Annotated[Digest, msgspec.Meta(description="Of the changes only, however the fleet moves.")]
     changes: list[ChangeTold]
     decisions: list[DecisionTold]
+    blocked: Annotated[
+        list[str], msgspec.Meta(description="Subjects of the blocked holds that count: any ends with exit code 4.")
+    ]
     impact: Impact
     consequences: list[ConsequenceTold]
     forecast: Annotated[ForecastTold | None, msgspec.Meta(description="Where --forecast asked for it.")]

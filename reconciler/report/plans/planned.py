@@ -69,5 +69,10 @@ class Planned(msgspec.Struct, frozen=True):
         """A marked node that waits for its time is not held: the pools tell of it."""
         return tuple(each for each in self.told if each.held and not is_at_rest(each.decision))
 
+    @property
+    def blocked(self) -> tuple[Told, ...]:
+        """Holds for which the command ends with exit code 4."""
+        return tuple(each for each in self.told if each.blocks)
+
     def pool(self, name: str) -> PoolLine | None:
         return next((each for each in self.pools if each.pool == name), None)

@@ -5,12 +5,14 @@ from collections.abc import Iterable
 import msgspec
 
 from reconciler.model.change import PolicyChange
-from reconciler.model.cluster.observed import Observed
+from reconciler.model.planned.action import Hold
 from reconciler.model.planned.decision import Decision
+from reconciler.model.planned.inputs import Inputs
 from reconciler.plan.explain import sentence
 from reconciler.plan.guards.approvals import told_of_approvals
 from reconciler.plan.guards.elsewhere import told_of_guards
 from reconciler.plan.guards.frozen import Freezes
+from reconciler.plan.holds import ChangeScope, blocked_holds, hold_class
 from reconciler.plan.kept.scene import Scene
 from reconciler.plan.planner import unread_of_use
 from reconciler.plan.scaling.departing import Departing, departing
@@ -29,6 +31,11 @@ class Compared(msgspec.Struct, frozen=True):
     scene: Scene
     changes: tuple[PolicyChange, ...]
 
+    @property
+    def scope(self) -> ChangeScope:
+        """By which the holds that count are found."""
+        return ChangeScope(frozenset((each.kind, each.name) for each in self.changes), self.scene.plan)
+
 
 def planned_of(setting: Setting, scene: Scene, compared: Compared | None, notices: tuple[str, ...] = ()) -> Planned:
     """All that the report of a plan says."""
@@ -42,7 +49,7 @@ def planned_of(setting: Setting, scene: Scene, compared: Compared | None, notice
     return Planned(
         setting=setting,
         plan=scene.plan,
-        told=told_of(scene.plan.decisions, scene.inputs.observed),
+        told=told_of(scene.inputs, scene.plan.decisions, compared.scope if compared else None),
         base=base.plan if base else None,
         changes=compared.changes if compared else (),
         pools=tuple(pool_lines(scene, base)),
@@ -65,9 +72,20 @@ def _departing(scene: Scene, base: Scene | None) -> tuple[Departing, ...]:
     return tuple(found.values())
 
 
-def told_of(decisions: Iterable[Decision], observed: Observed) -> tuple[Told, ...]:
-    """The decisions in words, with what each changes in an object that is there."""
-    return tuple(Told(decision, sentence(decision.reason), edited=edited(decision, observed)) for decision in decisions)
+def told_of(inputs: Inputs, decisions: Iterable[Decision], scope: ChangeScope | None = None) -> tuple[Told, ...]:
+    """The decisions in words, with what each changes in an object that is there, and the class of each hold."""
+    decisions = tuple(decisions)
+    blocking = frozenset(blocked_holds(inputs, decisions, scope))
+    return tuple(
+        Told(
+            decision,
+            sentence(decision.reason),
+            edited=edited(decision, inputs.observed),
+            hold=hold_class(inputs, decision),
+            blocks=isinstance(decision.act, Hold) and decision in blocking,
+        )
+        for decision in decisions
+    )
 
 
 def _fleet_left(scene: Scene, base: Scene | None) -> tuple[Amount, Amount]:

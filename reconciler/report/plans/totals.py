@@ -52,6 +52,8 @@ def totals(planned: Planned) -> Line:
         told = f"{policies} changed, {number.add} added, {number.remove} removed"
     if held := len(planned.held):
         told += f", {held} held"
+        if blocked := len(planned.blocked):
+            told += f" ({blocked} blocked)"
     if number.would:
         told += f"; {number.would} more if {'its pool' if number.would == 1 else 'their pools'} did not only observe"
     if planned.base is None:

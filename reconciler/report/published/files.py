@@ -16,6 +16,9 @@ _OPENING = """\
 
 Why something is done, or is not: each decision of a plan bears one of these codes. `plan -o json` has it with its
 facts, `explain` tells the sentence. What stands in braces is a fact. This page is written by `make generate`.
+
+The second column is the class of a hold with this reason. `blocked`: a person must act before it goes on, and the
+command ends with [exit code 4](exit-codes.md). `waiting`: it waits for a timer, a window, demand, a freeze or a read.
 """
 
 
@@ -28,8 +31,8 @@ def published_files() -> dict[str, str]:
 
 def reasons_page() -> str:
     """Every reason by its code; what stands in braces differs from case to case."""
-    rows = [f"| `{code}` | {_cell(each.sentence)} |" for code, each in sorted(REASONS.items())]
-    return "\n".join((_OPENING, "| code | sentence |", "|---|---|", *rows)) + "\n"
+    rows = [f"| `{code}` | {each.hold} | {_cell(each.sentence)} |" for code, each in sorted(REASONS.items())]
+    return "\n".join((_OPENING, "| code | hold | sentence |", "|---|---|---|", *rows)) + "\n"
 
 
 def _cell(sentence: str) -> str:

@@ -1,0 +1,79 @@
+"""Which holds of a plan are blocked, and which of those count for the change that the plan is of.
+
+The class of a hold stands on the declaration of its reason (`reasons.py`). A pool that only observes or is suspended
+asks for nothing, so none of its holds is blocked.
+
+Without a base, a blocked hold counts where it is on a declared object, or on an object that a person agreed to lose.
+With a base, it counts where it is on an object of the change, or where the base has no such hold on the same subject.
+"""
+
+from collections.abc import Iterable, Iterator
+
+import msgspec
+
+from reconciler.model.desired import Desired
+from reconciler.model.planned.action import Hold, Ref
+from reconciler.model.planned.decision import Decision
+from reconciler.model.planned.inputs import Inputs
+from reconciler.model.planned.plan import Plan
+from reconciler.plan.drain.reasons import PLANNER as DRAIN
+from reconciler.plan.explain import REASONS
+from reconciler.plan.reasons import HoldClass
+from reconciler.plan.scaling.reasons import PLANNER as SCALING
+
+PolicyKey = tuple[str, str]  # kind and name
+
+
+class ChangeScope(msgspec.Struct, frozen=True):
+    """The policies that a change adds, edits or removes, and the plan of its base on the same cluster."""
+
+    policies: frozenset[PolicyKey]
+    base: Plan
+
+
+def hold_class(inputs: Inputs, decision: Decision) -> HoldClass | None:
+    """None for an action."""
+    if not isinstance(decision.act, Hold):
+        return None
+    declared = inputs.desired.pool(decision.pool) if decision.pool else None
+    if declared is not None and (declared.spec.suspend or declared.spec.mode == "Observe"):
+        return "waiting"
+    found = REASONS.get(decision.reason.code)
+    return found.hold if found is not None else "waiting"
+
+
+def blocked_holds(inputs: Inputs, decisions: Iterable[Decision], scope: ChangeScope | None) -> tuple[Decision, ...]:
+    """The blocked holds that count, in the order of the plan."""
+    blocked = [each for each in decisions if hold_class(inputs, each) == "blocked"]
+    if not blocked:
+        return ()
+    if scope is None:
+        titles = {
+            *inputs.prune,
+            *(Ref(each.kind, each.namespace, each.name).title for each in inputs.desired.manifests),
+        }
+        pools = {each.name for each in inputs.desired.pools}
+        return tuple(each for each in blocked if each.pool in pools or each.subject.title in titles)
+    in_base = {_known_by(each) for each in scope.base.decisions if isinstance(each.act, Hold)}
+    return tuple(
+        each
+        for each in blocked
+        if _known_by(each) not in in_base or not scope.policies.isdisjoint(policies_behind(inputs.desired, each))
+    )
+
+
+def policies_behind(desired: Desired, decision: Decision) -> Iterator[PolicyKey]:
+    """The policies that a decision follows from: a NodeProvisioner scales, a DrainPolicy drains, and everything else of
+    a pool follows from its GpuPool."""
+    pool = decision.pool
+    if decision.planner == SCALING:
+        yield from (("NodeProvisioner", each.name) for each in desired.provisioners if each.spec.pool_name == pool)
+    elif decision.planner == DRAIN:
+        yield from (("DrainPolicy", each.name) for each in desired.drains if {"*", pool} & set(each.spec.pool_names))
+    elif pool:
+        yield "GpuPool", pool
+
+
+def _known_by(decision: Decision) -> tuple[Ref, str, tuple[tuple[str, str | int], ...]]:
+    """By which the same hold is found in another plan: its subject, and its reason wherever that was written."""
+    return decision.subject, decision.reason.code, decision.reason.facts

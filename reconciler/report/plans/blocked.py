@@ -1,0 +1,56 @@
+"""Blocked holds in a report: the lines at its top, and the findings for pipelines; one rule for every format."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+
+from reconciler.model.planned.guarded import Guarded
+from reconciler.plan.guards.reasons import BY_LIMITS
+from reconciler.report.blocks import Line, Severity, line
+from reconciler.report.document import Finding
+from reconciler.report.told import MOST_ALIKE, Told
+
+
+def is_blocking(told: Iterable[Told], guarded: Guarded) -> bool:
+    """Whether a guard holds something that counts for the change."""
+    guard = f"ChangeGuard/{guarded.guard}"
+    return any(
+        each.blocks and each.decision.reason.code in BY_LIMITS and each.decision.reason.fact("guard") == guard
+        for each in told
+    )
+
+
+def beside_guards(told: Iterable[Told]) -> tuple[Told, ...]:
+    """Blocked holds that count, for another reason than a limit of a guard."""
+    return tuple(each for each in told if each.blocks and each.decision.reason.code not in BY_LIMITS)
+
+
+def blocked_titles(told: Iterable[Told]) -> list[str]:
+    """Subjects of the blocked holds that count."""
+    return sorted({each.decision.subject.title for each in told if each.blocks})
+
+
+def reason_lines(told: Iterable[Told]) -> Iterator[Line]:
+    """BLOCKED by FieldConflict: NodePool/a100. One line a reason; `told` are blocked holds."""
+    titles: defaultdict[str, list[str]] = defaultdict(list)
+    for each in told:
+        titles[each.decision.reason.code].append(each.decision.subject.title)
+    for code, subjects in titles.items():
+        more = f" and {len(subjects) - MOST_ALIKE} more" if len(subjects) > MOST_ALIKE else ""
+        yield line(f"BLOCKED by {code}: {', '.join(subjects[:MOST_ALIKE])}{more}", "bad")
+
+
+def hold_findings(held: Iterable[Told]) -> Iterator[Finding]:
+    """A blocked hold that counts is an error, any other hold a warning."""
+    for told in held:
+        origin = told.decision.reason.origin
+        severity: Severity = "error" if told.blocks else "warning"
+        yield Finding(
+            file=origin.file if origin else "",
+            line=origin.line if origin else 0,
+            column=0,
+            code=told.decision.reason.code,
+            sentence=told.sentence,
+            remedy=told.remedy,
+            severity=severity,
+            subject=told.decision.subject.title,
+        )

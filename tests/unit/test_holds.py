@@ -1,0 +1,144 @@
+"""Blocked holds end a command with exit code 4, waiting holds do not, and every format of the report agrees."""
+
+import json
+import re
+import xml.etree.ElementTree as ET
+from typing import Any
+
+import msgspec
+import pytest
+import yaml
+
+from reconciler import report
+from reconciler.cli.commands.apply import code_of
+from reconciler.cli.ending import Ending
+from reconciler.cli.exit_codes import ExitCode
+from reconciler.loop import decide
+from reconciler.model.change import PolicyChange
+from reconciler.model.planned.action import Hold, Ref
+from reconciler.model.planned.cycled import Cycled
+from reconciler.model.planned.decision import Decision
+from reconciler.model.planned.inputs import Inputs
+from reconciler.model.planned.outcome import Outcome, Result
+from reconciler.model.planned.reason import Reason
+from reconciler.model.quantity import Duration
+from reconciler.plan.explain import REASONS
+from reconciler.plan.guards.reasons import BY_LIMITS, WRONG_CLUSTER
+from reconciler.plan.kept.scene import Scene
+from reconciler.plan.manifests import reasons as manifests
+from reconciler.report.applied import Applied, applied_document
+from reconciler.report.document import Document
+from reconciler.report.plans.plan_document import plan_document
+from reconciler.report.plans.planned_of import Compared, planned_of
+from tests.unit.guards_stage import guard
+from tests.unit.manifests_stage import FOLDER, POLICY, inputs_of
+from tests.unit.plan_samples import ALONE
+
+CASES: dict[str, dict[str, Any]] = yaml.safe_load((FOLDER.parent / "holds" / "exit_codes.yaml").read_text())
+ENDING = Ending(None, Duration(1), detailed_exitcode=True)
+EDITED = {"wish": {"spec": {"limits": {"cpu": "1920"}}}}
+
+
+def world(case: dict[str, Any]) -> Inputs:
+    inputs = inputs_of(case)
+    guards = tuple(guard(name, said) for name, said in case.get("guards", {}).items())
+    return msgspec.structs.replace(
+        inputs,
+        desired=msgspec.structs.replace(inputs.desired, guards=guards),
+        observed=msgspec.structs.replace(inputs.observed, cluster_uid=case.get("cluster_uid", "")),
+    )
+
+
+def compared(case: dict[str, Any]) -> Compared | None:
+    if "base" not in case:
+        return None
+    titles = [title.partition("/") for title in case["changed"]]
+    changes = tuple(PolicyChange(kind, name, "change", POLICY, ()) for kind, _, name in titles)
+    return Compared(decide(world({**case, **case["base"]})), changes)
+
+
+def blocks(document: Document) -> set[bool]:
+    """What each format says of it: one answer, where they agree."""
+    (suite,) = ET.fromstring(report.write(document, "junit", color=False).encode())  # noqa: S314 - written a line above
+    (run,) = json.loads(report.write(document, "sarif", color=False))["runs"]
+    return {
+        suite.attrib["failures"] != "0",
+        any(each["level"] == "error" for each in run["results"]),
+        "::error" in report.write(document, "github", color=False),
+        bool(json.loads(report.write(document, "json", color=False))["blocked"]),
+        *("BLOCKED" in report.write(document, name, color=False) for name in ("text", "markdown", "html")),
+    }
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_the_exit_code_and_every_report_follow_from_the_class_of_the_holds(name: str) -> None:
+    case = CASES[name]
+    planned = planned_of(ALONE, decide(world(case)), compared(case))
+    assert {told.decision.subject.title: told.decision.reason.code for told in planned.blocked} == case.get(
+        "blocked", {}
+    )
+    held = {told.decision.subject.title: told.decision.reason.code for told in planned.held if not told.blocks}
+    assert held == case.get("waiting", {})
+    is_blocked = "blocked" in case
+    assert ENDING.code(planned) is (ExitCode.BLOCKED if is_blocked else ExitCode.FINE)
+    assert blocks(plan_document(planned)) == {is_blocked}
+
+
+def held_by(code: str) -> Scene:
+    """A plan of one hold, with every fact that its sentence names."""
+    inputs = world({})
+    facts = dict.fromkeys(re.findall(r"\{(\w+)\}", REASONS[code].sentence), "x")
+    if code in BY_LIMITS:
+        facts["guard"] = "ChangeGuard/fleet"
+    reason = Reason(code, tuple(sorted(facts.items())), POLICY)
+    decision = Decision("manifests", Ref("NodePool", "", "a100", "uid"), Hold(), reason, "a100")
+    scene = decide(inputs)
+    return msgspec.structs.replace(scene, plan=msgspec.structs.replace(scene.plan, decisions=(decision,)))
+
+
+@pytest.mark.parametrize("code", sorted(REASONS))
+def test_each_reason_ends_a_command_as_its_class_says(code: str) -> None:
+    scene = held_by(code)
+    wanted = ExitCode.BLOCKED if REASONS[code].hold == "blocked" else ExitCode.FINE
+    assert ENDING.code(planned_of(ALONE, scene, None)) is wanted
+    applied = Applied(ALONE, Cycled(scene.inputs.now, scene.inputs, scene.plan))
+    assert code_of(applied) is wanted
+    assert blocks(applied_document(applied)) == {wanted is ExitCode.BLOCKED}
+
+
+def test_limits_of_guards_other_clusters_field_conflicts_and_ownership_block() -> None:
+    blocked = {code for code, each in REASONS.items() if each.hold == "blocked"}
+    assert blocked >= {*BY_LIMITS, WRONG_CLUSTER.code, manifests.CONFLICT.code, manifests.NOT_OURS.code}
+
+
+def test_a_reason_that_asks_a_person_to_agree_or_to_approve_is_blocked() -> None:
+    asking = re.compile(r"until you agree|is approved|made by someone else; adopt|the field manager")
+    waiting = {code for code, each in REASONS.items() if asking.search(each.sentence) and each.hold != "blocked"}
+    assert waiting == set()
+
+
+@pytest.mark.parametrize(
+    ("results", "is_held", "trouble", "code"),
+    [
+        (["done"], False, "", ExitCode.FINE),
+        (["done"], True, "", ExitCode.BLOCKED),
+        ([], True, "", ExitCode.FAILED),
+        (["refused"], True, "", ExitCode.FAILED),
+        (["done", "refused"], True, "", ExitCode.PARTLY),
+        (["done"], True, "the memory could not be written", ExitCode.FAILED),
+    ],
+)
+def test_failed_comes_before_partly_and_partly_before_blocked(
+    results: list[Result], is_held: bool, trouble: str, code: ExitCode
+) -> None:
+    scene = decide(world(EDITED))
+    (edit,) = scene.plan.decisions
+    acts = tuple(
+        msgspec.structs.replace(edit, subject=Ref("NodePool", "", f"p{at}", "uid"))
+        for at in range(max(1, len(results)))
+    )
+    held = held_by("FieldConflict").plan.decisions if is_held else ()
+    plan = msgspec.structs.replace(scene.plan, decisions=(*acts, *held))
+    outcomes = tuple(Outcome(act.subject, "apply", result) for act, result in zip(acts, results, strict=False))
+    applied = Applied(ALONE, Cycled(scene.inputs.now, scene.inputs, plan, outcomes, trouble=trouble))
+    assert code_of(applied) is code
