@@ -67,6 +67,7 @@ class World:
     """What a case describes."""
 
     def __init__(self, case: Json) -> None:
+        case = {**case, "nodes": dict(_copied(case["nodes"]))}
         self._case = case
         self._apps: dict[str, Json] = case.get("apps", {})
         self._count: Counter[str] = Counter()
@@ -243,6 +244,16 @@ def homes(world: World, made: Plan) -> dict[str, str]:
         if places and moves(pod):
             found[pod.metadata.uid] = places.pop(0)
     return found
+
+
+def _copied(nodes: dict[str, Json]) -> Iterator[tuple[str, Json]]:
+    """Each node; of one with `copies`, as many, named n000, n001 and so on."""
+    for name, said in nodes.items():
+        copies = or_nothing(said).get("copies")
+        if copies is None:
+            yield name, said
+        for number in range(copies or 0):
+            yield f"{name}{number:03}", {key: value for key, value in said.items() if key != "copies"}
 
 
 def _batch(said: Json) -> Batch:

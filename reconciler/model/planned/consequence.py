@@ -1,4 +1,4 @@
-"""What Karpenter will do to nodes because of a NodePool's edit or deletion, or does already: the price of an action."""
+"""What becomes of nodes: by Karpenter, because of a NodePool's edit or deletion; by scaling; or by drains."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -6,11 +6,14 @@ from typing import Literal
 
 import msgspec
 
+from reconciler.model.instant import Instant
+
 # Because of a decision of this plan; or, as things stand, without any.
 Cause = Literal["change", "standing"]
 # What becomes of the nodes, in the order in which it is told.
 Fate = Literal[
     "scaled",  # empty, and more than the pool needs: marked, and deleted at its time; told in reports alone
+    "drained",  # little used: its pods are evicted, then it is deleted; told in reports alone
     "removed",  # drifted while empty: deleted, not replaced
     "replaced",  # drifted and busy: a replacement is launched, the pods are evicted
     "blocked",  # drifted and busy, and pods, budgets or limits hold it up with no end known
@@ -37,6 +40,7 @@ class Share(msgspec.Struct, frozen=True, gc=False):
     unpriced: int
     held_by: tuple[str, ...]
     homeless: tuple[Homeless, ...] = ()
+    at: Instant | None = None  # when it is deleted, if scaled down; when its pods are evicted, if drained
 
 
 class Consequence(msgspec.Struct, frozen=True, gc=False):
@@ -59,6 +63,11 @@ class Consequence(msgspec.Struct, frozen=True, gc=False):
     unpriced: int = 0  # nodes without a declared price, or followed by some without: not in the money above
     homeless: tuple[Homeless, ...] = ()  # of the pods that must move, those that would fit nowhere
     shares: tuple[Share, ...] = ()  # what each node has in the sums, in the order of `nodes`
+
+    @property
+    def first_at(self) -> Instant | None:
+        """When the first of the nodes is scaled down or drained; None where that is not known."""
+        return min((each.at for each in self.shares if each.at is not None), default=None)
 
     def only(self, nodes: Iterable[str]) -> "Consequence | None":
         """What is left of it for these nodes; nothing where it has none of them. Pace and duration stay."""

@@ -23,6 +23,7 @@ class GuardCount(msgspec.Struct, frozen=True, gc=False):
     pool: str = ""  # of a percentage: the pool that has the highest
     before: int = 0  # of an hour: what there was without this plan
     parts: tuple[tuple[str, int], ...] = ()  # what it is made of, in words, and how much of it
+    expected: int = 0  # what drains will take later, within the limit; told in reports alone
 
     @property
     def exceeded(self) -> bool:
@@ -50,6 +51,7 @@ class Guarded(msgspec.Struct, frozen=True, gc=False):
     approval: str = ""  # the ChangeApproval that let it pass
     needed: Needed = Needed()
     alone: tuple[str, ...] = ()  # titles of what would pass by itself, where something else does not
+    too_large: int = 0  # nodes to be drained later that exceed a limit each by itself; told in reports alone
 
     @property
     def blocks(self) -> bool:

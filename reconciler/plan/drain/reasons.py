@@ -99,6 +99,10 @@ UNREADY_CANDIDATE = Because(
     "UnreadyDrainCandidate",
     "{node} is not ready, and its pods would fit on {destinations}. It goes after {minutes} min.",
 )
+NEXT_CANDIDATE = Because(
+    "DrainCandidateNext",
+    "{node} is not needed. One plan starts the timers of at most {most} nodes: its timer starts in a later plan.",
+)
 NO_CANDIDATE = Because("NoLongerCandidate", "{node} is no candidate any more: {why}")
 NOT_NAMED = Because("NoDrainPolicy", "no DrainPolicy that is not suspended names {pool}: {node} is left as it is.")
 WINDOW_CLOSED = Because(
@@ -200,7 +204,15 @@ KEEPS_TIMER = frozenset({BEING_DRAINED.code, OTHERS_TURN.code, NOT_EVALUATED.cod
 
 # Of nodes, by which nothing is held that was asked for: they are told where a node is asked about.
 RESTING = frozenset(
-    {CANDIDATE.code, UNREADY_CANDIDATE.code, WAITS_EMPTY.code, POD_LEAVES.code, BATCH_SETTLES.code, SAVES.code}
+    {
+        CANDIDATE.code,
+        UNREADY_CANDIDATE.code,
+        NEXT_CANDIDATE.code,
+        WAITS_EMPTY.code,
+        POD_LEAVES.code,
+        BATCH_SETTLES.code,
+        SAVES.code,
+    }
 )
 
 ELIGIBILITY = (
@@ -213,7 +225,8 @@ BLOCKERS = (
     BUDGET_UNSEEN, BUDGET_SPENT, BUDGET_TAKEN, NO_PLACE,
 )  # fmt: skip
 REASONS = (
-    *ELIGIBILITY, *BLOCKERS, UNREAD, HOMELESS, CANDIDATE, UNREADY_CANDIDATE, NO_CANDIDATE, NOT_NAMED, WINDOW_CLOSED,
+    *ELIGIBILITY, *BLOCKERS, UNREAD, HOMELESS, CANDIDATE, UNREADY_CANDIDATE, NEXT_CANDIDATE, NO_CANDIDATE, NOT_NAMED,
+    WINDOW_CLOSED,
     IN_VAIN, DEMAND_FIRST, NO_SLOT, AWAITS_CREW, THROTTLED, AWAITS_BATCH, PARTLY_EVALUATED, DRAINED, TAINTED_AGAIN,
     BATCH_SETTLES, BATCH_TORN, MARK_UNREADABLE, EVICTED, GANG_EVICTED, GANG_REST, DAEMON_EVICTED, POD_LEAVES,
     WAITS_EMPTY, DELETED, GIVEN_BACK, TOLD, TOLD_CUT, TOLD_UNREADABLE, SAVES, EVICTED_SAVED, EVICTED_UNSAVED,

@@ -55,16 +55,17 @@ def _candidacy(seen: Seen, destinations: tuple[str, ...]) -> Reason:
 
 
 def put_on(site: Site, together: Mapping[str, tuple[str, ...]]) -> Iterator[Decision]:
-    """For those that became candidates."""
+    """For those that became candidates; those beyond the most that one plan taints are held until the next plan."""
     left = MOST
     for name, destinations in together.items():
         seen = site.by_name[name]
-        if not left:
-            return
         if site.is_taken(seen) or seen.candidate_since is not None:
             continue
-        left -= 1
-        yield site.act(seen, marks.soft(site.now), candidacy(site, seen, destinations))
+        if left:
+            left -= 1
+            yield site.act(seen, marks.soft(site.now), candidacy(site, seen, destinations))
+        else:
+            yield site.act(seen, Hold(), why(seen, reasons.NEXT_CANDIDATE, most=MOST))
 
 
 def take_off(site: Site, refused: Mapping[str, Reason]) -> Iterator[Decision]:

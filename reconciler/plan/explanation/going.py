@@ -12,13 +12,13 @@ from reconciler.model.instant import Instant, timestamp
 from reconciler.model.kinds.node_provisioner import NodeProvisioner
 from reconciler.model.planned.evaluated import Evaluated
 from reconciler.model.spoken_time import clock
+from reconciler.plan.departures.scaled import Departing, departing
 from reconciler.plan.explain import sentence
 from reconciler.plan.explanation.about import counted, placed
 from reconciler.plan.guards.frozen import FROZEN, SUSPENDED, Freezes
 from reconciler.plan.kept.scene import Scene
 from reconciler.plan.removal import opt_out, untouchable
 from reconciler.plan.requests.settling import settles_at
-from reconciler.plan.scaling.departing import Departing, departing
 from reconciler.plan.scaling.kept_if import KeptIf, kept_if
 from reconciler.plan.scaling.marks import HARD_AHEAD_MS
 from reconciler.plan.scaling.reasons import KEPT_WHILE

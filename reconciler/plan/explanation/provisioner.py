@@ -7,6 +7,7 @@ from reconciler.model.kinds.node_provisioner import NodeProvisioner
 from reconciler.model.planned.action import Hold
 from reconciler.model.planned.decision import Decision
 from reconciler.model.planned.evaluated import Evaluated
+from reconciler.plan.departures.scaled import departing
 from reconciler.plan.explain import sentence
 from reconciler.plan.explanation.about import About, UnknownSubject, counted, placed, told, unread
 from reconciler.plan.explanation.going import marked_words
@@ -14,7 +15,6 @@ from reconciler.plan.explanation.pool import headline
 from reconciler.plan.explanation.standing_orders import freeze_rows, guard_rows
 from reconciler.plan.guards.frozen import Freezes
 from reconciler.plan.kept.scene import Scene
-from reconciler.plan.scaling.departing import departing
 from reconciler.plan.scaling.reasons import PLANNER
 from reconciler.plan.sums.usage import use_of
 

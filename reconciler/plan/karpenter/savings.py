@@ -15,9 +15,9 @@ from reconciler.model.instant import Instant
 from reconciler.model.kinds.gpu_pool import GpuPool
 from reconciler.model.planned.consequence import Consequence, Fate, summed
 from reconciler.plan.karpenter.survey import Site
-from reconciler.plan.sums.cost import Machine, Tariff
+from reconciler.plan.sums.cost import Machine, Tariff, machine_of
 
-_SAVES: frozenset[Fate] = frozenset({"scaled", "removed", "deleted"})
+_SAVES: frozenset[Fate] = frozenset({"scaled", "drained", "removed", "deleted"})
 
 
 class Saved(msgspec.Struct, frozen=True):
@@ -60,6 +60,11 @@ class Till:
         return Saved(after.micro_dollars_per_hour - before.micro_dollars_per_hour, before.unpriced - after.unpriced)
 
 
+def _machines(fleet: Fleet, pool: str) -> dict[str, Machine | None]:
+    """Of nodes that belong to the pool by its label, whoever made them."""
+    return {node.name: machine_of(node.metadata.labels) for node in fleet.nodes_of(pool)}
+
+
 def priced_by(
     pools: Mapping[str, Declared[GpuPool]], consequences: Iterable[Consequence], fleet: Fleet, now: Instant
 ) -> tuple[Consequence, ...]:
@@ -73,8 +78,9 @@ def priced_by(
             continue
         if each.node_pool not in tills:
             site = Site(fleet, each.node_pool, now)
-            machines = {found.name: found.machine for found in site.all()}
-            tills[each.node_pool] = Till(declared, site.machines()), machines
+            machines = _machines(fleet, each.node_pool) | {found.name: found.machine for found in site.all()}
+            paid_for = Counter(machine for machine in machines.values() if machine is not None)
+            tills[each.node_pool] = Till(declared, paid_for), machines
         till, machines = tills[each.node_pool]
         shares = []
         for node, share in zip(each.nodes, each.shares, strict=True):

@@ -4,20 +4,23 @@ from collections.abc import Iterator
 
 import msgspec
 
+from reconciler.model.change import PolicyChange
 from reconciler.model.origin import Origin
-from reconciler.model.planned.consequence import Consequence
+from reconciler.model.planned.consequence import Consequence, Fate
 from reconciler.plan.guards.reasons import BY_LIMITS
 from reconciler.report.blocks import Severity
 from reconciler.report.document import Finding
 from reconciler.report.plans.blame import Blame, pool_of
 from reconciler.report.plans.blocked import beside_guards, hold_findings, is_blocking
 from reconciler.report.plans.changed import change_origin, field_words
-from reconciler.report.plans.effects import ALREADY, HELD, IN_PLACE, drift_words, effect
+from reconciler.report.plans.effects import ALREADY, HELD, IN_PLACE, drain_words, drained_pools, drift_words, effect
 from reconciler.report.plans.guard_section import approve_words, blocked_words
 from reconciler.report.plans.planned import Planned
 from reconciler.report.wording import counted
 
 HELD_UP = "HeldUp"
+
+_BY_US: frozenset[Fate] = frozenset({"scaled", "drained"})
 
 
 def annotations(planned: Planned, blamed: Blame) -> tuple[Finding, ...]:
@@ -47,35 +50,52 @@ def _blocked(planned: Planned) -> Iterator[Finding]:
 def _edited(planned: Planned, blamed: Blame) -> Iterator[Finding]:
     for change in planned.changes:
         title = f"{change.kind}/{change.name}"
-        summary = _summary(blamed.because, change.name)
+        summary = _caused(planned, blamed, change)
         if change.verb != "change":
-            words = drift_words(planned, blamed, change)
+            words = drift_words(planned, blamed, change) or drain_words(planned, blamed, change)
             if words:
                 yield _beside(change.origin, "warning", title, f"{title}: {words}; {summary}")
             continue
         for field in change.fields:
             words, tone = effect(planned, blamed, change, field)
-            if change.kind == "NodeProvisioner":
-                summary = _scaled(planned, blamed, change.name)
             if tone != "dim" and words not in {IN_PLACE, HELD, ALREADY} and summary:
                 yield _beside(field.origin, "warning", title, f"{field_words(field)}: {words}; {summary}")
 
 
-def _scaled(planned: Planned, blamed: Blame, provisioner: str) -> str:
-    """Only what an edit of a provisioner can bring about."""
-    pools = {each.pool for each in planned.plan.sizes if each.provisioner == provisioner}
-    scaled = tuple(each for each in blamed.because if each.fate == "scaled")
-    return "; ".join(filter(None, (_summary(scaled, pool) for pool in sorted(pools))))
+def _caused(planned: Planned, blamed: Blame, change: PolicyChange) -> str:
+    """Only what an edit of such a policy can bring about."""
+    fates = _BY_US
+    match change.kind:
+        case "NodeProvisioner":
+            pools = {each.pool for each in planned.plan.sizes if each.provisioner == change.name}
+        case "DrainPolicy":
+            pools, fates = set(drained_pools(planned, change.name)), frozenset({"drained"})
+        case _:
+            return _summary(blamed.because, change.name)
+    own = tuple(each for each in blamed.because if each.fate in fates)
+    return "; ".join(filter(None, (_summary(own, pool) for pool in sorted(pools))))
 
 
 def _written(planned: Planned, blamed: Blame) -> Iterator[Finding]:
+    by_karpenter = tuple(each for each in blamed.because if each.fate not in _BY_US)
     for told in planned.told:
         decision = told.decision
         if told.held and decision.reason.code not in BY_LIMITS:
             continue
-        summary = _summary(blamed.because, decision.pool) if decision.subject.kind == "NodePool" else ""
+        summary = _summary(by_karpenter, decision.pool) if decision.subject.kind == "NodePool" else ""
         if summary and decision.reason.origin:
             yield _beside(decision.reason.origin, "warning", decision.subject.title, f"{told.sentence} {summary}")
+    yield from _drained(planned, tuple(each for each in blamed.because if each.fate == "drained"))
+
+
+def _drained(planned: Planned, drained: tuple[Consequence, ...]) -> Iterator[Finding]:
+    """Beside the DrainPolicy of each pool that it takes nodes from."""
+    policies = {each.pool: each for each in planned.plan.weighed}
+    for each in drained:
+        weighed = policies.get(each.pool)
+        if weighed is not None and weighed.reason.origin is not None:
+            title = f"DrainPolicy/{weighed.policy}"
+            yield _beside(weighed.reason.origin, "warning", title, _summary((each,), each.pool))
 
 
 def _summary(consequences: tuple[Consequence, ...], pool: str) -> str:

@@ -13,7 +13,7 @@ from reconciler.model.planned.consequence import Consequence, Fate
 from reconciler.model.planned.plan import Plan
 
 # What takes a node away, or would if nothing held it up.
-_HARMS: frozenset[Fate] = frozenset({"scaled", "removed", "replaced", "blocked", "deleted"})
+_HARMS: frozenset[Fate] = frozenset({"scaled", "drained", "removed", "replaced", "blocked", "deleted"})
 
 _Node = tuple[str, str]  # NodePool and name
 _By = Mapping[_Node, Consequence]

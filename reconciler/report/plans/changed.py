@@ -1,5 +1,6 @@
 """What changes, as a list: policies and their fields; without a base to compare with, what is written and deleted."""
 
+from collections import Counter
 from collections.abc import Iterator
 from typing import Literal
 
@@ -9,11 +10,13 @@ from reconciler.model.change import FieldChange, PolicyChange
 from reconciler.model.origin import Origin
 from reconciler.model.planned.action import Apply, Delete, Hold
 from reconciler.model.planned.decision import Decision
-from reconciler.plan.scaling.reasons import PLANNER
+from reconciler.plan.drain.reasons import CANDIDATE, NEXT_CANDIDATE
+from reconciler.plan.drain.reasons import PLANNER as DRAIN
+from reconciler.plan.scaling.reasons import PLANNER as SCALING
 from reconciler.plan.smart_pods.reasons import PLANNER as SMART_PODS
 from reconciler.report.blocks import Detail, Item, Tone
 from reconciler.report.plans.blame import Blame
-from reconciler.report.plans.effects import drift_words, effect
+from reconciler.report.plans.effects import drain_words, drift_words, effect
 from reconciler.report.plans.planned import Planned
 from reconciler.report.told import Told, decision_items, place_of, would
 
@@ -69,12 +72,16 @@ def _scaled_items(planned: Planned) -> Iterator[Item]:
             decision = each.decision
             key = decision.pool, decision.subject.kind, decision.reason.code, decision.would
             alike.setdefault(key, []).append(each)
-    for (pool, kind, _, would_be), group in alike.items():
-        first = group[0]
-        title = first.decision.subject.title if len(group) == 1 else f"{len(group)} {kind}s of {pool}"
-        told = first.sentence if len(group) == 1 else f"one of them: {first.sentence}"
+    later = Counter(each.decision.pool for each in planned.told if each.decision.reason.code == NEXT_CANDIDATE.code)
+    for (pool, kind, code, would_be), group in alike.items():
+        first, more = group[0], later[pool] if code == CANDIDATE.code else 0
+        total = len(group) + more
+        title = first.decision.subject.title if total == 1 else f"{total} {kind}s of {pool}"
+        details = [Detail(first.sentence if total == 1 else f"one of them: {first.sentence}")]
+        if more:
+            details.append(Detail(f"{len(group)} of them in this plan, {more} in the plans after it"))
         mark, tone = _MARKS[verb_of(first.decision)] if kind == "Pod" else ("~", "warn")
-        yield Item(mark, would(title, would_be), first.place, (Detail(told),), tone)
+        yield Item(mark, would(title, would_be), first.place, tuple(details), tone)
 
 
 def unexplained(planned: Planned) -> tuple[Told, ...]:
@@ -95,10 +102,11 @@ def anyway(planned: Planned) -> tuple[Told, ...]:
 
 
 def _of_the_day(told: Told) -> bool:
-    """What follows from how a pool is used, whoever edits what: nodes that scaling marks, of which the section of their
-    pool tells, and what smart pods ask for."""
+    """What follows from how a pool is used, whoever edits what: nodes that scaling or drains take away and pods that
+    are evicted for it, of which the section of their pool tells, and what smart pods ask for."""
     decision = told.decision
-    return decision.planner == SMART_PODS or (decision.planner == PLANNER and decision.subject.kind == "Node")
+    is_departure = decision.planner in {SCALING, DRAIN} and decision.subject.kind in {"Node", "Pod"}
+    return decision.planner == SMART_PODS or is_departure
 
 
 def _deeds(planned: Planned) -> frozenset[bytes]:
@@ -115,10 +123,12 @@ def _policy_item(planned: Planned, blame: Blame, change: PolicyChange) -> Item:
     line = planned.pool(change.name) if change.kind == "GpuPool" else None
     title = f"{change.kind}/{change.name}"
     if change.verb == "remove":
-        drifts = drift_words(planned, blame, change)
-        details: tuple[Detail, ...] = (Detail("no longer declared", drifts, "bad"),) if drifts else ()
+        words = drift_words(planned, blame, change) or drain_words(planned, blame, change)
+        details: tuple[Detail, ...] = (Detail("no longer declared", words, "bad"),) if words else ()
     elif change.verb == "add":
         details = tuple(Detail(f"{field.path}: {field.after}") for field in change.fields if field.after is not None)
+        if drains := drain_words(planned, blame, change):
+            details = (*details, Detail("", drains, "warn"))
     else:
         details = tuple(Detail(field_words(field), *effect(planned, blame, change, field)) for field in change.fields)
     observed = line is not None and line.mode == "Observe"

@@ -39,6 +39,29 @@ def drift_words(planned: Planned, blamed: Blame, change: PolicyChange) -> str:
     return ", ".join(told)
 
 
+def drained_pools(planned: Planned, policy: str) -> list[str]:
+    """The pools whose nodes the DrainPolicy drains, with the change or without it."""
+    plans = [plan for plan in (planned.plan, planned.base) if plan is not None]
+    return sorted({each.pool for plan in plans for each in plan.weighed if each.policy == policy})
+
+
+def drain_words(planned: Planned, blamed: Blame, change: PolicyChange) -> str:
+    """drains 5 of 11 nodes; nothing where the change of a DrainPolicy drains no other nodes."""
+    if change.kind != "DrainPolicy":
+        return ""
+    pools = drained_pools(planned, change.name)
+    told = []
+    for pool in pools:
+        line = planned.pool(pool)
+        would = "would " if line and line.mode == "Observe" else ""
+        of = f" of {pool}" if len(pools) > 1 else ""
+        if drained := _nodes(blamed.because, pool, {"drained"}):
+            told.append(f"{would}{'drain' if would else 'drains'} {_share(drained, line)}{of}")
+        if spared := _nodes(blamed.spared, pool, {"drained"}):
+            told.append(f"{would}{'spare' if would else 'spares'} {counted(len(spared), 'node')}{of}")
+    return ", ".join(told)
+
+
 def _nodes(consequences: Iterable[Consequence], pool: str, fates: Set[Fate]) -> set[str]:
     return {node for each in consequences if pool_of(each) == pool and each.fate in fates for node in each.nodes}
 
@@ -58,6 +81,8 @@ def effect(planned: Planned, blamed: Blame, change: PolicyChange, field: FieldCh
         return HELD, "warn"
     if change.kind == "NodeProvisioner":
         return _resized(planned, change)
+    if drains := drain_words(planned, blamed, change):
+        return drains, "warn"
     if change.kind != "GpuPool" or not _may_drift(field):
         return IN_PLACE, "dim"
     if drifts := drift_words(planned, blamed, change):

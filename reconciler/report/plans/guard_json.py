@@ -38,6 +38,7 @@ def _limit(count: GuardCount) -> LimitTold:
         period=count.period,
         counted=count.counted,
         before=count.before,
+        expected=count.expected,
         allowed=count.allowed,
         exceeded=count.exceeded,
         pool=count.pool,

@@ -11,6 +11,7 @@ from reconciler.report.blocks import Block, Column, Group, Line, Row, Section, T
 from reconciler.report.plans.blocked import beside_guards, is_blocking, reason_lines
 from reconciler.report.plans.planned import Planned
 from reconciler.report.told import place_of
+from reconciler.report.wording import counted
 
 # For a sentence, the gravest first.
 _DONE: dict[Measure, str] = {
@@ -101,7 +102,7 @@ def _exceeded(guarded: Guarded) -> Iterator[str]:
 
 
 def _counts_anything(guarded: Guarded) -> bool:
-    return any(each.counted for each in guarded.counts if each.period == "plan")
+    return any(each.counted or each.expected for each in guarded.counts if each.period == "plan")
 
 
 def _section(guarded: Guarded) -> Section:
@@ -110,7 +111,15 @@ def _section(guarded: Guarded) -> Section:
     heading = f"Guard {guarded.guard}{would}" + (f", {place}" if place else "")
     rows = tuple(_row(each, guarded) for each in guarded.counts)
     approved = (line(f"Approved by ChangeApproval/{guarded.approval}."),) if guarded.approval else ()
-    return Section(heading, (Table(_COLUMNS, (Group(rows),)), *approved))
+    return Section(heading, (Table(_COLUMNS, (Group(rows),)), *_too_large(guarded), *approved))
+
+
+def _too_large(guarded: Guarded) -> Iterator[Line]:
+    """Nodes that no plan may drain without an approval, once their timers are over."""
+    if number := guarded.too_large:
+        exceed = "exceeds a limit by itself" if number == 1 else "exceed a limit each by itself"
+        them = "it" if number == 1 else "them"
+        yield line(f"{counted(number, 'node')} to be drained {exceed}: the guard will hold {them}.", "warn")
 
 
 def _row(count: GuardCount, guarded: Guarded) -> Row:
@@ -119,5 +128,14 @@ def _row(count: GuardCount, guarded: Guarded) -> Row:
         verdict = "approved" if guarded.approval and not guarded.blocks else "EXCEEDED"
     name = WORDS[count.measure] + (" in the hour" if count.period == "hour" else "")
     parts = ", ".join(f"{number} {part}" for part, number in count.parts)
-    told = f"of {count.pool}" if count.pool and count.counted else parts
-    return Row((name, f"{count.counted} of {count.allowed}", verdict, told))
+    told = f"of {count.pool}" if count.pool and (count.counted or count.expected) else parts
+    return Row((name, f"{count.counted} of {count.allowed}", verdict, ", ".join(filter(None, (told, _later(count))))))
+
+
+def _later(count: GuardCount) -> str:
+    """40 more to be drained later, in several plans."""
+    if not count.expected:
+        return ""
+    exceeds = count.counted + count.expected > count.allowed
+    period = "several plans" if count.period == "plan" else "several hours"
+    return f"{count.expected} more to be drained later" + (f", in {period}" if exceeds else "")

@@ -4,7 +4,7 @@ from reconciler.report.plans.blame import Blame
 from reconciler.report.plans.plan_shape import Amount, Impact
 from reconciler.report.plans.planned import Cost, Planned
 
-_DISRUPTED = frozenset({"replaced", "blocked", "deleted"})
+_DISRUPTED = frozenset({"drained", "replaced", "blocked", "deleted"})
 
 
 def impact(planned: Planned, blamed: Blame) -> Impact:

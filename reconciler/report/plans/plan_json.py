@@ -144,4 +144,5 @@ def _consequences(consequences: tuple[Consequence, ...], cause: Cause) -> Iterat
             seconds=each.seconds,
             held_by=[HeldBy(name, count) for name, count in each.held_by],
             homeless=[HomelessTold(told.owner, told.why, told.pods) for told in each.homeless],
+            begins_at=_time(each.first_at),
         )

@@ -119,6 +119,13 @@ class ConsequenceTold(msgspec.Struct, frozen=True):
     seconds: Annotated[int | None, msgspec.Meta(description="Roughly how long; null where no end is known.")]
     held_by: list[HeldBy]
     homeless: Annotated[list[HomelessTold], msgspec.Meta(description="Of the pods, those that would fit nowhere.")]
+    begins_at: Annotated[
+        Time | None,
+        msgspec.Meta(
+            description="When the first node is deleted, if scaled, or emptied, if drained; else null, as where a "
+            "guard holds it."
+        ),
+    ]
 
 
 class LimitTold(msgspec.Struct, frozen=True):
@@ -128,6 +135,13 @@ class LimitTold(msgspec.Struct, frozen=True):
     period: Annotated[Period, msgspec.Meta(description="Of this plan, or of the hour that ends with it.")]
     counted: int
     before: Annotated[int, msgspec.Meta(description="Of an hour: what there was without this plan.")]
+    expected: Annotated[
+        int,
+        msgspec.Meta(
+            description="What drains will take later, once the timers of their candidates are over; not in counted. "
+            "Drains wait for room within the limit."
+        ),
+    ]
     allowed: int
     exceeded: bool
     pool: Annotated[str, msgspec.Meta(description="Of a percentage: the pool that loses most.")]

@@ -8,6 +8,9 @@ from reconciler.model.change import PolicyChange
 from reconciler.model.planned.action import Hold
 from reconciler.model.planned.decision import Decision
 from reconciler.model.planned.inputs import Inputs
+from reconciler.plan.departures.consequences import with_departures
+from reconciler.plan.departures.guarded import with_expected
+from reconciler.plan.departures.scaled import Departing, departing
 from reconciler.plan.explain import sentence
 from reconciler.plan.guards.approvals import told_of_approvals
 from reconciler.plan.guards.elsewhere import told_of_guards
@@ -15,12 +18,10 @@ from reconciler.plan.guards.frozen import Freezes
 from reconciler.plan.holds import ChangeScope, blocked_holds, hold_class
 from reconciler.plan.kept.scene import Scene
 from reconciler.plan.planner import unread_of_use
-from reconciler.plan.scaling.departing import Departing, departing
 from reconciler.report.edited import edited
 from reconciler.report.plans.plan_shape import Amount
 from reconciler.report.plans.planned import Planned
 from reconciler.report.plans.pool_lines import gone_with, gone_without, pool_lines, priced_as_before
-from reconciler.report.plans.scaled import with_scaled
 from reconciler.report.setting import Setting
 from reconciler.report.told import Told
 
@@ -41,8 +42,10 @@ def planned_of(setting: Setting, scene: Scene, compared: Compared | None, notice
     """All that the report of a plan says."""
     base = compared.scene if compared else None
     departs = _departing(scene, base)
-    scene, base = with_scaled(scene, base)
+    scene, base = with_departures(scene, base)
     scene = priced_as_before(scene, base)
+    guarded = with_expected(scene)
+    scene = msgspec.structs.replace(scene, plan=msgspec.structs.replace(scene.plan, guarded=guarded))
     nodes, gpus = _fleet_left(scene, base)
     guards = told_of_guards(scene.inputs)
     freezes = Freezes(scene.inputs, scene.fleet).all()

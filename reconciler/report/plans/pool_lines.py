@@ -20,7 +20,7 @@ from reconciler.plan.sums.usage import use_of
 from reconciler.report.plans.blame import pool_of
 from reconciler.report.plans.planned import Cost, PoolLine
 
-_GONE = frozenset({"scaled", "removed", "deleted"})
+_GONE = frozenset({"scaled", "drained", "removed", "deleted"})
 
 
 class _Future(msgspec.Struct, frozen=True):

@@ -37,6 +37,7 @@ class _Words(msgspec.Struct, frozen=True):
 
 _FATES: dict[Fate, _Words] = {
     "scaled": _Words("-", "bad", "empty, scaled down"),
+    "drained": _Words("-", "bad", "little used, drained"),
     "removed": _Words("-", "bad", "empty, drifted, not replaced", "Karpenter"),
     "replaced": _Words("-/+", "bad", "busy, drifted, pods evicted", "Karpenter"),
     "blocked": _Words("~", "warn", "busy, drifted, held up"),
@@ -87,12 +88,12 @@ def _own(name: str, consequences: tuple[Consequence, ...]) -> tuple[Consequence,
 def _row(consequence: Consequence, departures: Departures) -> Row:
     words = _FATES[consequence.fate]
     numbers = (str(len(consequence.nodes)), str(consequence.gpus), difference(consequence.micro_dollars_per_hour))
-    when = departures.words(consequence.nodes) if consequence.fate == "scaled" else _when(consequence, words.pace)
+    when = (*departures.words(consequence), *_when(consequence, words.pace))
     return Row((words.text, *numbers, "; ".join(when)), words.mark, words.tone)
 
 
 def _when(consequence: Consequence, pace: str) -> Iterator[str]:
-    if consequence.fate == "undrifted":
+    if consequence.fate in {"undrifted", "scaled"}:
         return
     wave = f"{consequence.wave} at a time" if consequence.wave else ""
     if told := ", ".join(filter(None, (pace, wave))):
@@ -116,7 +117,7 @@ def _below(pool: PoolLine | None, coming: tuple[Consequence, ...]) -> Iterator[B
         notes.append(Note("note", told))
     if notes:
         yield Notes(tuple(notes))
-    busy = any(each.fate in {"replaced", "blocked"} for each in coming)
+    busy = any(each.fate in {"drained", "replaced", "blocked"} for each in coming)
     if busy and not any(name.startswith(_BUDGET) for each in coming for name, _ in each.held_by):
         read = pool is None or pool.budgets_read
         yield line(f"PodDisruptionBudgets: {'none in the way' if read else 'not read, so they may hold up more'}.")

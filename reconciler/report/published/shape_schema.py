@@ -26,6 +26,8 @@ def _strict(schema: Any) -> Any:
     told = {name: _strict(each) for name, each in schema.items() if name not in {"title", "default", "discriminator"}}
     if "prefixItems" in told:
         told |= {"items": told.pop("prefixItems"), "additionalItems": False}
-    if "properties" in told:
+    if "properties" in schema:
+        # Names of fields are no keywords: a field may be called title.
+        told["properties"] = {name: _strict(each) for name, each in schema["properties"].items()}
         told |= {"required": sorted(told["properties"]), "additionalProperties": False}
     return told

@@ -1,0 +1,106 @@
+"""Nodes that scaling and drains take away, as consequences: billed and told like all others.
+
+A node that goes anyway goes so, whatever else would become of it. A node that only this plan would mark goes by its
+drift, where it drifts.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+
+import msgspec
+
+from reconciler.fleet.fleet import Fleet
+from reconciler.model.instant import Instant
+from reconciler.model.planned.consequence import Cause, Consequence, Fate, Share, summed
+from reconciler.plan.departures.drains import Drain, drains
+from reconciler.plan.departures.scaled import departing
+from reconciler.plan.drain.blockers import moves
+from reconciler.plan.karpenter.savings import priced_by
+from reconciler.plan.kept.scene import Scene
+
+
+class _Departure(msgspec.Struct, frozen=True, gc=False):
+    """One node, whichever planner takes it away."""
+
+    pool: str
+    fate: Fate
+    cause: Cause
+    at: Instant | None
+    wave: int = 0  # how many nodes of its pool at once; 0: nothing limits them
+    seconds: int = 0  # for one wave
+
+
+def with_departures(scene: Scene, base: Scene | None = None) -> tuple[Scene, Scene | None]:
+    """Both plans, with the nodes that scaling and drains take away among their consequences."""
+    going = _departures(scene)
+    if base is None:
+        standing = frozenset(name for name, each in going.items() if each.cause == "standing")
+        return _with(scene, going, standing), None
+    before = _departures(base)
+    # What the base brings about as well is not caused by the change, whatever this plan does to it.
+    told = {name: _caused(each, standing=_comes_anyway(each, before.get(name))) for name, each in going.items()}
+    return _with(scene, told, frozenset(before)), _with(base, before, frozenset(before))
+
+
+def _departures(scene: Scene) -> dict[str, _Departure]:
+    """By the name of the node."""
+    found = {name: _of_drain(each) for name, each in drains(scene).items()}
+    for name, each in departing(scene.inputs, scene.plan).items():
+        found[name] = _Departure(each.pool, "scaled", "standing" if each.is_marked else "change", each.at)
+    return dict(sorted(found.items()))
+
+
+def _of_drain(drain: Drain) -> _Departure:
+    is_standing = (drain.has_begun or drain.is_known) and not drain.is_acted_on
+    cause: Cause = "standing" if is_standing else "change"
+    return _Departure(drain.pool, "drained", cause, drain.begins_at, drain.parallelism, drain.seconds)
+
+
+def _comes_anyway(departure: _Departure, before: _Departure | None) -> bool:
+    if departure.fate == "scaled":
+        return departure.cause == "standing"
+    return before is not None and before.fate == departure.fate
+
+
+def _caused(departure: _Departure, *, standing: bool) -> _Departure:
+    return msgspec.structs.replace(departure, cause="standing" if standing else "change")
+
+
+def _with(scene: Scene, going: Mapping[str, _Departure], anyway: frozenset[str]) -> Scene:
+    if not going:
+        return scene
+    drifting = {name for each in scene.plan.consequences if each.fate != "undrifted" for name in each.nodes}
+    departs = {name: each for name, each in going.items() if name in anyway or name not in drifting}
+    others = [each.only(name for name in each.nodes if name not in departs) for each in scene.plan.consequences]
+    found = (*_consequences(scene.fleet, departs), *(each for each in others if each is not None))
+    pools = {pool.name: pool for pool in scene.inputs.desired.pools}
+    priced = priced_by(pools, found, scene.fleet, scene.inputs.now)
+    return msgspec.structs.replace(scene, plan=msgspec.structs.replace(scene.plan, consequences=priced))
+
+
+def _consequences(fleet: Fleet, departs: Mapping[str, _Departure]) -> Iterator[Consequence]:
+    """One a pool, fate and cause."""
+    groups: dict[tuple[Fate, str, Cause], dict[str, _Departure]] = {}
+    for name, each in departs.items():
+        groups.setdefault((each.fate, each.pool, each.cause), {})[name] = each
+    # What stands is paid for first, and scaling before drains, as the planners come.
+    order = sorted(groups, key=lambda key: (key[0] != "scaled", key[1], key[2] != "standing"))
+    for fate, pool, cause in order:
+        nodes = groups[fate, pool, cause]
+        wave = min((each.wave for each in nodes.values()), default=0)
+        like = Consequence(pool, pool, cause, fate, (), 0, 0, 0, 0, wave=wave, seconds=_seconds(nodes.values(), wave))
+        yield summed(like, [(name, _share(fleet, name, each)) for name, each in nodes.items()])
+
+
+def _seconds(nodes: Iterable[_Departure], wave: int) -> int | None:
+    told = tuple(nodes)
+    if not wave:
+        return None
+    return -(-len(told) // wave) * max(each.seconds for each in told)
+
+
+def _share(fleet: Fleet, name: str, departure: _Departure) -> Share:
+    node = fleet.node(name)
+    gpus = node.gpus if node is not None else 0
+    moving = [pod for pod in fleet.pods_on(name) if moves(pod)] if departure.fate == "drained" else []
+    in_use = min(gpus, sum(pod.gpus for pod in moving))
+    return Share(gpus, in_use, len(moving), 0, 0, (), at=departure.at)

@@ -1,0 +1,160 @@
+"""Which nodes drains empty: those that are being drained, and candidates once their timers are over.
+
+A what-if of the limits that decide how many candidates go: the nodes that a NodeProvisioner keeps, and clusterMin.
+Where not all may go, the candidates that save most go. Parallelism and the limits of guards decide only when a
+candidate goes, so they exclude none.
+"""
+
+from collections import Counter
+from collections.abc import Iterator
+
+import msgspec
+
+from reconciler.model import names
+from reconciler.model.instant import Instant
+from reconciler.model.planned.action import Hold, Taint
+from reconciler.model.planned.decision import Decision
+from reconciler.plan.draft import Draft
+from reconciler.plan.drain import timers
+from reconciler.plan.drain.asking.grace import longest_grace
+from reconciler.plan.drain.beginning.windows import closed
+from reconciler.plan.drain.blockers import moves
+from reconciler.plan.drain.candidates import Ground
+from reconciler.plan.drain.emptying import EMPTY_FOR_MS
+from reconciler.plan.drain.failing.in_vain import rests_until
+from reconciler.plan.drain.reasons import PLANNER
+from reconciler.plan.drain.site import Seen, Site
+from reconciler.plan.guards.reasons import BY_LIMITS
+from reconciler.plan.kept.scene import Scene
+from reconciler.plan.scaling.reasons import PLANNER as SCALING
+
+
+class Drain(msgspec.Struct, frozen=True, gc=False):
+    """One node that a drain empties and deletes."""
+
+    node: str
+    pool: str
+    begins_at: Instant | None  # None: not before a guard allows it, or a window opens
+    seconds: int  # from then on, until the node is deleted
+    parallelism: int  # how many nodes its policy drains at once
+    has_begun: bool = False  # its taint is on the node
+    is_known: bool = False  # its timer ran before this plan
+    is_acted_on: bool = False  # by this plan: a timer, the taint, an eviction, or the deletion
+
+
+def drains(scene: Scene) -> dict[str, Drain]:
+    """By node, sorted by name."""
+    if not scene.plan.weighed:
+        return {}
+    return _Forecast(scene).drains()
+
+
+class _Forecast:
+    """Owner of the limits while candidates are counted against them."""
+
+    def __init__(self, scene: Scene) -> None:
+        self._scene = scene
+        self._site = Site(scene.inputs, _draft(scene))
+        self._ground = Ground(self._site)
+        self._decisions = {each.subject.name: each for each in _of_nodes(scene)}
+        self._acted_on = frozenset(_acted_on(scene))
+        self._taken: Counter[str] = Counter()
+
+    def drains(self) -> dict[str, Drain]:
+        by_name = self._site.by_name
+        begun = [each for name, each in self._site.draining.items() if not self._is_given_back(name)]
+        candidates = [by_name[each.node] for each in self._scene.plan.weighed if each.is_candidate]
+        found = [self._drain(each) for each in begun]
+        found += [self._drain(each) for each in self._within_limits(candidates)]
+        return {each.node: each for each in sorted(found, key=lambda each: each.node)}
+
+    def _is_given_back(self, node: str) -> bool:
+        decision = self._decisions.get(node)
+        act = decision.act if decision is not None else None
+        return isinstance(act, Taint) and act.key == names.DRAINING and act.value is None
+
+    def _within_limits(self, candidates: list[Seen]) -> Iterator[Seen]:
+        """Those that begin in this plan first; of the others those first that save most."""
+        cluster_min = self._ground.cluster_min
+        for seen in sorted(candidates, key=self._turn):
+            budget = self._ground.budgets.get(seen.pool)
+            if not self._begins_now(seen):
+                if budget is not None and self._taken[seen.pool] >= budget.left:
+                    continue
+                if cluster_min.why_not(seen.node):
+                    continue
+            self._taken[seen.pool] += 1
+            cluster_min.take(seen.node)
+            yield seen
+
+    def _turn(self, seen: Seen) -> tuple[bool, tuple[int, int], str]:
+        return not self._begins_now(seen), self._ground.worth.key(seen), seen.name
+
+    def _begins_now(self, seen: Seen) -> bool:
+        """Whether this plan drains it, or would if no guard held it."""
+        decision = self._decisions.get(seen.name)
+        return decision is not None and (_drains(decision) or _is_held_by_guard(decision))
+
+    def _drain(self, seen: Seen) -> Drain:
+        spec = seen.policy.spec
+        pods = [pod for pod in self._scene.fleet.pods_on(seen.name) if moves(pod)]
+        grace = longest_grace(seen, pods) if pods else 0
+        return Drain(
+            seen.name,
+            seen.pool,
+            self._begins_at(seen),
+            grace + EMPTY_FOR_MS // 1_000,
+            min(spec.max_drain_parallelism, spec.max_scale_down_parallelism),
+            has_begun=seen.draining is not None,
+            is_known=seen.candidate_since is not None,
+            is_acted_on=seen.name in self._acted_on,
+        )
+
+    def _begins_at(self, seen: Seen) -> Instant | None:
+        now = self._site.now
+        if seen.draining is not None:
+            return seen.draining.since
+        if self._begins_now(seen):
+            decision = self._decisions[seen.name]
+            return decision.act.until if isinstance(decision.act, Hold) else now
+        vain = self._ground.in_vain.get(seen.pool)
+        rested = rests_until(vain) if vain is not None and seen.is_ready else now
+        begins = Instant(max(now, timers.due_at(self._site, seen), rested))
+        shut = closed(seen.policy.spec.windows, begins)
+        return begins if shut is None else shut.until
+
+
+def _draft(scene: Scene) -> Draft:
+    """As the drain planner found it: with what scaling does in this plan."""
+    draft = Draft(scene.fleet)
+    for each in scene.plan.decisions:
+        if each.planner == SCALING and not isinstance(each.act, Hold):
+            draft.claim(each)
+    return draft
+
+
+def _of_nodes(scene: Scene) -> Iterator[Decision]:
+    for each in scene.plan.decisions:
+        if each.planner == PLANNER and each.subject.kind == "Node":
+            yield each
+
+
+def _drains(decision: Decision) -> bool:
+    act = decision.act
+    return isinstance(act, Taint) and act.key == names.DRAINING and act.value is not None
+
+
+def _is_held_by_guard(decision: Decision) -> bool:
+    return isinstance(decision.act, Hold) and decision.reason.code in BY_LIMITS
+
+
+def _acted_on(scene: Scene) -> Iterator[str]:
+    """Names of nodes that this plan marks or deletes, or from which it evicts."""
+    pods = {(each.metadata.namespace, each.name): each.node for each in scene.inputs.observed.pods}
+    for each in scene.plan.decisions:
+        if each.planner != PLANNER or isinstance(each.act, Hold):
+            continue
+        if each.subject.kind == "Node":
+            yield each.subject.name
+        elif each.subject.kind == "Pod":
+            yield from (pods.get((ref.namespace, ref.name), "") for ref in each.refs)

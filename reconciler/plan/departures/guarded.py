@@ -1,0 +1,60 @@
+"""What drains that begin later will take of the limits of guards.
+
+A drain begins only as far as the limits of a guard allow (plan/drain/beginning/guarded.py), so candidates of drains
+never exceed a limit together. A reader of a plan still has to know how much is to come. A node that exceeds a limit all
+by itself is held by the guard once its timer is over.
+"""
+
+from collections.abc import Iterator
+
+import msgspec
+
+from reconciler.model.desired import Declared
+from reconciler.model.kinds.change_guard import ChangeGuard
+from reconciler.model.planned.guarded import GuardCount, Guarded
+from reconciler.model.planned.mark import Mark
+from reconciler.plan.departures.drains import drains
+from reconciler.plan.guards.door import observes
+from reconciler.plan.guards.ledger import Ledger
+from reconciler.plan.guards.stage import Stage
+from reconciler.plan.guards.sums import Roll, Sums
+from reconciler.plan.kept.scene import Scene
+
+
+def with_expected(scene: Scene) -> tuple[Guarded, ...]:
+    """What each guard says to the plan, with what drains will take later."""
+    guarded = scene.plan.guarded
+    marks = tuple(_marks(scene)) if guarded else ()
+    if not marks:
+        return guarded
+    guards = {each.name: each for each in scene.inputs.desired.guards}
+    roll = Roll(scene.fleet)
+    return tuple(each if each.would else _with(each, guards[each.guard], marks, roll) for each in guarded)
+
+
+def _marks(scene: Scene) -> Iterator[Mark]:
+    """Of each node that a drain empties later, and that does not count already."""
+    now = scene.inputs.now
+    stage = Stage(scene.fleet, now)
+    ledger = Ledger(stage, scene.plan.memory.marks, frozenset())
+    for each in drains(scene).values():
+        node = scene.fleet.node(each.node)
+        is_later = not each.has_begun and each.begins_at is not None and each.begins_at > now
+        if node is not None and is_later and not observes(scene.inputs, each.pool):
+            mark = stage.mark(node, goes=True)
+            if not ledger.counts_already(mark):
+                yield mark
+
+
+def _with(guarded: Guarded, guard: Declared[ChangeGuard], marks: tuple[Mark, ...], roll: Roll) -> Guarded:
+    own = [each for each in marks if {"*", each.pool} & set(guard.spec.pool_names)]
+    sums = Sums(roll, own)
+    limits = (guard.spec.per_plan, guard.spec.per_hour)
+    too_large = sum(any(Sums(roll, [each]).over(ceiling) for ceiling in limits) for each in own)
+    counts = tuple(_expected(each, sums) for each in guarded.counts)
+    return msgspec.structs.replace(guarded, counts=counts, too_large=too_large)
+
+
+def _expected(count: GuardCount, sums: Sums) -> GuardCount:
+    pool = count.pool or (sums.hardest_hit if count.measure == "removed_percent" else "")
+    return msgspec.structs.replace(count, expected=sums.amount(count.measure), pool=pool)
