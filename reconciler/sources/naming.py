@@ -3,6 +3,8 @@
 import unicodedata
 
 POLICY_SUFFIXES = (".yaml", ".yml", ".json")
+# Kustomize's own files lie beside the objects that they list, and hold none.
+KUSTOMIZATIONS = frozenset({"kustomization.yaml", "kustomization.yml"})
 TEMPLATE_SUFFIX = ".j2"
 TEMPLATES_FOLDER = "templates"
 
@@ -14,7 +16,7 @@ REORDERING = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 
 
 def is_policy(name: str) -> bool:
-    return name.lower().endswith(POLICY_SUFFIXES)
+    return name not in KUSTOMIZATIONS and name.lower().endswith(POLICY_SUFFIXES)
 
 
 def is_template(name: str) -> bool:

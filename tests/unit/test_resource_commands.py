@@ -88,3 +88,50 @@ def test_custom_resources_have_no_other_revision_to_be_compared_with(
     path = cluster_of(folder, rendered(capsys))
     assert main(["plan", "--cluster", path, "--complete", "--resources", "--base", "main"]) == 1
     assert "there is no main to compare with" in capsys.readouterr().err
+
+
+def test_rendering_into_a_file_writes_what_would_be_printed(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["render", "--as-resources", "--out", "out.yaml"]) == 0
+    assert capsys.readouterr().out == ""
+    assert (folder / "out.yaml").read_text() == rendered(capsys)
+
+
+@pytest.mark.parametrize(
+    ("edit", "code"),
+    [("maxSize: 9", 3), ("---", 3), ("mode: Enforce", 1), ("", 64)],
+    ids=["a problem", "no YAML", "a template of one's own", "no such environment"],
+)
+def test_a_refused_rendering_leaves_the_file_as_it_is(folder: Path, edit: str, code: int) -> None:
+    """Else an empty file would be committed, and prune every policy."""
+    (folder / "out.yaml").write_text("kind: Before\n")
+    arguments = ["render", "--as-resources", "--out", "out.yaml", *([] if edit else ["-e", "nowhere"])]
+    if code == 3:
+        (folder / "policies" / "all.yaml").write_text(POLICIES.replace(edit, "maxSize: [", 1))
+    elif code == 1:
+        (folder / "templates").mkdir()
+        (folder / "templates" / "own.yaml.j2").write_bytes((REPOSITORY / "templates/node_pool.yaml.j2").read_bytes())
+        own = f"{edit}\n  template: own.yaml.j2"
+        (folder / "policies" / "all.yaml").write_text(POLICIES.replace(edit, own, 1))
+    assert main(arguments) == code
+    assert (folder / "out.yaml").read_text() == "kind: Before\n"
+    assert [each.name for each in folder.iterdir() if each.suffix == ".unfinished"] == []
+
+
+@pytest.mark.parametrize("form", [[], ["--as-resources"]], ids=["manifests", "resources"])
+def test_rendering_nothing_needs_consent_unless_nothing_was_there_before(
+    folder: Path, form: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    (folder / "policies" / "all.yaml").unlink()
+    out, arguments = folder / "out.yaml", ["render", *form, "--out", "out.yaml"]
+    for before in (None, "kind: Before\n", "{"):
+        if before is not None:
+            out.write_text(before)
+        assert main(arguments) == 1
+        assert "--allow-empty" in capsys.readouterr().err
+        assert (out.read_text() if out.exists() else None) == before
+    assert main(["render", *form]) == 1
+    assert main([*arguments, "--allow-empty"]) == 0
+    assert out.read_text() == ""
+    for before in ("", "---\n# nothing\n"):
+        out.write_text(before)
+        assert main(arguments) == 0

@@ -47,6 +47,15 @@ def test_policies_are_named_as_the_user_named_the_root(policies: Path, tmp_path:
     assert not bundle.problems
 
 
+@pytest.mark.parametrize("name", ["kustomization.yaml", "kustomization.yml", "Kustomization"])
+def test_a_kustomization_beside_policies_is_no_policy(policies: Path, name: str) -> None:
+    (policies / name).write_text("resources: [base]\n")
+    (policies / "base" / name).write_text("apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\n")
+    bundle = read_directory(policies, Bounds())
+    assert names(bundle) == ["policies/base/a.yaml"]
+    assert not bundle.problems
+
+
 def test_the_current_folder_leaves_no_dot_in_the_names(policies: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(policies)
     assert names(read_directory(Path(), Bounds())) == ["base/a.yaml"]

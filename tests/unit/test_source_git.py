@@ -48,6 +48,7 @@ def test_templates_are_read_in_and_beside_the_path(repository: Repository) -> No
         {
             "policies/a.yaml": POLICY,
             "policies/.hidden.yaml": POLICY,
+            "policies/kustomization.yaml": b"resources: [a.yaml]",
             "policies/notes.md": b"",
             "policies/templates/pod.yaml.j2": b"inside",
             "policies/templates/no-policy.yaml": b"",

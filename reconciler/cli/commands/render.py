@@ -1,16 +1,21 @@
 """`reconciler render`: what the policies yield, or they themselves as custom resources, and nothing else, on standard
-output."""
+output or in a file."""
 
 import json
+from collections.abc import Callable
+from functools import wraps
+from pathlib import Path
 from typing import Any
 
 import click
+import msgspec
 import yaml
 
 from reconciler import __version__, wiring
 from reconciler.cli.exit_codes import ExitCode
 from reconciler.cli.origins import origin_options
 from reconciler.cli.output import wants_color
+from reconciler.cli.replacing import replace_files
 from reconciler.model.bundle import Bundle
 from reconciler.model.desired import Desired, Manifest, SmartPod
 from reconciler.policy.codes import CODES
@@ -26,6 +31,32 @@ _CAUTION = """\
 """
 
 
+class Target(msgspec.Struct, frozen=True):
+    """Where the output goes, and whether it may be empty."""
+
+    file: Path | None
+    allow_empty: bool
+
+
+def _target(command: Callable[..., Any]) -> Callable[..., Any]:
+    """The command gets two of its options as `target`."""
+
+    @click.option(
+        "--out",
+        "file",
+        type=click.Path(dir_okay=False, path_type=Path),
+        help="Write to this file, whole or not at all: what is refused leaves the file as it is.",
+    )
+    @click.option(
+        "--allow-empty", is_flag=True, help="Write also where the policies yield nothing, which prunes everything."
+    )
+    @wraps(command)
+    def with_target(file: Path | None, allow_empty: bool, **others: Any) -> Any:
+        return command(target=Target(file, allow_empty), **others)
+
+    return with_target
+
+
 @click.command()
 @origin_options
 @click.option("-e", "--environment", help="Whose manifests: base, or the name of an overlay.")
@@ -33,7 +64,10 @@ _CAUTION = """\
     "--smart-pods", is_flag=True, help="Also what asks Karpenter for machines: a pod for each of their types."
 )
 @click.option("--as-resources", is_flag=True, help="Instead, the policies themselves, as custom resources.")
-def command(origins: wiring.Origins, environment: str | None, smart_pods: bool, as_resources: bool) -> int:
+@_target
+def command(
+    origins: wiring.Origins, environment: str | None, smart_pods: bool, as_resources: bool, target: Target
+) -> int:
     """Print the manifests that the policies in PATHS (policies) yield, as YAML, always in the same order.
 
     As custom resources, each policy says which bundle it is part of, so that a cluster never follows half of one: apply
@@ -56,8 +90,29 @@ def command(origins: wiring.Origins, environment: str | None, smart_pods: bool, 
         raise click.UsageError(str(wrong)) from None
     documents = _resources(bundle, wish) if as_resources else _manifests(wish)
     documents += [_smart_pod(wish, each) for each in wish.smart_pods] if smart_pods else []
-    click.echo("---\n".join(documents), nl=False)
+    _write("---\n".join(documents), target)
     return ExitCode.FINE
+
+
+def _write(text: str, target: Target) -> None:
+    """Whatever applies an empty file takes away all that the file before it held: somebody must agree to that."""
+    if not text and not target.allow_empty and not (target.file and _is_empty(target.file)):
+        told = (
+            "nothing was written: the policies yield nothing, and applying that takes away all that was applied before"
+        )
+        raise click.ClickException(f"{told}; correct the paths, or agree with --allow-empty")
+    if target.file:
+        replace_files({target.file: text.encode()})
+    else:
+        click.echo(text, nl=False)
+
+
+def _is_empty(file: Path) -> bool:
+    """Whether a file is there that holds no object, so that a further empty one takes nothing away."""
+    try:
+        return all(document is None for document in yaml.safe_load_all(file.read_bytes()))
+    except (OSError, yaml.YAMLError):
+        return False
 
 
 def _resources(bundle: Bundle, wish: Desired) -> list[str]:
