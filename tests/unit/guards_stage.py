@@ -157,11 +157,13 @@ class World:
     def _node(self, name: str, said: Json, at: int) -> Node:
         signs = {sign: at in numbers(str(said.get(sign, ""))) for sign in ("deletion-time", "draining", "disrupted")}
         keys = {"deletion-time": names.DELETION_TIME, "draining": names.DRAINING, "disrupted": names.DISRUPTED}
+        came = said.get("came", {})
         taints = tuple(NodeTaint(keys[sign], "NoSchedule", "1") for sign, is_there in signs.items() if is_there)
         metadata = Metadata(
             f"{name}-{at}",
             uid=f"uid-{name}-{at}",
             resource_version="1",
+            creation_timestamp=timestamp(Instant(NOW - said["came"][at] * MINUTE_MS)) if at in came else "",
             labels={names.KARPENTER_POOL: name},
             deletion_timestamp=self._deleted(said, at),
             annotations=msgspec.convert(_timed(said.get("annotations", {}).get(at, {})), Annotations),

@@ -63,7 +63,8 @@ def test_no_hour_and_no_plan_holds_more_than_is_allowed(
         hour = [each for each in memory.marks if each.at > world.inputs.now - HOUR_MS]
         assert sum(each.goes and not each.gpus for each in hour) <= per_hour["maxRemovedNodes"]
         assert sum(each.gpus for each in hour) <= per_hour["maxDisruptedGPUs"]
-        assert sum(each.goes for each in hour) * 100 <= per_hour["maxRemovedPercent"] * NODES
+        percent = per_hour["maxRemovedPercent"]
+        assert sum(each.goes for each in hour) <= (max(1, percent * NODES // 100) if percent else 0)
         fresh = [each for each in memory.marks if each.at == world.inputs.now]
         assert sum(each.goes and not each.gpus for each in fresh) <= per_plan["maxRemovedNodes"]
         assert sum(each.gpus for each in fresh) <= per_plan["maxDisruptedGPUs"]

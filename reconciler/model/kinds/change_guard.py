@@ -14,7 +14,12 @@ class Ceiling(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
         int | None, Says("Most nodes removed that were empty."), Within(0, 100_000), Unit("nodes")
     ] = None
     max_removed_percent: Annotated[
-        int | None, Says("Most of a pool's nodes removed, in percent."), Within(0, 100), Unit("%")
+        int | None,
+        Says(
+            "Most nodes of a pool removed, in percent of those it has as the plan or hour begins; one may go, unless 0."
+        ),
+        Within(0, 100),
+        Unit("%"),
     ] = None
     max_disrupted_gpus: Annotated[
         int | None,

@@ -56,5 +56,5 @@ def _with(guarded: Guarded, guard: Declared[ChangeGuard], marks: tuple[Mark, ...
 
 
 def _expected(count: GuardCount, sums: Sums) -> GuardCount:
-    pool = count.pool or (sums.hardest_hit if count.measure == "removed_percent" else "")
-    return msgspec.structs.replace(count, expected=sums.amount(count.measure), pool=pool)
+    found = sums.count(count.measure, count.allowed)
+    return msgspec.structs.replace(count, expected=found.counted, pool=count.pool or found.pool)

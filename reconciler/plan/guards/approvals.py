@@ -26,7 +26,7 @@ class Approval(msgspec.Struct, frozen=True):
     def covers(self, sums: Sums, measures: Iterable[Measure]) -> bool:
         """Whether what is over the guard's own limits is within its ceilings."""
         ceilings = ((measure, limit_of(self.spec.ceilings, measure)) for measure in measures)
-        return all(ceiling is not None and sums.amount(measure) <= ceiling for measure, ceiling in ceilings)
+        return all(limit is not None and not sums.count(measure, limit).is_over for measure, limit in ceilings)
 
 
 def approvals_for(inputs: Inputs, guard: str) -> tuple[Approval, ...]:

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import msgspec
 
 from reconciler.fleet.fleet import Fleet
+from reconciler.model.instant import Instant
 from reconciler.model.planned.action import Hold, Ref
 from reconciler.model.planned.consequence import Consequence
 from reconciler.model.planned.decision import Decision
@@ -14,7 +15,7 @@ from reconciler.model.planned.mark import Mark
 from reconciler.plan.explain import sentence
 from reconciler.plan.guards.approvals import approvals_for
 from reconciler.plan.guards.elsewhere import is_elsewhere
-from reconciler.plan.guards.ledger import Ledger
+from reconciler.plan.guards.ledger import HOUR_MS, Ledger
 from reconciler.plan.guards.panel import Held, Panel
 from reconciler.plan.guards.reasons import FOLLOWS_HELD
 from reconciler.plan.guards.stage import Stage
@@ -48,7 +49,7 @@ def judge(inputs: Inputs, fleet: Fleet, proposed: Proposed) -> Judged:
         return Judged(following(proposed.decisions), marks=marks)
     stage = Stage(fleet, inputs.now, proposed.consequences)
     ledger = Ledger(stage, inputs.memory.marks, frozenset(each.name for each in inputs.desired.pools))
-    books = Books(ledger, Roll(fleet), inputs.now)
+    books = Books(ledger, Roll(fleet), Roll(fleet, Instant(inputs.now - HOUR_MS)), inputs.now)
     real, seen = (
         Panel(_tallies(inputs, books), _takes(stage, ledger, proposed.decisions, would=would))
         for would in (False, True)

@@ -1,4 +1,9 @@
-"""Owner of a sum over marks, by the measures that a guard limits."""
+"""Owner of a sum over marks, by the measures that a guard limits.
+
+A limit in percent is of the nodes that a pool has when the window begins: now, for a plan; an hour ago, for an hour.
+With p percent of a pool of s nodes, max(1, floor(p * s / 100)) nodes may go, so that a pool of a few nodes can shrink
+too, one node a window; with 0 percent none may. Told in percent, that limit is p, or what one node is of the pool.
+"""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -7,6 +12,8 @@ from typing import get_args
 import msgspec
 
 from reconciler.fleet.fleet import Fleet
+from reconciler.model.cluster.node import Node
+from reconciler.model.instant import Instant, moment
 from reconciler.model.kinds.change_guard import Ceiling
 from reconciler.model.planned.guarded import Measure
 from reconciler.model.planned.mark import Mark
@@ -17,10 +24,12 @@ FIELDS = {each.name.removeprefix("max_"): each.encode_name for each in msgspec.s
 
 
 class Roll:
-    """The nodes of each pool that nobody is deleting yet: what percentages are of."""
+    """The nodes of each pool that nobody is deleting yet, and that were there when a window began: what percentages
+    are of. Nodes that came since make no room for others to go."""
 
-    def __init__(self, fleet: Fleet) -> None:
-        self._fleet = fleet
+    def __init__(self, fleet: Fleet, since: Instant | None = None) -> None:
+        self._fleet, self._since = fleet, since
+        self._sizes: dict[str, int] = {}
 
     def has(self, mark: Mark) -> bool:
         """Whether what was marked is among them by its name."""
@@ -28,8 +37,28 @@ class Roll:
         return node is not None and node.pool == mark.pool and not node.metadata.leaving
 
     def size(self, pool: str) -> int:
-        leaving = sum(each.pool == pool and each.metadata.leaving for each in self._fleet.nodes_taken_away)
-        return len(self._fleet.nodes_of(pool)) - leaving
+        found = self._sizes.get(pool)
+        if found is None:
+            there = (each for each in self._fleet.nodes_of(pool) if not each.metadata.leaving)
+            found = self._sizes[pool] = sum(self._was_there(each) for each in there)
+        return found
+
+    def _was_there(self, node: Node) -> bool:
+        """A node that does not say when it came was there."""
+        since = self._since
+        return since is None or (moment(node.metadata.creation_timestamp) or since) <= since
+
+
+class Count(msgspec.Struct, frozen=True, gc=False):
+    """What there is of one measure, and what is allowed."""
+
+    counted: int
+    allowed: int
+    pool: str = ""  # of a percentage
+
+    @property
+    def is_over(self) -> bool:
+        return self.counted > self.allowed
 
 
 class Sums:
@@ -67,22 +96,37 @@ class Sums:
     def amount(self, measure: Measure) -> int:
         """Percentages are those of the pool that loses most, rounded up: more than a limit shows as more."""
         if measure == "removed_percent":
-            return self._percent(self.hardest_hit) if self.hardest_hit else 0
+            return max((self._percent(pool) for pool in self._losing), default=0)
         return self._simple[measure]
 
+    def count(self, measure: Measure, limit: int) -> Count:
+        """What there is and what is allowed; of percentages, in the pool that is over its limit, else in the one that
+        loses most."""
+        if measure != "removed_percent":
+            return Count(self._simple[measure], limit)
+        found = (Count(self._percent(pool), self._allowed(pool, limit), pool) for pool in self._losing)
+        return max(found, key=lambda each: (each.is_over, each.counted), default=Count(0, limit))
+
     @property
-    def hardest_hit(self) -> str:
-        """The pool that loses the most, in percent; nothing where none loses a node."""
-        losing = sorted(pool for pool, count in self._going.items() if count)
-        return max(losing, key=self._percent, default="")
+    def _losing(self) -> list[str]:
+        """Pools that lose nodes."""
+        return sorted(pool for pool, count in self._going.items() if count)
 
     def _percent(self, pool: str) -> int:
-        return -(-100 * self._going[pool] // (self._roll.size(pool) + self._gone[pool]))
+        return -(-100 * self._going[pool] // self._size(pool))
+
+    def _allowed(self, pool: str, limit: int) -> int:
+        """In percent of the pool; one node may go, unless none may."""
+        return max(limit, -(-100 // self._size(pool))) if limit else 0
+
+    def _size(self, pool: str) -> int:
+        """Of a pool that loses nodes. Nodes that came and went within the window were there in between."""
+        return max(self._roll.size(pool) + self._gone[pool], self._going[pool], 1)
 
     def over(self, ceiling: Ceiling) -> tuple[Measure, ...]:
         """What it is over of."""
         found = ((measure, limit_of(ceiling, measure)) for measure in MEASURES)
-        return tuple(measure for measure, limit in found if limit is not None and self.amount(measure) > limit)
+        return tuple(measure for measure, limit in found if limit is not None and self.count(measure, limit).is_over)
 
 
 def limit_of(ceiling: Ceiling, measure: Measure) -> int | None:

@@ -46,7 +46,8 @@ class Books(msgspec.Struct, frozen=True):
     """What all guards look at."""
 
     ledger: Ledger
-    roll: Roll
+    roll: Roll  # as the pools are now
+    hour_roll: Roll  # as they were when the hour began
     now: Instant
 
 
@@ -58,13 +59,13 @@ class Tally:
         self._books = books
         self._approvals = approvals
         self.window = [each for each in books.ledger.in_the_hour() if self._guards(each)]
-        self._hour = Sums(books.roll, self.window)
+        self._hour = Sums(books.hour_roll, self.window)
         self._in_hour = {books.ledger.key(each): each for each in self.window}
         self._plan = Sums(books.roll)
         self.counted: dict[str, Taken] = {}
         self._admitted: list[Mark] = []
         self._by_approval = {
-            each.name: Sums(books.roll, (mark for mark in self.window if each.name in mark.approvals))
+            each.name: Sums(books.hour_roll, (mark for mark in self.window if each.name in mark.approvals))
             for each in approvals
         }
         self._waiting: dict[Measure, Instant] = {}
@@ -103,7 +104,7 @@ class Tally:
         """A take of the plan against `perHour`."""
         limits = self.guard.spec.per_hour
         new, hour = self._hour_plus(self.own(take))
-        alone = Sums(self._books.roll, new)
+        alone = Sums(self._books.hour_roll, new)
         added = [measure for measure in MEASURES if alone.amount(measure)]
         over = tuple(measure for measure in hour.over(limits) if measure in added)
         behind = tuple(measure for measure in added if measure in self._waiting)
@@ -132,23 +133,27 @@ class Tally:
     def counts(self, period: Period, sums: Sums, measures: Sequence[Measure] = MEASURES) -> tuple[GuardCount, ...]:
         """What is limited of it, and by how much."""
         ceiling = self.guard.spec.per_plan if period == "plan" else self.guard.spec.per_hour
-        found = ((measure, limit_of(ceiling, measure)) for measure in measures)
+        limits = ((measure, limit_of(ceiling, measure)) for measure in measures)
+        counts = ((measure, sums.count(measure, limit)) for measure, limit in limits if limit is not None)
         return tuple(
             GuardCount(
                 measure,
                 period,
-                sums.amount(measure),
-                limit,
+                count.counted,
+                count.allowed,
                 self.guard.origin(f"spec.per{period.capitalize()}.{FIELDS[measure]}"),
-                sums.hardest_hit if measure == "removed_percent" else "",
+                count.pool,
             )
-            for measure, limit in found
-            if limit is not None
+            for measure, count in counts
         )
 
     def sum_of(self, marks: Iterable[Mark]) -> Sums:
         """Over these alone."""
         return Sums(self._books.roll, marks)
+
+    def hour_of(self, marks: Iterable[Mark]) -> Sums:
+        """Over these, where they count in the hour."""
+        return Sums(self._books.hour_roll, marks)
 
     def used_by_approval(self, measure: Measure) -> int:
         """The most that any approval has let pass in the hour."""
@@ -184,12 +189,12 @@ class Tally:
         low, high = 0, len(self.window)  # how many of the oldest must go; all of it, and then what goes now
         while low < high:
             middle = (low + high) // 2
-            left = Sums(self._books.roll, [*self.window[middle:], *self._admitted, *new])
+            left = Sums(self._books.hour_roll, [*self.window[middle:], *self._admitted, *new])
             if set(over).isdisjoint(left.over(self.guard.spec.per_hour)):
                 high = middle
             else:
                 low = middle + 1
-        left = Sums(self._books.roll, [*self.window[low:], *self._admitted, *new])
+        left = Sums(self._books.hour_roll, [*self.window[low:], *self._admitted, *new])
         fits = set(over).isdisjoint(left.over(self.guard.spec.per_hour))
         last = self.window[low - 1].at if fits and low else self._books.now
         return Instant(last + HOUR_MS)

@@ -51,11 +51,11 @@ def _hour(tally: Tally) -> Iterator[GuardCount]:
     ours = [each for each in tally.window if each.own]
     for each in tally.counts("hour", tally.hour_with_plan):
         parts = (
-            ("before this plan", tally.sum_of(ours).amount(each.measure)),
-            ("by Karpenter or a person", tally.sum_of(others).amount(each.measure)),
+            ("before this plan", tally.hour_of(ours).amount(each.measure)),
+            ("by Karpenter or a person", tally.hour_of(others).amount(each.measure)),
         )
         told = tuple((part, count) for part, count in parts if count and each.measure != "removed_percent")
-        before = tally.sum_of(tally.window).amount(each.measure)
+        before = tally.hour_of(tally.window).amount(each.measure)
         yield msgspec.structs.replace(each, before=before, parts=told)
 
 
