@@ -115,13 +115,15 @@ class GpuPool(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
     devices: Annotated[Devices, Says("The GPUs of one node.")]
     instance_types: Annotated[
         list[InstanceType],
-        Says("Machines a node can be, first choice first."),
+        Says("Machines a node can be. Smart pods ask in this order; elsewhere Karpenter takes the cheapest."),
         Within(1, 60),
         MergeKey(("name",), ordered=True),
     ]
-    capacity_types: Annotated[list[CapacityType], Says("How they may be bought, first choice first."), Within(1, 3)] = (
-        msgspec.field(default_factory=lambda: ["on-demand"])
-    )
+    capacity_types: Annotated[
+        list[CapacityType],
+        Says("How they may be bought. Smart pods ask in this order; elsewhere Karpenter prefers reserved, then spot."),
+        Within(1, 3),
+    ] = msgspec.field(default_factory=lambda: ["on-demand"])
     committed_nodes: Annotated[
         int, Says("Paid for whether they run or not: removing them saves nothing."), Within(0, 100_000), Unit("nodes")
     ] = 0

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable
 
 from reconciler.model.problem import Problem
+from reconciler.policy.rules.capacity_types import capacity_types_in_karpenters_order
 from reconciler.policy.rules.conflicts import (
     one_drain_policy_a_pool,
     one_order_for_the_same_pods,
@@ -34,4 +35,5 @@ CROSS_RULES: tuple[Callable[[Wish], Iterable[Problem]], ...] = (
     instance_types_are_spelled_right,
     instance_types_say_what_they_have,
     drained_pools_have_more_than_one_gpu,
+    capacity_types_in_karpenters_order,
 )
