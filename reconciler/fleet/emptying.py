@@ -1,7 +1,8 @@
 """Which nodes can go together: each in turn, if all that runs on it fits elsewhere with all that was moved before.
 
 What a node is emptied of may go to any node that is allowed and is not gone itself. A node that took something in is
-not emptied any more: nothing moves twice. What goes with its node (DaemonSets, static pods) needs no other place.
+not emptied any more: nothing moves twice. What goes with its node (DaemonSets, static pods) and what is being deleted
+already need no other place.
 """
 
 from collections.abc import Mapping, Sequence
@@ -69,7 +70,8 @@ class Emptying:
         """The moves that empty a row, or whose pods found no place: then nothing has changed."""
         fleet, walk = self._fleet, self.walk
         booked = fleet.booked_on(row)
-        moving = [(each.anew, count) for each, count in booked.items() if not each.goes_with_its_node]
+        need_places = ((each, count) for each, count in booked.items() if not each.goes_with_its_node)
+        moving = [(each.anew, count) for each, count in need_places if not each.leaving]
         moving.sort(key=_rank)
         mark = walk.mark()
         moves: list[Move] = []

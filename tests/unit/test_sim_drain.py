@@ -45,6 +45,21 @@ def test_a_half_empty_pool_is_packed_and_no_rule_is_broken(tmp_path: Path) -> No
     assert not codes["GivenBack"]
 
 
+def test_where_no_node_provisioner_scales_a_pool_the_drain_policy_removes_its_empty_nodes(tmp_path: Path) -> None:
+    scenario = {
+        "duration": "90m",
+        "warmUp": "5m",
+        "cluster": {"nodes": [{"pool": "a100", "count": 10}]},
+        "workloads": [{"name": "train", "gpus": 8, "constant": {"pods": 10}, "ends": "10m"}],
+    }
+    outcome = played(tmp_path, [pool("a100"), drains(maxScaleDownParallelism=4)], scenario)
+    assert outcome.simulated.broken == ()
+    (at_the_end,) = outcome.pools
+    assert at_the_end.nodes == 0
+    codes = Counter(each.reason for each in outcome.told)
+    assert codes["EmptyNodeRemoved"] == codes["DrainedNodeDeleted"] > 0
+
+
 def test_without_a_drain_policy_nothing_that_runs_is_moved(tmp_path: Path) -> None:
     outcome = half_empty(tmp_path, sized())
     assert outcome.simulated.broken == ()

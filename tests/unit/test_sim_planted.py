@@ -125,7 +125,7 @@ def drained(rule: str) -> tuple[Declared[DrainPolicy], ...]:
         utilization_threshold_percent=percent,
         max_drain_parallelism=2,
         max_scale_down_parallelism=2,
-        scale_down_unneeded_time=Duration(0),
+        scale_down_unneeded_time=Duration(0 if rule == drains.BATCH else 3_600_000),
     )
     return (Declared("DrainPolicy", "drains", spec, (("", POLICY),)),)
 

@@ -41,7 +41,13 @@ class DrainPolicy(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
         int, Says("Most nodes with pods on them that are emptied at once."), Within(1, 10_000), Unit("nodes")
     ] = 4
     max_scale_down_parallelism: Annotated[
-        int, Says("Most nodes that leave at once, empty ones included."), Within(1, 10_000), Unit("nodes")
+        int,
+        Says(
+            "Most nodes that leave at once, with pods or without. Nodes that a NodeProvisioner removes count, and "
+            "wait for no slot."
+        ),
+        Within(1, 10_000),
+        Unit("nodes"),
     ] = 10
     scale_down_unneeded_time: Annotated[Duration, Says("How long a node must be a candidate.")] = Duration(600_000)
     scale_down_unready_time: Annotated[Duration, Says("How long an unready node must be a candidate.")] = Duration(

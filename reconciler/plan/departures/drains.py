@@ -79,7 +79,7 @@ class _Forecast:
         for seen in sorted(candidates, key=self._turn):
             budget = self._ground.budgets.get(seen.pool)
             if not self._begins_now(seen):
-                if budget is not None and self._taken[seen.pool] >= budget.left:
+                if budget is not None and self._taken[seen.pool] >= budget.left(seen):
                     continue
                 if cluster_min.why_not(seen.node):
                     continue
@@ -98,13 +98,14 @@ class _Forecast:
     def _drain(self, seen: Seen) -> Drain:
         spec = seen.policy.spec
         pods = [pod for pod in self._scene.fleet.pods_on(seen.name) if moves(pod)]
+        most = spec.max_scale_down_parallelism
         grace = longest_grace(seen, pods) if pods else 0
         return Drain(
             seen.name,
             seen.pool,
             self._begins_at(seen),
             grace + EMPTY_FOR_MS // 1_000,
-            min(spec.max_drain_parallelism, spec.max_scale_down_parallelism),
+            min(spec.max_drain_parallelism, most) if pods else most,
             has_begun=seen.draining is not None,
             is_known=seen.candidate_since is not None,
             is_acted_on=seen.name in self._acted_on,
@@ -118,7 +119,8 @@ class _Forecast:
             decision = self._decisions[seen.name]
             return decision.act.until if isinstance(decision.act, Hold) else now
         vain = self._ground.in_vain.get(seen.pool)
-        rested = rests_until(vain) if vain is not None and seen.is_ready else now
+        rests = vain is not None and seen.is_ready and not self._site.is_empty(seen)
+        rested = rests_until(vain) if vain is not None and rests else now
         begins = Instant(max(now, timers.due_at(self._site, seen), rested))
         shut = closed(seen.policy.spec.windows, begins)
         return begins if shut is None else shut.until

@@ -25,7 +25,6 @@ from reconciler.plan.guards.cluster_min import ClusterMin
 from reconciler.plan.removal import opt_out, untouchable
 from reconciler.plan.requests.settling import settles_at
 from reconciler.plan.sums import brake
-from reconciler.plan.sums.usage import is_empty
 
 
 class Ground:
@@ -174,7 +173,11 @@ def _lent(ground: Ground, seen: Seen) -> Reason | None:
 
 
 def _empty(ground: Ground, seen: Seen) -> Reason | None:
-    return why(seen, reasons.EMPTY) if is_empty(ground.site.fleet, seen.node) else None
+    provisioner = ground.site.provisioner_of.get(seen.pool)
+    if provisioner is None or not seen.is_ready or not ground.site.is_empty(seen):
+        return None
+    because = reasons.EMPTY_SUSPENDED if provisioner.spec.suspend else reasons.EMPTY
+    return why(seen, because, provisioner=f"NodeProvisioner/{provisioner.name}")
 
 
 def _pool_unready(ground: Ground, seen: Seen) -> Reason | None:
@@ -185,9 +188,10 @@ def _pool_unready(ground: Ground, seen: Seen) -> Reason | None:
 def at_minimum(ground: Ground, seen: Seen) -> Reason | None:
     """Why its pool may lose no node more."""
     budget = ground.budgets.get(seen.pool)
-    if budget is None or budget.left:
+    if budget is None or budget.left(seen):
         return None
-    facts: Facts = {"size": budget.size, "leaving": budget.leaving, "floor": budget.floor, "why": budget.reason}
+    floor, reason = budget.floor_for(seen)
+    facts: Facts = {"size": budget.size, "leaving": budget.leaving, "floor": floor, "why": reason}
     facts |= {"used": budget.used, "total": budget.total, "gpus_per_node": budget.gpus_per_node}
     return why(seen, reasons.AT_MINIMUM, provisioner=budget.provisioner, **facts)
 
@@ -243,7 +247,7 @@ RULES: tuple[Rule, ...] = (
     Rule(_opted_out, concerns=_says_anything),
     Rule(_set_back, may_apply=lambda ground, _: bool(ground.setbacks)),
     Rule(_lent, may_apply=lambda ground, _: bool(ground.site.fleet.lent)),
-    Rule(_empty, concerns=_may_be_empty),
+    Rule(_empty, concerns=_may_be_empty, may_apply=lambda ground, pool: pool in ground.site.provisioner_of),
     Rule(_pool_unready, may_apply=_is_unready),
     Rule(at_minimum, may_apply=lambda ground, pool: pool in ground.budgets),
     Rule(cluster_at_minimum, may_apply=lambda ground, _: ground.cluster_min.is_limited),

@@ -6,7 +6,8 @@ A pool that a NodeProvisioner scales keeps, with u GPUs in use of G, g a node, a
 
 That is what scaling aims at once what is drained has been packed closely. Drains take at most what the pool has above
 it, less those that leave already, whoever takes them. Where nodes differ in GPUs, g is the fewest that one has, by
-which more are kept. A pool without a provisioner has no such floor. All in integers.
+which more are kept. A pool without a provisioner has no such floor. A node that is not ready serves nobody: of such
+nodes only minSize keeps any. All in integers.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -29,6 +30,7 @@ class Budget(msgspec.Struct, frozen=True, gc=False):
     """Of one pool."""
 
     provisioner: str
+    min_size: int
     size: int
     leaving: int
     floor: int
@@ -37,15 +39,19 @@ class Budget(msgspec.Struct, frozen=True, gc=False):
     total: int
     gpus_per_node: int
 
-    @property
-    def left(self) -> int:
-        """How many more may go."""
-        return max(0, self.size - self.leaving - self.floor)
+    def floor_for(self, seen: Seen) -> tuple[int, str]:
+        """How many nodes must stay for such a node to go, and why."""
+        return (self.floor, self.reason) if seen.is_ready else (self.min_size, f"minSize is {self.min_size}")
+
+    def left(self, seen: Seen) -> int:
+        """How many more may go, such a node among them."""
+        floor, _ = self.floor_for(seen)
+        return max(0, self.size - self.leaving - floor)
 
 
 def budgets_of(site: Site) -> dict[str, Budget]:
     """By pool; those that nobody scales are left out."""
-    wishes = {each.spec.pool_name: each for each in site.inputs.desired.provisioners}
+    wishes = site.provisioner_of
     leaving: dict[str, int] = {}
     for each in site.seen if wishes else ():
         leaving[each.pool] = leaving.get(each.pool, 0) + site.is_going_after_plan(each)
@@ -56,7 +62,8 @@ def _budget(site: Site, pool: str, wish: Declared[NodeProvisioner], leaving: int
     seen = site.fleet.pool(pool)
     gpus, fewest = (seen.gpus_used, seen.gpus_total), _fewest(seen.sorts)
     floor, reason = floor_of(wish.spec, len(seen.nodes), gpus, fewest)
-    return Budget(f"NodeProvisioner/{wish.name}", len(seen.nodes), leaving, floor, reason, *gpus, fewest)
+    size, min_size = len(seen.nodes), wish.spec.min_size
+    return Budget(f"NodeProvisioner/{wish.name}", min_size, size, leaving, floor, reason, *gpus, fewest)
 
 
 def floor_of(wish: NodeProvisioner, size: int, gpus: tuple[int, int], gpus_per_node: int) -> tuple[int, str]:
@@ -87,7 +94,8 @@ class Slots:
     def __init__(self, site: Site) -> None:
         self.draining: dict[str, int] = dict.fromkeys((each.name for each in site.policies), 0)
         self.leaving: dict[str, int] = dict.fromkeys(self.draining, 0)
-        self._full: dict[str, str] = {}  # by policy, until the next node takes a slot
+        self._full: dict[tuple[str, bool], str] = {}  # by policy and whether pods move, until a node takes a slot
+        self._site = site
         self._most_drained = max((each.spec.max_drain_parallelism for each in site.policies), default=0)
         self._most_leaving = max((each.spec.max_scale_down_parallelism for each in site.policies), default=0)
         drained, counting = site.draining, site.fleet.occupancy.counting
@@ -97,11 +105,11 @@ class Slots:
             self.draining[policy] += name in drained and counting[name] > 0
 
     def why_none(self, seen: Seen) -> str:
-        """The limit that is reached; nothing where there is a slot."""
-        name = seen.policy.name
-        if name not in self._full:
-            self._full[name] = self._why_full(seen.policy)
-        return self._full[name]
+        """The limit that is reached; nothing where there is a slot. An empty node needs no slot of a drain."""
+        key = seen.policy.name, not self._site.is_empty(seen)
+        if key not in self._full:
+            self._full[key] = self._why_full(seen.policy, drains=key[1])
+        return self._full[key]
 
     def both_taken(self, policy: Declared[DrainPolicy]) -> Facts | None:
         """Where none may leave and none be drained any more: the limits that are reached, its own or those of all."""
@@ -117,21 +125,22 @@ class Slots:
     def _all(counts: Mapping[str, int]) -> int:
         return sum(counts.values())
 
-    def _why_full(self, policy: Declared[DrainPolicy]) -> str:
+    def _why_full(self, policy: Declared[DrainPolicy], *, drains: bool) -> str:
         spec, name = policy.spec, policy.name
         limits = (
-            (self.leaving[name], spec.max_scale_down_parallelism, "maxScaleDownParallelism"),
-            (self.draining[name], spec.max_drain_parallelism, "maxDrainParallelism"),
-            (self._all(self.leaving), self._most_leaving, "the largest maxScaleDownParallelism"),
-            (self._all(self.draining), self._most_drained, "the largest maxDrainParallelism"),
+            (True, self.leaving[name], spec.max_scale_down_parallelism, "maxScaleDownParallelism"),
+            (drains, self.draining[name], spec.max_drain_parallelism, "maxDrainParallelism"),
+            (True, self._all(self.leaving), self._most_leaving, "the largest maxScaleDownParallelism"),
+            (drains, self._all(self.draining), self._most_drained, "the largest maxDrainParallelism"),
         )
-        return next((f"{told} is {most}, and {count} leave" for count, most, told in limits if count >= most), "")
+        full = ((count, most, told) for holds, count, most, told in limits if holds and count >= most)
+        return next((f"{told} is {most}, and {count} leave" for count, most, told in full), "")
 
     def take(self, seen: Seen, count: int = 1) -> None:
         """Or gives it back, with -1."""
         self._full.clear()
         self.leaving[seen.policy.name] += count
-        self.draining[seen.policy.name] += count
+        self.draining[seen.policy.name] += 0 if self._site.is_empty(seen) else count
 
 
 def _leaving_now(site: Site) -> Iterator[str]:

@@ -15,7 +15,11 @@ SET_BACK = Because(
     "{node} was given back at {at} ({code}), for the {times}. time: it is left alone until {until}.",
 )
 LENT = Because("GpusLent", "{gpus} GPUs of {node} are lent to claims, which nobody moves.")
-EMPTY = Because("NodeEmpty", "{node} is empty: a drain never begins on an empty node, which is for scaling to take.")
+EMPTY = Because("NodeEmpty", "{node} is empty: empty nodes of {pool} are removed by {provisioner} alone.")
+EMPTY_SUSPENDED = Because(
+    "NodeEmptySuspended",
+    "{node} is empty: {provisioner} is suspended, and no other policy removes empty nodes of {pool}.",
+)
 POOL_UNREADY = Because(
     "DrainPoolUnready",
     "{unready} of {size} nodes of {pool} are not ready, which is more than 3 and more than 45 %: none is drained.",
@@ -103,6 +107,12 @@ NEXT_CANDIDATE = Because(
     "DrainCandidateNext",
     "{node} is not needed. One plan starts the timers of at most {most} nodes: its timer starts in a later plan.",
 )
+EMPTY_CANDIDATE = Because(
+    "EmptyDrainCandidate", "{node} is empty, and no NodeProvisioner scales {pool}. It goes after {minutes} min."
+)
+UNREADY_EMPTY_CANDIDATE = Because(
+    "UnreadyEmptyDrainCandidate", "{node} is not ready, and is empty. It goes after {minutes} min."
+)
 NO_CANDIDATE = Because("NoLongerCandidate", "{node} is no candidate any more: {why}")
 NOT_NAMED = Because("NoDrainPolicy", "no DrainPolicy that is not suspended names {pool}: {node} is left as it is.")
 WINDOW_CLOSED = Because(
@@ -131,6 +141,9 @@ PARTLY_EVALUATED = Because(
 
 # Nodes that go.
 DRAINED = Because("Drained", "{node} was not needed since {since}: it is emptied, and then deleted.")
+REMOVED = Because(
+    "EmptyNodeRemoved", "{node} is empty and was not needed since {since}: new pods are kept away, and it is deleted."
+)
 TAINTED_AGAIN = Because(
     "BatchCompleted",
     "{node} is to be drained with {others} others, and its taint was not seen yet: it is asked for again.",
@@ -188,8 +201,8 @@ WAITS_TURN = Because(
 )
 DAEMON_EVICTED = Because("DaemonPodEvicted", "{pod} is asked to leave {node}, on which nothing else is left.")
 POD_LEAVES = Because("PodLeaves", "{pods} on {node} are on their way out.")
-WAITS_EMPTY = Because("EmptiedNodeWaits", "{node} was emptied: it is deleted at {time} if nothing comes.")
-DELETED = Because("DrainedNodeDeleted", "{node} was emptied, and was empty for a minute: it is deleted.")
+WAITS_EMPTY = Because("EmptiedNodeWaits", "{node} is empty: it is deleted at {time} if nothing comes.")
+DELETED = Because("DrainedNodeDeleted", "{node} has been empty for a minute: it is deleted.")
 GIVEN_BACK = Because(
     "GivenBack",
     "{node} could not be emptied in time, within {minutes} min of its last eviction: {why} It is given back.",
@@ -199,25 +212,21 @@ NEEDED_AGAIN = Because(
     "{node} was emptied, and {pool} lacks {lacks} by now ({why}): its taint comes off, and it stays.",
 )
 
+# With these a node begins to be emptied.
+BEGINS = frozenset({DRAINED.code, REMOVED.code})
+
 # No reason to take a timer back: nobody looked.
 KEEPS_TIMER = frozenset({BEING_DRAINED.code, OTHERS_TURN.code, NOT_EVALUATED.code, NOT_TRIED.code})
 
 # Of nodes, by which nothing is held that was asked for: they are told where a node is asked about.
 RESTING = frozenset(
-    {
-        CANDIDATE.code,
-        UNREADY_CANDIDATE.code,
-        NEXT_CANDIDATE.code,
-        WAITS_EMPTY.code,
-        POD_LEAVES.code,
-        BATCH_SETTLES.code,
-        SAVES.code,
-    }
+    {each.code for each in (CANDIDATE, UNREADY_CANDIDATE, EMPTY_CANDIDATE, UNREADY_EMPTY_CANDIDATE, NEXT_CANDIDATE)}
+    | {each.code for each in (WAITS_EMPTY, POD_LEAVES, BATCH_SETTLES, SAVES)}
 )
 
 ELIGIBILITY = (
-    FROZEN_NODE, BEING_DRAINED, SCALED_DOWN, OTHERS_TURN, JUST_CAME, SET_BACK, LENT, EMPTY, POOL_UNREADY,
-    AT_MINIMUM, CLUSTER_AT_MINIMUM, TOO_MUCH_USED, DESTINATION, NOT_EVALUATED, NOT_TRIED,
+    FROZEN_NODE, BEING_DRAINED, SCALED_DOWN, OTHERS_TURN, JUST_CAME, SET_BACK, LENT, EMPTY, EMPTY_SUSPENDED,
+    POOL_UNREADY, AT_MINIMUM, CLUSTER_AT_MINIMUM, TOO_MUCH_USED, DESTINATION, NOT_EVALUATED, NOT_TRIED,
 )  # fmt: skip
 BLOCKERS = (
     DO_NOT_DISRUPT_POD, NOT_SAFE_TO_EVICT, SMART_POD, GANG, GANG_BUDGET, GANG_NO_PLACE, CREW_FULL, CREW_ELSEWHERE,
@@ -225,10 +234,10 @@ BLOCKERS = (
     BUDGET_UNSEEN, BUDGET_SPENT, BUDGET_TAKEN, NO_PLACE,
 )  # fmt: skip
 REASONS = (
-    *ELIGIBILITY, *BLOCKERS, UNREAD, HOMELESS, CANDIDATE, UNREADY_CANDIDATE, NEXT_CANDIDATE, NO_CANDIDATE, NOT_NAMED,
-    WINDOW_CLOSED,
-    IN_VAIN, DEMAND_FIRST, NO_SLOT, AWAITS_CREW, THROTTLED, AWAITS_BATCH, PARTLY_EVALUATED, DRAINED, TAINTED_AGAIN,
-    BATCH_SETTLES, BATCH_TORN, MARK_UNREADABLE, EVICTED, GANG_EVICTED, GANG_REST, DAEMON_EVICTED, POD_LEAVES,
+    *ELIGIBILITY, *BLOCKERS, UNREAD, HOMELESS, CANDIDATE, UNREADY_CANDIDATE, NEXT_CANDIDATE, EMPTY_CANDIDATE,
+    UNREADY_EMPTY_CANDIDATE, NO_CANDIDATE, NOT_NAMED, WINDOW_CLOSED, IN_VAIN, DEMAND_FIRST, NO_SLOT, AWAITS_CREW,
+    THROTTLED, AWAITS_BATCH, PARTLY_EVALUATED, DRAINED, REMOVED, TAINTED_AGAIN, BATCH_SETTLES,
+    BATCH_TORN, MARK_UNREADABLE, EVICTED, GANG_EVICTED, GANG_REST, DAEMON_EVICTED, POD_LEAVES,
     WAITS_EMPTY, DELETED, GIVEN_BACK, TOLD, TOLD_CUT, TOLD_UNREADABLE, SAVES, EVICTED_SAVED, EVICTED_UNSAVED,
     NEEDED_AGAIN, CALLED_OFF, ONE_BY_ONE, SUCCESSOR_UNSEEN, WAITS_TURN,
 )  # fmt: skip

@@ -194,7 +194,7 @@ class Rehoming:
             take(self._remaining, moving)
             self._takers.update([each.to for each in moved])
             self.told.together[seen.name] = self._hints.moved(seen.name, moved)
-        return True
+        return bool(moving.pods)
 
     def _try_crew(self, crew: Crew, crewing: Crewing, emptying: Emptying) -> bool:
         """The same of nodes that go together; those that can't go stay, and the others are tried without them."""

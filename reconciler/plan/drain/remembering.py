@@ -23,9 +23,7 @@ def remembered(inputs: Inputs, fleet: Fleet, decisions: Iterable[Decision], drai
     """`drained`: as the planner left it."""
     own = [each for each in decisions if each.planner == reasons.PLANNER and not each.would]
     own = [each for each in own if not isinstance(each.act, Hold)]
-    begun = tuple(
-        sorted((each.subject.name, each.subject.uid) for each in own if each.reason.code == reasons.DRAINED.code)
-    )
+    begun = tuple(sorted((each.subject.name, each.subject.uid) for each in own if each.reason.code in reasons.BEGINS))
     given_back = [
         Setback(each.subject.name, each.subject.uid, inputs.now, each.reason.code)
         for each in own

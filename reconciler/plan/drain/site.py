@@ -31,7 +31,9 @@ from reconciler.plan.guards.frozen import Freezes
 from reconciler.plan.guards.imagined import as_imagined, by_node
 from reconciler.plan.reasons import Because
 from reconciler.plan.removal import untouchable
+from reconciler.plan.removers import drain_policies, provisioners
 from reconciler.plan.requests.claims import Claims
+from reconciler.plan.sums.usage import is_empty
 
 
 class Seen(msgspec.Struct, frozen=True, gc=False):
@@ -62,13 +64,9 @@ class Site:
     def __init__(self, inputs: Inputs, draft: Draft) -> None:
         self.inputs, self.draft = inputs, draft
         self.fleet, self.now = draft.fleet, inputs.now
-        self.policy_of: dict[str, Declared[DrainPolicy]] = {}
+        self.policy_of = drain_policies(inputs.desired)
+        self.provisioner_of = provisioners(inputs.desired)
         self._staying: dict[PodClass, str] = {}
-        for policy in inputs.desired.drains:
-            if not policy.spec.suspend:
-                for pool in inputs.desired.pools:
-                    if {"*", pool.name} & set(policy.spec.pool_names):
-                        self.policy_of.setdefault(pool.name, policy)
 
     @property
     def memory(self) -> Drained:
@@ -133,6 +131,10 @@ class Site:
     def _only_told(self) -> frozenset[str]:
         """Pools of which all is told, and nothing done."""
         return frozenset(pool for pool in self.policy_of if observes(self.inputs, pool))
+
+    def is_empty(self, seen: Seen) -> bool:
+        """Whether no pod on the node counts, and none of its GPUs is lent."""
+        return is_empty(self.fleet, seen.node)
 
     def is_only_told(self, seen: Seen) -> bool:
         """Whether nothing is done to it, since its pool is only observed."""

@@ -43,13 +43,17 @@ def delay_ms(seen: Seen) -> int:
 
 def candidacy(site: Site, seen: Seen, destinations: tuple[str, ...]) -> Reason:
     """Why it is one."""
-    by = (seen.policy, seen.is_ready, destinations)
-    return site.said.again(seen.name, "goes", by, lambda: _candidacy(seen, destinations))
+    is_empty = site.is_empty(seen)
+    by = (seen.policy, seen.is_ready, is_empty, destinations)
+    return site.said.again(seen.name, "goes", by, lambda: _candidacy(seen, is_empty, destinations))
 
 
-def _candidacy(seen: Seen, destinations: tuple[str, ...]) -> Reason:
-    because = reasons.CANDIDATE if seen.is_ready else reasons.UNREADY_CANDIDATE
+def _candidacy(seen: Seen, is_empty: bool, destinations: tuple[str, ...]) -> Reason:
     field = "scaleDownUnneededTime" if seen.is_ready else "scaleDownUnreadyTime"
+    if is_empty:
+        because = reasons.EMPTY_CANDIDATE if seen.is_ready else reasons.UNREADY_EMPTY_CANDIDATE
+        return why(seen, because, field, minutes=_minutes(delay_ms(seen)))
+    because = reasons.CANDIDATE if seen.is_ready else reasons.UNREADY_CANDIDATE
     first = ", ".join(destinations[:3]) + (f" and {len(destinations) - 3} more" if len(destinations) > 3 else "")
     return why(seen, because, field, destinations=first or "other nodes", minutes=_minutes(delay_ms(seen)))
 

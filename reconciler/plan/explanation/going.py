@@ -9,6 +9,7 @@ from reconciler.model import names
 from reconciler.model.cluster.node import Node
 from reconciler.model.desired import Declared
 from reconciler.model.instant import Instant, timestamp
+from reconciler.model.kinds.drain_policy import DrainPolicy
 from reconciler.model.kinds.node_provisioner import NodeProvisioner
 from reconciler.model.planned.evaluated import Evaluated
 from reconciler.model.spoken_time import clock
@@ -18,6 +19,7 @@ from reconciler.plan.explanation.about import counted, placed
 from reconciler.plan.guards.frozen import FROZEN, SUSPENDED, Freezes
 from reconciler.plan.kept.scene import Scene
 from reconciler.plan.removal import opt_out, untouchable
+from reconciler.plan.removers import drain_policies
 from reconciler.plan.requests.settling import settles_at
 from reconciler.plan.scaling.kept_if import KeptIf, kept_if
 from reconciler.plan.scaling.marks import HARD_AHEAD_MS
@@ -57,11 +59,21 @@ class Going(msgspec.Struct, frozen=True, dict=True):
             for each in fleet.nodes_of(self.evaluated.pool)
             if is_empty(fleet, each) and untouchable(each) is None and each.taint(names.DRAINING) is None
             if freezes.of_node_alone(each.name) is None and opt_out(each, self.scene.inputs.now) is None
+            if each.is_ready or self._drain_policy is None
         ]
         if pool is None:
             return free
         order = RemovalOrder(pool.spec)
         return sorted(free, key=lambda each: (self._turn(each), order.key(each)))
+
+    @cached_property
+    def _drain_policy(self) -> Declared[DrainPolicy] | None:
+        """The one to which nodes of the pool belong that are not ready."""
+        return drain_policies(self.scene.inputs.desired).get(self.evaluated.pool)
+
+    def why_left_to_drain(self) -> str:
+        """The policy that removes the node since it is not ready; nothing where none does."""
+        return f"DrainPolicy/{self._drain_policy.name}" if self._drain_policy and not self.node.is_ready else ""
 
     def _turn(self, node: Node) -> int:
         found = self.departing.get(node.name)
@@ -151,6 +163,8 @@ def _why_not(node: Going) -> str:
         return "not while a pod is on it: only empty nodes are, by"
     if not is_empty(scene.fleet, seen):
         return "not while a GPU of it is lent: only empty nodes are, by"
+    if policy := node.why_left_to_drain():
+        return f"not while it is not ready: {policy} removes it instead of"
     claim = scene.fleet.claims_on(seen.pool).get(seen.name)
     settles = settles_at(seen, claim, scene.inputs.now)
     return "" if settles is None else f"not before {_at(settles)}: it has just come, and settles until then;"

@@ -4,7 +4,7 @@ A node that is being deleted is none of them. One that somebody else takes away 
 its way out whatever happens here; one that is in others' hands otherwise stays, and is left alone.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 
 import msgspec
@@ -17,6 +17,7 @@ from reconciler.model.cluster.node import Node
 from reconciler.model.cluster.pod import Pod
 from reconciler.model.desired import Declared
 from reconciler.model.instant import Instant
+from reconciler.model.kinds.drain_policy import DrainPolicy
 from reconciler.model.kinds.gpu_pool import GpuPool
 from reconciler.model.kinds.node_provisioner import NodeProvisioner
 from reconciler.model.planned.evaluated import Marked
@@ -27,6 +28,7 @@ from reconciler.plan.guards.cluster_min import ClusterMin
 from reconciler.plan.guards.door import observes
 from reconciler.plan.guards.imagined import ByNode, as_imagined
 from reconciler.plan.removal import untouchable
+from reconciler.plan.removers import drain_policies
 from reconciler.plan.requests.choices import Outlook, digest_of, live, outlook_of, zones_of
 from reconciler.plan.scaling.marks import Mark, mark_of
 from reconciler.plan.scaling.removal_order import RemovalOrder
@@ -39,6 +41,11 @@ class Site(msgspec.Struct, frozen=True, dict=True):
     inputs: Inputs
     draft: Draft
     imagined: ByNode
+
+    @cached_property
+    def drain_policies(self) -> Mapping[str, Declared[DrainPolicy]]:
+        """By pool."""
+        return drain_policies(self.inputs.desired)
 
     @property
     def now(self) -> Instant:
@@ -114,6 +121,10 @@ class Ground:
             node = self.site.fleet.node(name)
             if node is not None and node.metadata.uid == uid and node.pool == self.pool.name and not node.is_going:
                 yield node
+
+    def remover_of(self, node: Node) -> Declared[DrainPolicy] | None:
+        """The DrainPolicy to which a node belongs that is not ready; nothing where none names the pool."""
+        return None if node.is_ready else self.site.drain_policies.get(self.pool.name)
 
     @property
     def facts(self) -> Sequence[NodeFacts]:

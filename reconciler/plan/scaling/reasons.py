@@ -52,6 +52,10 @@ NEEDED_FOR_CLUSTER_MIN = Because(
 UNREADABLE = Because(
     "MarkUnreadable", "the taint gpu.scheduling/deletion-time of {node} has no time ({value}): it is taken off."
 )
+UNREADY_MARKED = Because(
+    "MarkedNodeUnready", "{node} was to be deleted at {time}, and is not ready: {policy} removes it instead."
+)
+UNREADY_LEFT = Because("EmptyNodeUnready", "{node} is empty and not ready: {policy} removes it.")
 JUST_CAME = Because(
     "NodeJustCame", "{node} was to be deleted at {time}, and has just come: it is looked at again when it has settled."
 )
@@ -121,6 +125,8 @@ REASONS = (
     NO_SURPLUS,
     NEEDED_FOR_CLUSTER_MIN,
     UNREADABLE,
+    UNREADY_MARKED,
+    UNREADY_LEFT,
     JUST_CAME,
     UNSCALED,
     LABELLED,
@@ -136,4 +142,4 @@ REASONS = (
 )
 
 # By which nothing is held that was asked for: it waits for its time, or for what holds its provisioner as well.
-RESTING = frozenset({SURPLUS.code, MARK_HELD.code, PLACE_KEPT.code})
+RESTING = frozenset({SURPLUS.code, MARK_HELD.code, PLACE_KEPT.code, UNREADY_LEFT.code})

@@ -42,6 +42,8 @@ from reconciler.plan.scaling.reasons import (
     SURPLUS,
     UNREAD,
     UNREADABLE,
+    UNREADY_LEFT,
+    UNREADY_MARKED,
     WANTED,
 )
 from reconciler.plan.scaling.turn import Turn, ref_of, time_of
@@ -115,6 +117,8 @@ def _why_kept(turn: Turn, noted: Noted) -> Reason | None:
     name = noted.node.name
     if (opted_out := opt_out(noted.node, turn.now)) is not None:
         return opted_out.reason
+    if (policy := turn.ground.remover_of(noted.node)) is not None:
+        return turn.why(UNREADY_MARKED, node=name, time=time_of(noted), policy=f"DrainPolicy/{policy.name}")
     if noted.mark.at is None:
         return turn.why(UNREADABLE, node=name, value=noted.mark.value)
     if not is_empty(turn.ground.site.fleet, noted.node):
@@ -170,13 +174,15 @@ def _soft(node: Node, at: Instant) -> Taint:
 def mark(turn: Turn) -> list[Decision]:
     """Marks further empty nodes, in order; says which would go and are kept, and where there are not enough."""
     lacking = turn.evaluated.surplus - len(turn.ground.ours)
+    unready = list(_unready(turn))[: max(0, lacking)]
+    lacking -= len(unready)
     if lacking <= 0:
-        return []
+        return unready
     choice = _choose(turn, lacking)
     free = choice.free
     at = marks.time_of_new_mark(turn.now, turn.ground.wish.spec.scale_down_delay.milliseconds)
     found = [turn.act(node, _soft(node, at), turn.why(SURPLUS, node=node.name, time=timestamp(at))) for node in free]
-    found += choice.kept
+    found += [*unready, *choice.kept]
     if len(free) < lacking:
         marked = len(free) + len(turn.ground.ours)
         why = (
@@ -200,7 +206,8 @@ class _Choice(msgspec.Struct):
 def _choose(turn: Turn, most: int) -> _Choice:
     """At most so many."""
     ground, choice = turn.ground, _Choice([], [], [])
-    order = ground.order.sorted(node for node in ground.empty() if node.name not in turn.spoken_for)
+    ready = (node for node in ground.empty() if ground.remover_of(node) is None or _excluded(turn, node))
+    order = ground.order.sorted(node for node in ready if node.name not in turn.spoken_for)
     for place, node in enumerate(order):
         if len(choice.free) == most:
             break
@@ -218,6 +225,14 @@ def _choose(turn: Turn, most: int) -> _Choice:
             ground.cluster_min.take(node)
             choice.free.append(node)
     return choice
+
+
+def _unready(turn: Turn) -> Iterator[Decision]:
+    """The holds on empty nodes that a DrainPolicy removes, since they are not ready: as many fewer are marked."""
+    for node in turn.ground.order.sorted(turn.ground.empty()):
+        policy = turn.ground.remover_of(node)
+        if policy is not None and _excluded(turn, node) is None:
+            yield turn.act(node, Hold(), turn.why(UNREADY_LEFT, node=node.name, policy=f"DrainPolicy/{policy.name}"))
 
 
 def _excluded(turn: Turn, node: Node) -> Decision | None:

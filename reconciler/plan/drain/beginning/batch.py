@@ -149,7 +149,8 @@ class Beginning:
                 self.found[each.name] = self._awaits(each, first, early[first])
 
     def _goes(self, seen: Seen) -> Decision:
-        told = why(seen, reasons.DRAINED, since=timestamp(since(self._site, seen)))
+        because = reasons.REMOVED if self._site.is_empty(seen) else reasons.DRAINED
+        told = why(seen, because, since=timestamp(since(self._site, seen)))
         return self._site.act(seen, marks.hard(self._site.now, seen.node), told)
 
     def _take(self, seen: Seen, count: int) -> None:
@@ -176,8 +177,8 @@ class Beginning:
             time = timestamp(shut.until) if shut.until is not None else "for ever"
             return site.act(seen, Hold(shut.until), why(seen, reasons.WINDOW_CLOSED, "windows", time=time))
         vain = self._ground.in_vain.get(seen.pool)
-        # One that is not ready is of no use where it is.
-        if vain is not None and seen.is_ready and (rests := rests_until(vain)) > site.now:
+        # One that is not ready is of no use where it is, and from an empty one no pod is moved.
+        if vain is not None and seen.is_ready and not site.is_empty(seen) and (rests := rests_until(vain)) > site.now:
             at, time = timestamp(vain.at), timestamp(rests)
             return site.act(seen, Hold(rests), why(seen, reasons.IN_VAIN, at=at, times=vain.times, time=time))
         if seen.pool in self._wanting:
@@ -193,12 +194,13 @@ class Beginning:
 
     def _pool_limit(self, seen: Seen) -> str:
         budget = self._ground.budgets.get(seen.pool)
-        if budget is None or self._taken.get(seen.pool, 0) < budget.left:
+        if budget is None or self._taken.get(seen.pool, 0) < budget.left(seen):
             return ""
+        floor, reason = budget.floor_for(seen)
         nodes = f"{budget.size} nodes of {seen.pool}"
         if budget.leaving:
             nodes += f", {budget.leaving} of which leave anyway"
-        return f"{budget.provisioner} keeps {budget.floor} of {nodes} ({budget.reason})"
+        return f"{budget.provisioner} keeps {floor} of {nodes} ({reason})"
 
     def throttled(self) -> Iterator[Decision]:
         """Of policies that have candidates waiting, and both limits reached."""
@@ -219,11 +221,13 @@ def begin(ground: Ground, rehomed: Rehomed, members: Members, is_settling: bool)
             due.append(crew)
         else:
             beginning.wait(crew)
-    # What guards let no plan take comes after all that they do, and what is only told after all that is done.
-    turns: dict[int, list[Crew]] = {0: [], 1: [], 2: []}
+    # Empty nodes come first, as no pod is moved. What guards let no plan take comes after all that they do, and what is
+    # only told after all that is done.
+    turns: dict[int, list[Crew]] = {0: [], 1: [], 2: [], 3: []}
     for crew in due:
         is_told = ground.site.is_only_told(crew.nodes[0])
-        turns[2 if is_told else int(beginning.is_too_much(crew))].append(crew)
+        is_busy = not all(map(ground.site.is_empty, crew.nodes))
+        turns[3 if is_told else 2 if beginning.is_too_much(crew) else int(is_busy)].append(crew)
     for crews in turns.values():
         for crew in in_turn(ground, members, crews):
             beginning.decide(crew, is_settling)

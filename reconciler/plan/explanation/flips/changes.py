@@ -42,6 +42,7 @@ LINES: dict[str, Line] = {
     reasons.SET_BACK.code: once_it_is("until"),
     reasons.LENT.code: of_nodes.nothing_lent,
     reasons.EMPTY.code: of_nodes.with_work,
+    reasons.EMPTY_SUSPENDED.code: of_nodes.with_work,
     reasons.POOL_UNREADY.code: of_nodes.more_ready,
     reasons.AT_MINIMUM.code: of_policies.smaller_pool,
     reasons.CLUSTER_AT_MINIMUM.code: of_policies.cluster_min,

@@ -1,0 +1,26 @@
+"""Which policy removes nodes of which pool.
+
+A NodeProvisioner, suspended or not, is the only one that removes empty nodes of its pool. Where a pool has none, the
+DrainPolicy that names the pool removes them. Nodes that are not ready belong to the DrainPolicy in either case: they
+go after scaleDownUnreadyTime.
+"""
+
+from reconciler.model.desired import Declared, Desired
+from reconciler.model.kinds.drain_policy import DrainPolicy
+from reconciler.model.kinds.node_provisioner import NodeProvisioner
+
+
+def drain_policies(desired: Desired) -> dict[str, Declared[DrainPolicy]]:
+    """By pool; suspended policies name no pool."""
+    found: dict[str, Declared[DrainPolicy]] = {}
+    for policy in desired.drains:
+        if not policy.spec.suspend:
+            for pool in desired.pools:
+                if {"*", pool.name} & set(policy.spec.pool_names):
+                    found.setdefault(pool.name, policy)
+    return found
+
+
+def provisioners(desired: Desired) -> dict[str, Declared[NodeProvisioner]]:
+    """By pool; suspended ones too."""
+    return {each.spec.pool_name: each for each in desired.provisioners}
