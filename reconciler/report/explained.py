@@ -68,12 +68,11 @@ def _of_decisions(explained: Explained) -> Iterator[tuple[str, str]]:
             revision = f" @ {short(origin.revision)}" if origin and origin.revision else ""
             places.append(f"{told.place}{revision}")
     yield from (("asked for by", place) for place in dict.fromkeys(places))
-    for told in explained.told:
-        if told.until is not None:
-            yield "looked at again", moment(told.until, explained.setting.now)
-    for told in explained.told:
-        if told.remedy:
-            yield "to do", told.remedy
+    times = sorted({told.until for told in explained.told if told.until is not None})
+    if times:
+        others = f", and {len(times) - 1} more times" if len(times) > 1 else ""
+        yield "looked at again", f"{moment(times[0], explained.setting.now)}{others}"
+    yield from (("to do", remedy) for remedy in dict.fromkeys(told.remedy for told in explained.told) if remedy)
 
 
 def _payload(explained: Explained) -> dict[str, Any]:

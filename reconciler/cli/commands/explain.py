@@ -27,8 +27,8 @@ from reconciler.report.plans.planned_of import told_of
 @history_option
 @output_options
 def command(subject: str, question: wiring.Question, at: Instant | None, **given: Any) -> int:
-    """Tell why SUBJECT is, or is not, being acted on: node/NAME, pod/NAMESPACE/NAME, pool/NAME, provisioner/NAME, or
-    claim/NAME for the node of a NodeClaim."""
+    """Tell why SUBJECT is, or is not, being acted on: node/NAME, pod/NAMESPACE/NAME, pool/NAME, provisioner/NAME,
+    claim/NAME for the node of a NodeClaim, or any other object of the plan as KIND/NAME or KIND/NAMESPACE/NAME."""
     history: Path | None = given.pop("history")
     try:
         meant = asked(subject)

@@ -6,10 +6,13 @@ from reconciler.model.origin import Origin
 from reconciler.model.planned.action import Hold
 from reconciler.model.planned.consequence import Consequence, Fate
 from reconciler.model.planned.decision import Decision
+from reconciler.model.spoken_time import clock
+from reconciler.plan.drain.reasons import RESTING as DRAIN_RESTING
 from reconciler.plan.explain import sentence
 from reconciler.plan.guards.door import observes
 from reconciler.plan.guards.reasons import BY_LIMITS
 from reconciler.plan.kept.scene import Scene
+from reconciler.plan.scaling.reasons import RESTING as SCALING_RESTING
 
 WOULD = "Would, were the pool in mode Enforce: "
 
@@ -67,7 +70,8 @@ def told(decision: Decision) -> str:
     """What a decision says, as one sentence with the place that it goes back to."""
     place = placed(decision.reason.origin)
     would = WOULD if decision.would else ""
-    held = "Held: " if isinstance(decision.act, Hold) else ""
+    is_resting = decision.reason.code in DRAIN_RESTING | SCALING_RESTING
+    held = "Held: " if isinstance(decision.act, Hold) and not is_resting else ""
     return f"{would}{held}{sentence(decision.reason)}" + (f" {place}" if place else "")
 
 
@@ -83,16 +87,20 @@ def would_be(scene: Scene, consequence: Consequence, words: str) -> str:
 
 
 def _holder(scene: Scene, consequence: Consequence) -> str:
-    """The guard that holds what it follows from."""
+    """The guard that holds what it follows from: the edit of the NodePool, or what is done to its nodes one by one."""
+    is_ours = consequence.fate in {"scaled", "drained"}
+    kind, names = ("Node", set(consequence.nodes)) if is_ours else ("NodePool", {consequence.node_pool})
     for each in scene.plan.decisions:
-        if each.subject.kind == "NodePool" and each.subject.name == consequence.node_pool:
+        if each.subject.kind == kind and each.subject.name in names:
             held = isinstance(each.act, Hold) and each.reason.code in BY_LIMITS
-            return str(each.reason.fact("guard")) if held else ""
+            if held or not is_ours:
+                return str(each.reason.fact("guard")) if held else ""
     return ""
 
 
 FATES: dict[Fate, str] = {
     "scaled": "is empty and more than its pool needs: it is deleted at its time",
+    "drained": "is little used: its pods are evicted, and it is deleted",
     "removed": "drifts and is empty: Karpenter deletes it and does not replace it",
     "replaced": "drifts: Karpenter launches a new node, evicts its pods and deletes it",
     "blocked": "drifts, and stays until what holds it up gives way",
@@ -101,10 +109,20 @@ FATES: dict[Fate, str] = {
 }
 
 
-def fate_of(consequence: Consequence) -> str:
-    """What becomes of a node, for a sentence that begins with it."""
+def fate_of(scene: Scene, consequence: Consequence) -> str:
+    """What becomes of a node, for a sentence that begins with the node. `consequence`: of one node, or of all."""
+    if consequence.fate == "drained":
+        return FATES["drained"] + _drained_from(scene, consequence)
     waves = ""
     if consequence.wave and consequence.fate in {"removed", "replaced"}:
         waves = f", {counted(consequence.wave, 'node')} at a time"
-    held = ", ".join(f"{what} on {counted(nodes, 'node')}" for what, nodes in consequence.held_by)
+    is_one = len(consequence.nodes) == 1
+    held = ", ".join(what if is_one else f"{what} on {counted(nodes, 'node')}" for what, nodes in consequence.held_by)
     return FATES[consequence.fate] + waves + (f" ({held})" if held else "")
+
+
+def _drained_from(scene: Scene, consequence: Consequence) -> str:
+    now, first = scene.inputs.now, consequence.first_at
+    if first is None:
+        return ", once a guard or a window allows"
+    return f", since {clock(first, now)}" if first <= now else f", from {clock(first, now)} on"

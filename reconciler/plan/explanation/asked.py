@@ -5,9 +5,8 @@ from collections.abc import Iterator
 from reconciler.model import names
 from reconciler.model.cluster.pod import Pod
 from reconciler.model.instant import Instant, instant
-from reconciler.model.planned.decision import Decision
 from reconciler.model.spoken_time import span
-from reconciler.plan.explanation.about import counted, told
+from reconciler.plan.explanation.about import counted
 from reconciler.plan.kept.scene import Scene
 from reconciler.plan.requests.choices import Choice
 from reconciler.plan.requests.machines import machine_phase
@@ -17,18 +16,6 @@ from reconciler.plan.smart_pods.letting import REFUSED
 from reconciler.plan.smart_pods.phases import Phase, read
 
 _MOST_TOLD = 5
-
-
-def outcome_of(scene: Scene, pod: Pod) -> str:
-    """What this plan says of it, where it says something."""
-    key = pod.metadata.namespace, pod.name
-    here = [each for each in scene.plan.decisions if key in _pods_of(each)]
-    return " ".join(told(each) for each in here)
-
-
-def _pods_of(decision: Decision) -> list[tuple[str, str]]:
-    """Those that it is about, by namespace and name."""
-    return [(each.namespace, each.name) for each in decision.refs if each.kind == "Pod"]
 
 
 def waiting_rows(scene: Scene, pod: Pod) -> Iterator[tuple[str, str]]:

@@ -5,14 +5,17 @@ from collections.abc import Iterator
 from reconciler.model.cluster.karpenter import NodeClaim
 from reconciler.model.cluster.node import Node
 from reconciler.model.instant import timestamp
-from reconciler.model.planned.consequence import Consequence
+from reconciler.model.planned.action import Evict, Label
+from reconciler.model.planned.consequence import Consequence, Fate
 from reconciler.model.planned.decision import Decision
 from reconciler.model.planned.weighed import Weighed
 from reconciler.model.spoken_time import moment
+from reconciler.plan.drain.reasons import PLANNER as DRAIN
 from reconciler.plan.explain import sentence
 from reconciler.plan.explanation.about import (
     WOULD,
     About,
+    Asked,
     UnknownSubject,
     counted,
     fate_of,
@@ -21,18 +24,20 @@ from reconciler.plan.explanation.about import (
     unread,
     would_be,
 )
+from reconciler.plan.explanation.decided import decisions_about
 from reconciler.plan.explanation.flips.changes import changes_of
 from reconciler.plan.explanation.going import Going, going, kept_from, leaves_at, stop_rows, why_rows
-from reconciler.plan.explanation.keeping import keeping_rows
+from reconciler.plan.explanation.keeping import MOST_TOLD, keeping_rows
 from reconciler.plan.explanation.standing_orders import freeze_rows, guard_rows
 from reconciler.plan.guards.frozen import Freezes
 from reconciler.plan.guards.reasons import BY_LIMITS
 from reconciler.plan.kept.scene import Scene
 from reconciler.plan.removal import opt_out, untouchable
-from reconciler.plan.scaling.reasons import LABELLED, PLANNER
+from reconciler.plan.scaling.reasons import PLANNER
 from reconciler.plan.sums.usage import gpus_in_use
 
 OUR_DOMAIN = "gpu.scheduling/"
+OWN: dict[Fate, str] = {"scaled": PLANNER, "drained": DRAIN}  # who takes a node away, where Karpenter does not
 
 
 def about_node(scene: Scene, name: str) -> About:
@@ -40,24 +45,48 @@ def about_node(scene: Scene, name: str) -> About:
     node = scene.fleet.node(name)
     if node is None:
         raise UnknownSubject(unread(scene, "nodes") or f"there is no node {name}")
-    decisions = tuple(
-        each for each in scene.plan.decisions if each.subject.kind == "Node" and each.subject.name == name
-    )
-    fates = [each for each in scene.plan.consequences if name in each.nodes]
+    claim = scene.fleet.claims_on(node.pool).get(name)
+    claimed = (Asked("NodeClaim", claim.name),) if claim is not None else ()
+    decisions = decisions_about(scene, Asked("Node", name), *claimed)
+    fates = [own for each in scene.plan.consequences if (own := each.only((name,))) is not None]
     scaled = going(scene, node)
-    outcome = [_outcome(scene, scaled, each) for each in decisions if each.reason.code != LABELLED.code]
-    outcome += [would_be(scene, each, f"It {fate_of(each)}.") for each in fates]
+    outcome = [_outcome(scene, scaled, each) for each in decisions if not isinstance(each.act, Label)]
+    # What we do to the node ourselves is told by the decision; its pods may be all that this plan acts on.
+    is_told = {each.planner for each in decisions}
+    outcome += [
+        would_be(scene, each, f"It {fate_of(scene, each)}.") for each in fates if OWN.get(each.fate) not in is_told
+    ]
+    labels = tuple(told(each) for each in decisions if isinstance(each.act, Label))
     rows = (
         *(why_rows(scaled) if scaled else ()),
         *_why(scene, node, fates),
         *_drained(scene, node),
+        *_evicted(scene, node),
         *_karpenter(scene, node),
         *_in_play(scene, node),
+        *(("labelled", each) for each in labels if outcome),
         *(stop_rows(scaled) if scaled else ()),
     )
+    outcome = outcome or list(labels)
     return About(
         f"node/{name}", _headline(scene, node), " ".join(outcome) or "Nothing is planned for it.", rows, decisions
     )
+
+
+def _evicted(scene: Scene, node: Node) -> Iterator[tuple[str, str]]:
+    """The pods that this plan asks to leave the node."""
+    here = {(pod.metadata.namespace, pod.name) for pod in scene.fleet.pods_on(node.name)}
+    asked = [
+        ref.title
+        for each in scene.plan.decisions
+        if isinstance(each.act, Evict)
+        for ref in each.refs
+        if (ref.namespace, ref.name) in here
+    ]
+    for title in asked[:MOST_TOLD]:
+        yield "evicts", title
+    if more := asked[MOST_TOLD:]:
+        yield "evicts", f"and {len(more)} more"
 
 
 def _outcome(scene: Scene, scaled: Going | None, decision: Decision) -> str:

@@ -7,8 +7,9 @@ from reconciler.model.cluster.pod import Pod
 from reconciler.model.instant import timestamp
 from reconciler.model.planned.consequence import Consequence
 from reconciler.plan.eviction import FOREVER, PodBudgets, stays_until
-from reconciler.plan.explanation.about import About, UnknownSubject, fate_of, unread, would_be
-from reconciler.plan.explanation.asked import outcome_of, smart_rows, waiting_rows
+from reconciler.plan.explanation.about import About, Asked, UnknownSubject, fate_of, told, unread, would_be
+from reconciler.plan.explanation.asked import smart_rows, waiting_rows
+from reconciler.plan.explanation.decided import decisions_about
 from reconciler.plan.explanation.node import about_node
 from reconciler.plan.explanation.places import where_it_fits
 from reconciler.plan.kept.scene import Scene
@@ -20,11 +21,21 @@ def about_pod(scene: Scene, namespace: str, name: str) -> About:
     if not found:
         raise UnknownSubject(unread(scene, "pods") or f"there is no pod {name} in namespace {namespace}")
     pod = found[0]
-    fates = [each for each in scene.plan.consequences if pod.node in each.nodes] if pod.node and pod.counts else []
-    told = [would_be(scene, each, f"Its node {fate_of(each)}.") for each in fates]
-    outcome = " ".join(told) or outcome_of(scene, pod) or "Nothing is planned that would move it."
+    decisions = decisions_about(scene, Asked("Pod", name, namespace))
+    fates = list(_fates(scene, pod))
+    sentences = [told(each) for each in decisions]
+    sentences += [would_be(scene, each, f"Its node {fate_of(scene, each)}.") for each in fates]
+    outcome = " ".join(sentences) or "Nothing is planned that would move it."
     rows = (*_rows(scene, pod), *_homeless(pod, fates))
-    return About(f"pod/{namespace}/{name}", _headline(pod), outcome, rows)
+    return About(f"pod/{namespace}/{name}", _headline(pod), outcome, rows, decisions)
+
+
+def _fates(scene: Scene, pod: Pod) -> Iterator[Consequence]:
+    """Of its node, as far as that moves it."""
+    for each in scene.plan.consequences if pod.node and pod.counts else ():
+        own = each.only((pod.node,))
+        if own is not None:
+            yield own
 
 
 def _headline(pod: Pod) -> str:
@@ -57,9 +68,9 @@ def _rows(scene: Scene, pod: Pod) -> Iterator[tuple[str, str]]:
 
 def _homeless(pod: Pod, fates: Sequence[Consequence]) -> Iterator[tuple[str, str]]:
     for fate in fates:
-        for told in fate.homeless:
-            if told.owner == pod.made_by:
-                yield "after it", f"it would fit nowhere: {told.why}"
+        for homeless in fate.homeless:
+            if homeless.owner == pod.made_by:
+                yield "after it", f"it would fit nowhere: {homeless.why}"
 
 
 def _waits(pod: Pod) -> Iterator[tuple[str, str]]:

@@ -3,17 +3,29 @@
 from collections import Counter
 from collections.abc import Iterator
 
+from reconciler.model.planned.consequence import Fate
 from reconciler.model.pool_use import Use
-from reconciler.plan.explanation.about import About, UnknownSubject, counted, fate_of, placed, told, unread, would_be
+from reconciler.plan.explanation.about import About, UnknownSubject, counted, fate_of, placed, unread, would_be
+from reconciler.plan.explanation.decided import decided_rows, tally
 from reconciler.plan.explanation.going import marked_words
 from reconciler.plan.explanation.standing_orders import freeze_rows, guard_rows
 from reconciler.plan.guards.frozen import Freezes
 from reconciler.plan.kept.scene import Scene
 from reconciler.plan.requests.short import short_of, short_words
-from reconciler.plan.scaling.reasons import PLANNER as SCALING
 from reconciler.plan.sums.usage import use_of
 
 NODE_POOLS = "nodepools.karpenter.sh"
+
+# What becomes of nodes, in the order in which it is told.
+_BECOME: tuple[tuple[Fate, str], ...] = (
+    ("scaled", "scaled down"),
+    ("drained", "drained"),
+    ("removed", "removed by Karpenter"),
+    ("replaced", "replaced by Karpenter"),
+    ("deleted", "deleted with the NodePool"),
+    ("blocked", "drifted and held up"),
+    ("undrifted", "no longer drifted"),
+)
 
 
 def about_pool(scene: Scene, name: str) -> About:
@@ -24,16 +36,32 @@ def about_pool(scene: Scene, name: str) -> About:
     if pool is None and not live and not nodes:
         none = f"there is no pool {name}: no policy, no NodePool and no node names it"
         raise UnknownSubject(unread(scene, NODE_POOLS, "nodes") or none)
-    decisions = tuple(
-        each
-        for each in scene.plan.decisions
-        if name in {each.pool, each.subject.name} and (each.planner != SCALING or each.subject.kind != "Node")
-    )
-    counts = Counter(told(each) for each in decisions)  # in the order in which each is told first
-    sentences = [each if many == 1 else f"{many} times: {each}" for each, many in counts.items()]
-    outcome = " ".join(sentences) or "It is as the policies want it; nothing is to be done."
-    told_headline = headline(scene, use_of(scene.fleet, name, 0))
-    return About(f"pool/{name}", told_headline, outcome, tuple(_rows(scene, name)), decisions)
+    decisions = tuple(each for each in scene.plan.decisions if name in {each.pool, each.subject.name})
+    decided = tuple(decided_rows(decisions))
+    departing = _departing(scene, name)
+    if departing or len(decided) > 1:
+        outcome = departing or tally(decisions)
+        rows = (*decided, *_rows(scene, name))
+    else:
+        outcome = decided[0][1] if decided else "It is as the policies want it; nothing is to be done."
+        rows = tuple(_rows(scene, name))
+    return About(f"pool/{name}", headline(scene, use_of(scene.fleet, name, 0)), outcome, rows, decisions)
+
+
+def _departing(scene: Scene, pool: str) -> str:
+    """Of its 120 nodes, 6 are scaled down and 4 are drained."""
+    size = counted(use_of(scene.fleet, pool, 0).nodes, "node")
+    begins = f"Of its {size}, "
+    by_condition: dict[str, Counter[Fate]] = {}  # Would, were the pool in mode Enforce: of its 12 nodes,
+    for each in scene.plan.consequences:
+        if each.pool == pool:
+            by_condition.setdefault(would_be(scene, each, begins), Counter())[each.fate] += len(each.nodes)
+    return " ".join(f"{condition}{_become(nodes)}." for condition, nodes in by_condition.items())
+
+
+def _become(nodes: Counter[Fate]) -> str:
+    parts = [f"{nodes[fate]} {'is' if nodes[fate] == 1 else 'are'} {words}" for fate, words in _BECOME if nodes[fate]]
+    return " and ".join(filter(None, (", ".join(parts[:-1]), parts[-1])))
 
 
 def headline(scene: Scene, use: Use) -> str:
@@ -58,7 +86,7 @@ def _rows(scene: Scene, name: str) -> Iterator[tuple[str, str]]:
     for consequence in scene.plan.consequences:
         if consequence.pool == name:
             cause = "because of this change" if consequence.cause == "change" else "as things stand"
-            each = f"{counted(len(consequence.nodes), 'node')}: each {fate_of(consequence)}"
+            each = f"{counted(len(consequence.nodes), 'node')}: each {fate_of(scene, consequence)}"
             yield cause, would_be(scene, consequence, each)
     for evaluated in scene.plan.sizes:
         if evaluated.pool == name:

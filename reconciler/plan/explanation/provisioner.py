@@ -5,11 +5,11 @@ from collections.abc import Iterator
 from reconciler.model.desired import Declared
 from reconciler.model.kinds.node_provisioner import NodeProvisioner
 from reconciler.model.planned.action import Hold
-from reconciler.model.planned.decision import Decision
 from reconciler.model.planned.evaluated import Evaluated
 from reconciler.plan.departures.scaled import departing
 from reconciler.plan.explain import sentence
-from reconciler.plan.explanation.about import About, UnknownSubject, counted, placed, told, unread
+from reconciler.plan.explanation.about import About, Asked, UnknownSubject, counted, placed, told, unread
+from reconciler.plan.explanation.decided import decisions_about
 from reconciler.plan.explanation.going import marked_words
 from reconciler.plan.explanation.pool import headline
 from reconciler.plan.explanation.standing_orders import freeze_rows, guard_rows
@@ -32,22 +32,17 @@ def about_provisioner(scene: Scene, name: str) -> About:
     pool = scene.inputs.desired.pool(spec.pool_name)
     use = use_of(scene.fleet, spec.pool_name, pool.spec.devices.count if pool else 1)
     policy = ("policy", f"{spec.min_size} to {spec.max_size} nodes of {spec.pool_name}, {placed(found.origin())}")
+    decisions = decisions_about(scene, Asked("NodeProvisioner", name))
+    sentences = tuple(("told", told(each)) for each in decisions)
     if why := unread(scene, "nodes", "pods"):
-        return About(title, headline(scene, use), "Its target is not known.", (policy, ("target", why)))
+        rows = (policy, ("target", why), *sentences)
+        return About(title, headline(scene, use), "Its target is not known.", rows, decisions)
     evaluated = next((each for each in scene.plan.sizes if each.provisioner == name), None)
     if evaluated is None:
         why = "it is suspended" if spec.suspend else f"no GpuPool is named {spec.pool_name}"
-        return About(title, headline(scene, use), f"It does nothing: {why}.", (policy,))
-    decisions = tuple(_decisions(scene, evaluated))
+        return About(title, headline(scene, use), f"It does nothing: {why}.", (policy, *sentences), decisions)
     rows = (policy, *_rows(scene, evaluated))
     return About(title, headline(scene, evaluated.use), _beside_target(evaluated), rows, decisions)
-
-
-def _decisions(scene: Scene, evaluated: Evaluated) -> Iterator[Decision]:
-    """Those about itself: of its nodes there may be hundreds."""
-    for each in scene.plan.decisions:
-        if each.subject.kind == "NodeProvisioner" and each.subject.name == evaluated.provisioner:
-            yield each
 
 
 def _beside_target(evaluated: Evaluated) -> str:
@@ -73,7 +68,7 @@ def _rows(scene: Scene, evaluated: Evaluated) -> Iterator[Row]:
         yield "demand", f"{counted(evaluated.pods, 'pod')} without a place; {needed} to be bought"
     for each in evaluated.limits:
         yield "kept from", sentence(each.reason)
-    for decision in _decisions(scene, evaluated):
+    for decision in decisions_about(scene, Asked("NodeProvisioner", evaluated.provisioner)):
         if not any(each.reason == decision.reason for each in evaluated.limits):
             yield "told", told(decision)
     yield from freeze_rows(Freezes(scene.inputs, scene.fleet).of_pool(evaluated.pool))

@@ -2,13 +2,19 @@
 
 from difflib import get_close_matches
 
+from reconciler.model.cluster.kinds import SEEN
+from reconciler.plan.departures.consequences import with_departures
 from reconciler.plan.explanation.about import About, Asked, UnknownSubject, unread
+from reconciler.plan.explanation.anything import about_object
+from reconciler.plan.explanation.decided import decisions_about
 from reconciler.plan.explanation.node import about_node
 from reconciler.plan.explanation.pod import about_pod
 from reconciler.plan.explanation.pool import about_pool
 from reconciler.plan.explanation.provisioner import about_provisioner
 from reconciler.plan.kept.scene import Scene
 
+# Kinds that are asked about by their own names; a plan may name others, which templates yield.
+OTHERS = frozenset({"drainpolicy", "changeguard", *(each.kind.lower() for each in SEEN)})
 SUBJECTS = ("node/NAME", "pod/NAMESPACE/NAME", "pool/NAME", "claim/NAME", "provisioner/NAME")
 # Other words for the same, as kubectl and our kinds have them.
 _WORDS = {
@@ -29,20 +35,40 @@ def asked(text: str) -> Asked:
         return Asked(kind, rest[1], rest[0])
     if kind in {"node", "pod", "pool", "claim", "provisioner"} and len(rest) == 1 and rest[0]:
         return Asked(kind, rest[0], "default" if kind == "pod" else "")
+    if kind in OTHERS or text[:1].isupper():
+        match rest:
+            case [name] if name:
+                return Asked(kind, name)
+            case [namespace, name] if namespace and name:
+                return Asked(kind, name, namespace)
     raise UnknownSubject(f'"{text}" names no subject; write one of {", ".join(SUBJECTS)}')
 
 
 def about(scene: Scene, subject: Asked) -> About:
-    """The answer. Raises UnknownSubject, with a name that is close where there is one."""
+    """The answer, from the same decisions and consequences as the report of the plan has. Raises UnknownSubject, with a
+    name that is close where there is one."""
     try:
-        return _answer(scene, subject)
+        return answer(with_departures(scene)[0], subject)
     except UnknownSubject as unknown:
         close = get_close_matches(subject.name, _names(scene, subject), 1)
         hint = f"; did you mean {close[0]}?" if close else ""
         raise UnknownSubject(f"{unknown}{hint}") from None
 
 
-def _answer(scene: Scene, subject: Asked) -> About:
+def answer(scene: Scene, subject: Asked) -> About:
+    """`scene`: with what scaling and drains take away among its consequences."""
+    try:
+        return _by_kind(scene, subject)
+    except UnknownSubject:
+        # An object that this plan makes is in no list yet.
+        kind = {"claim": "NodeClaim", "pool": "NodePool"}.get(subject.kind, subject.kind)
+        made = Asked(kind, subject.name, subject.namespace)
+        if not decisions_about(scene, made):
+            raise
+        return about_object(scene, made)
+
+
+def _by_kind(scene: Scene, subject: Asked) -> About:
     match subject.kind:
         case "node":
             return about_node(scene, subject.name)
@@ -52,8 +78,10 @@ def _answer(scene: Scene, subject: Asked) -> About:
             return about_provisioner(scene, subject.name)
         case "claim":
             return about_node(scene, _node_of(scene, subject.name))
-        case _:
+        case "pool":
             return about_pool(scene, subject.name)
+        case _:
+            return about_object(scene, subject)
 
 
 def _node_of(scene: Scene, claim: str) -> str:

@@ -1,0 +1,43 @@
+"""The decisions of a plan that are about one subject, and decisions that are alike, told together."""
+
+from collections.abc import Iterable, Iterator
+
+from reconciler.model.planned.action import Hold
+from reconciler.model.planned.decision import Decision
+from reconciler.plan.explanation.about import Asked, counted, told
+from reconciler.plan.kept.scene import Scene
+
+
+def decisions_about(scene: Scene, *subjects: Asked) -> tuple[Decision, ...]:
+    """In the order of the plan: of objects of these kinds and names, and of pods that leave with others."""
+    wanted = {(each.kind.lower(), each.namespace, each.name) for each in subjects}
+    return tuple(
+        each
+        for each in scene.plan.decisions
+        if any((ref.kind.lower(), ref.namespace, ref.name) in wanted for ref in each.refs)
+    )
+
+
+def decided_rows(decisions: Iterable[Decision]) -> Iterator[tuple[str, str]]:
+    """A row for each decision; one for all that share their reason, with the first of them as an example."""
+    groups: dict[tuple[str, str, str, bool, bool], list[Decision]] = {}
+    for each in decisions:
+        is_held = isinstance(each.act, Hold)
+        key = each.planner, each.subject.kind, each.reason.code, is_held, each.would
+        groups.setdefault(key, []).append(each)
+    for (_, kind, _, _, _), alike in groups.items():
+        first = alike[0]
+        if len(alike) == 1:
+            yield "decided", told(first)
+        else:
+            yield "decided", f"{counted(len(alike), kind)}, such as {first.subject.name}: {told(first)}"
+
+
+def tally(decisions: Iterable[Decision]) -> str:
+    """3 to carry out, 2 held."""
+    every = tuple(decisions)
+    held = sum(isinstance(each.act, Hold) for each in every)
+    would = sum(each.would for each in every)
+    parts = ((len(every) - held - would, "to carry out"), (would, "to carry out were the pool in mode Enforce"))
+    words = [f"{number} {what}" for number, what in (*parts, (held, "held")) if number]
+    return f"{', '.join(words)}."
