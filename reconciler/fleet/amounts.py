@@ -177,7 +177,7 @@ def _simple(name: str, text: str) -> int:
 
 def _whole(name: str, billionths: int) -> int:
     unit = 1_000_000 if name == CPU else 1_000_000_000
-    return max(-_MOST, min(_MOST, -(-billionths // unit)))
+    return max(0, min(_MOST, -(-billionths // unit)))  # the API server refuses amounts below zero
 
 
 @lru_cache(maxsize=10_000)

@@ -8,12 +8,13 @@ from reconciler.fleet.fleet import Fleet
 from reconciler.model import names
 from reconciler.model.cluster.kinds import SEEN
 from reconciler.model.cluster.node import Node
-from reconciler.model.planned.action import Action, Delete, Evict, Hold, Ref
+from reconciler.model.planned.action import Action, Delete, Evict, Hold, Ref, Ungate
 from reconciler.model.planned.decision import Decision
 from reconciler.model.planned.inputs import Inputs
 from reconciler.model.planned.plan import Plan
+from reconciler.plan.draft import takes_node_away
 from reconciler.plan.drain.reasons import PLANNER as DRAIN
-from reconciler.plan.guards.door import observes
+from reconciler.plan.guards.door import is_blind, observes
 from reconciler.plan.guards.frozen import Freezes
 from reconciler.plan.guards.ledger import Ledger, key_of
 from reconciler.plan.guards.stage import Stage
@@ -106,8 +107,7 @@ def _in_observe_mode(case: Case) -> Iterator[str]:
 
 def _blind(case: Case) -> Iterator[str]:
     for each in case.acted:
-        presumes = each.act.presumes
-        if not (presumes.absent or presumes.resource_version or presumes.fields or each.decision.subject.uid):
+        if is_blind(each.decision):
             yield each.title
 
 
@@ -164,6 +164,13 @@ def _evicted_unseen(case: Case) -> Iterator[str]:
             yield f"{each.title}, although {', '.join(sorted(missing))} could not be read"
 
 
+def _let_onto_what_goes(case: Case) -> Iterator[str]:
+    going = {each.decision.subject.name for each in case.acted if takes_node_away(each.decision)}
+    for each in case.acted:
+        if isinstance(each.act, Ungate) and each.act.node in going:
+            yield f"{each.title}, on Node/{each.act.node}"
+
+
 INVARIANTS = (
     Invariant("one action a subject", _twice),
     Invariant("no action on a subject that someone else is removing", _on_what_others_remove),
@@ -176,6 +183,7 @@ INVARIANTS = (
     Invariant("no pod is drained but from a node that is kept from others meanwhile", _evicted_astray),
     Invariant("no pod is evicted from a partial read", _evicted_unseen),
     Invariant("a decision about a node is for the pool that it belongs to", _of_another_pool),
+    Invariant("no pod is let onto a node that the plan takes away", _let_onto_what_goes),
 )
 
 

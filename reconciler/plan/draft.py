@@ -1,6 +1,11 @@
-"""Owner of a plan in the making: the what-if fleet, the subjects claimed so far, and the capacity that is missing."""
+"""Owner of a plan in the making: the what-if fleet, the subjects claimed so far, and the capacity that is missing.
 
-from collections.abc import Iterable
+A subject has one action in a plan. The first planner that acts on a subject claims it; what a later planner would do to
+the subject is held until the next plan. A label can wait: a Label claims nothing, and is held itself where any planner
+does something else to the same subject (guards/one_action.py).
+"""
+
+from collections.abc import Iterable, Set
 from functools import cached_property
 from typing import Literal, Protocol
 
@@ -10,7 +15,7 @@ from reconciler.fleet.fleet import Fleet
 from reconciler.model import names
 from reconciler.model.cluster.node import Node
 from reconciler.model.instant import Instant
-from reconciler.model.planned.action import Action, Delete, Hold, Ref, Taint
+from reconciler.model.planned.action import Action, Delete, Hold, Label, Ref, Taint
 from reconciler.model.planned.consequence import Consequence
 from reconciler.model.planned.decision import Decision
 from reconciler.model.planned.evaluated import Evaluated
@@ -41,6 +46,8 @@ class Draft:
         self.missing: list[Missing] = []
         self.answered = Answered()
         self._claimed: dict[Ref, Decision] = {}
+        self._labelled: set[Ref] = set()
+        self._taken_away: set[str] = set()
 
     @cached_property
     def requests(self) -> Requests:
@@ -81,9 +88,34 @@ class Draft:
         """What planners do to them."""
         return self._claimed.values()
 
+    def is_labelled(self, subject: Ref) -> bool:
+        """Whether a planner puts labels on it already."""
+        return subject in self._labelled
+
+    def takes_away(self, node: str) -> bool:
+        """Whether a planner deletes the node, or taints the node to take it away."""
+        return node in self._taken_away
+
+    @property
+    def taken_away(self) -> Set[str]:
+        """Names of these nodes."""
+        return self._taken_away
+
     def claim(self, decision: Decision) -> None:
-        """The subject of an action is its planner's for the rest of this plan."""
+        """The subject of an action is its planner's for the rest of this plan; a label can wait."""
+        if isinstance(decision.act, Label):
+            self._labelled.add(decision.subject)
+            return
         self._claimed.setdefault(decision.subject, decision)
+        if takes_node_away(decision):
+            self._taken_away.add(decision.subject.name)
+
+
+def takes_node_away(decision: Decision) -> bool:
+    """Whether the action deletes a node, or taints the node to take it away."""
+    act = decision.act
+    begins = isinstance(act, Taint) and act.key in names.TAKING and act.value is not None
+    return decision.subject.kind == "Node" and (begins or isinstance(act, Delete))
 
 
 def leaves_after(act: Action | Hold | None, node: Node) -> bool:

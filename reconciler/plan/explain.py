@@ -3,7 +3,7 @@
 from reconciler.model.planned.reason import Reason
 from reconciler.plan import removal
 from reconciler.plan.drain import reasons as drain
-from reconciler.plan.guards import cluster_min, frozen
+from reconciler.plan.guards import cluster_min, frozen, one_action
 from reconciler.plan.guards import reasons as guards
 from reconciler.plan.manifests import reasons as manifests
 from reconciler.plan.reasons import by_code
@@ -16,6 +16,7 @@ REASONS = by_code(
     (
         *guards.REASONS,
         *frozen.REASONS,
+        *one_action.REASONS,
         *removal.REASONS,
         *cluster_min.REASONS,
         *manifests.REASONS,

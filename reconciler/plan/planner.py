@@ -21,6 +21,7 @@ from reconciler.plan.drain.remembering import remembered
 from reconciler.plan.guards.door import Door
 from reconciler.plan.guards.imagined import imagined_after
 from reconciler.plan.guards.judging import Proposed, judge
+from reconciler.plan.guards.one_action import one_action_each
 from reconciler.plan.manifests.planner import manifests
 from reconciler.plan.scaling.planner import scaling
 from reconciler.plan.smart_pods.planner import smart_pods
@@ -45,22 +46,21 @@ def plan(inputs: Inputs, fleet: Fleet, planners: tuple[Planner, ...] | None = No
     for planner in PLANNERS if planners is None else planners:
         verdict = planner(inputs, draft)
         verdicts.append(verdict)
-        decided, follows = door.passed(verdict)
-        decisions += decided
+        passed, follows = door.passed(verdict)
+        decisions += passed
         consequences += follows
     judged = judge(inputs, fleet, Proposed(tuple(decisions), tuple(consequences)))
     memory = together(inputs.memory, verdicts)
-    drained = remembered(inputs, fleet, judged.decisions, memory.drained)
-    imagined = imagined_after(inputs, fleet, judged.decisions)
+    decided = one_action_each(judged.decisions)
+    drained = remembered(inputs, fleet, decided, memory.drained)
+    imagined = imagined_after(inputs, fleet, decided)
     memory = msgspec.structs.replace(memory, marks=judged.marks, imagined=imagined, drained=drained)
-    moments = [each.wake_at for each in verdicts if each.wake_at is not None] + _looks_again(
-        judged.decisions, inputs.now
-    )
+    moments = [each.wake_at for each in verdicts if each.wake_at is not None] + _looks_again(decided, inputs.now)
     wake_at: Instant | None = min(moments, default=None)
-    digest = digest_of(judged.decisions, memory, wake_at)
+    digest = digest_of(decided, memory, wake_at)
     return Plan(
         digest,
-        judged.decisions,
+        decided,
         tuple(consequences),
         memory,
         next((each.hints for each in verdicts if each.hints is not None), inputs.hints),

@@ -74,6 +74,7 @@ def _taints(said: Json) -> Iterator[NodeTaint]:
     for trait, key, effect in (
         ("candidate", names.DRAIN_CANDIDATE, "PreferNoSchedule"),
         ("draining", names.DRAINING, "NoSchedule"),
+        ("soft_draining", names.DRAINING, "PreferNoSchedule"),
     ):
         if trait in said:
             value = said[trait]

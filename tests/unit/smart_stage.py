@@ -15,13 +15,15 @@ from reconciler.model.cluster.pod import Named, Pod, PodSpec
 from reconciler.model.cluster.whole import Whole, WholeMetadata
 from reconciler.model.desired import SmartPod
 from reconciler.model.instant import timestamp
-from reconciler.model.planned.action import Annotate, Apply, Delete, Hold, Taint, Ungate
+from reconciler.model.planned.action import Annotate, Apply, Delete, Hold, Ref, Taint, Ungate
 from reconciler.model.planned.decision import Decision
 from reconciler.model.planned.inputs import Inputs
 from reconciler.model.planned.lacking import Lacking
 from reconciler.model.planned.plan import Plan
+from reconciler.model.planned.reason import Reason
 from reconciler.model.planned.shortage import Shortage
 from reconciler.plan.check import check
+from reconciler.plan.draft import Draft, Verdict
 from reconciler.plan.planner import plan
 from reconciler.plan.requests.choices import digest_of
 from reconciler.plan.requests.request import Request, tag_of
@@ -69,9 +71,20 @@ class SmartWorld:
     def planned(self) -> Plan:
         """What comes of it; no invariant is broken by it."""
         fleet = Fleet(self.inputs.observed)
-        made = plan(self.inputs, fleet, (scaling, smart_pods))
+        made = plan(self.inputs, fleet, (scaling, self._drains, smart_pods))
         check(self.inputs, fleet, made)
         return made
+
+    def _drains(self, inputs: Inputs, draft: Draft) -> Verdict:
+        """Stands for a planner that takes nodes away without a look at who is let onto them."""
+        taken = [node for node in inputs.observed.nodes if node.name in self._case.get("taken", ())]
+        act = Taint(key=names.DRAINING, value="1", effect="NoSchedule")
+        return Verdict(
+            tuple(
+                Decision("drain", Ref("Node", "", each.name, each.metadata.uid), act, Reason("Drained"), each.pool)
+                for each in taken
+            )
+        )
 
     def _smart(self, said: Json) -> Pod:
         request = request_for(said)

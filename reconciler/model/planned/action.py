@@ -100,6 +100,7 @@ class Ungate(Act, frozen=True, gc=False):
     """Lift a scheduling gate of a pod."""
 
     gate: str
+    node: str = ""  # that was found to have room for the pod
 
 
 class Status(Act, frozen=True, gc=False):

@@ -5,6 +5,7 @@ when it is none any more, and never written again in between. So a timer outlive
 """
 
 import msgspec
+from msgspec.structs import replace
 
 from reconciler.model import names
 from reconciler.model.cluster.node import Node
@@ -33,7 +34,9 @@ def candidate_mark(node: Node) -> Mark | None:
 
 
 def draining_mark(node: Node) -> Mark | None:
-    return _mark(node, names.DRAINING)
+    """A soft one was not put on by a drain and keeps no pod away: its time counts as unreadable, and it comes off."""
+    mark = _mark(node, names.DRAINING)
+    return replace(mark, since=None) if mark is not None and mark.effect == SOFT else mark
 
 
 def soft(since: Instant) -> Taint:

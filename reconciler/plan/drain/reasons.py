@@ -152,7 +152,9 @@ BATCH_SETTLES = Because(
     "BatchSettles", "{node} is to be drained with others: nothing is evicted until all are seen tainted."
 )
 BATCH_TORN = Because("BatchTorn", "not all nodes of its batch could be tainted ({missing}): {node} is given back.")
-MARK_UNREADABLE = Because("DrainMarkUnreadable", "the taint {key} of {node} has no time ({value}): it is taken off.")
+MARK_UNREADABLE = Because(
+    "DrainMarkUnreadable", "the taint {key} of {node} ({value}) is none that a drain puts on: it is taken off."
+)
 ONE_BY_ONE = Because(
     "PodWaitsForAnother", "{pod} waits, as {before} of the same owner goes first, and {old}, and so it keeps {node}."
 )

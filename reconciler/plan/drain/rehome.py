@@ -1,7 +1,8 @@
 """Where pods would go: which nodes can be emptied together, if all that runs on them fits on nodes that stay.
 
 Theory of operation. In a fork of the what-if fleet, which is taken back as a whole, everything that leaves is taken
-away first, and places are found in this order: for pods on nodes that are being drained; for pods that were evicted
+away first, and places are found in this order: for pods whose gate is lifted in this plan, on the nodes that were found
+for them; for pods on nodes that are being drained; for pods that were evicted
 lately and that nobody has made anew yet, at most as many as their owner lacks, and for those that were and wait; for
 all others that wait. If one of the first two finds none, there are no candidates: what was begun comes first.
 
@@ -117,6 +118,7 @@ class Rehoming:
         found = rows.alive.copy()
         for facts in (*self._site.fleet.nodes_unsettled, *self._site.fleet.nodes_unfit):
             found[rows.row_of[facts.name]] = False
+        found[[rows.row_of[name] for name in self._site.draft.taken_away if name in rows.row_of]] = False
         self._empty = np.zeros_like(found)
         self._empty[[row for name, row in rows.row_of.items() if not counting[name]]] = True
         self._tried = np.zeros_like(found)
@@ -126,6 +128,7 @@ class Rehoming:
 
     def _settle(self, leaving: list[tuple[Node, list[Pod]]], of_gangs: list[Pod]) -> None:
         """Places for what is on its way already."""
+        self._keep_places()
         for node, pods in leaving:
             for pod in pods:
                 self._remaining.take(pod)
@@ -142,6 +145,14 @@ class Rehoming:
             if self._place([pod], node_name):
                 self.told.homeless = (f"Pod/{pod.title}", node_name)
         self._place([pod for pod in waiting if not is_smart(pod) and not pod.spec.scheduling_gates], "")
+
+    def _keep_places(self) -> None:
+        """Of pods behind our gate for which another planner of this plan has found nodes with room: those stay."""
+        places = self._site.draft.answered.places
+        pods = [pod for pod in self._site.fleet.occupancy.waiting if pod.metadata.uid in places] if places else []
+        if pods:
+            found = place(self._what_if, pods, Search(allowed=self._stays, hints=places))
+            self._takers.update(self._what_if.rows.row_of[name] for name in found.destinations.values())
 
     def _place(self, pods: Sequence[Pod], source: str) -> list[Pod]:
         """Books them, and gives back those that found no place; candidates and empty nodes are asked last."""

@@ -39,11 +39,19 @@ def lacking(site: Site) -> tuple[list[tuple[str, Pod]], list[Pod]]:
     missing = _missing(site, by_owner.keys() | set())
     for owner, evicted in sorted(by_owner.items()):
         without += evicted[: min(len(evicted), missing.get(owner, len(evicted)))]
-    found = [(each.node, msgspec.json.decode(each.pod, type=Pod)) for each in without]
+    found = [(each.node, pod) for each in without if (pod := _read(each)) is not None]
     coming = [pod for pod in waiting if owner_of(pod) in by_owner and not pod.spec.scheduling_gates]
     found += [(by_owner[owner_of(pod)][0].node, pod) for pod in coming]
     known = {pod.metadata.uid for pod in coming}
     return found, [pod for pod in waiting if pod.metadata.uid not in known]
+
+
+def _read(evicted: Evicted) -> Pod | None:
+    """None where somebody edited the memory, and the pod can't be read any more."""
+    try:
+        return msgspec.json.decode(evicted.pod, type=Pod)
+    except msgspec.DecodeError:
+        return None
 
 
 def recent(site: Site) -> list[Evicted]:

@@ -1,12 +1,12 @@
 """The one door that every decision passes, whatever its planner thought: a guard for another cluster, what is suspended
-or frozen, others' hands, and the mode of the pool."""
+or frozen, others' hands, what another planner does in the same plan, and the mode of the pool."""
 
 from collections.abc import Iterable, Sequence
 
 import msgspec
 
 from reconciler.model.cluster.node import Node
-from reconciler.model.planned.action import Hold
+from reconciler.model.planned.action import Hold, Label
 from reconciler.model.planned.consequence import Consequence
 from reconciler.model.planned.decision import Decision
 from reconciler.model.planned.inputs import Inputs
@@ -16,6 +16,8 @@ from reconciler.plan.draft import Draft, Verdict
 from reconciler.plan.guards.cluster_min import HELD, ClusterMin, nodes_named
 from reconciler.plan.guards.elsewhere import of_another_cluster
 from reconciler.plan.guards.frozen import Freezes
+from reconciler.plan.guards.one_action import waits_for
+from reconciler.plan.guards.reasons import UNVERSIONED
 from reconciler.plan.guards.stage import Stage
 from reconciler.plan.guards.taken import taken
 from reconciler.plan.removal import why_opted_out, why_untouchable
@@ -42,8 +44,6 @@ class Door:
     def _settled(self, stage: Stage, decision: Decision) -> Decision:
         if isinstance(decision.act, Hold):
             return decision
-        if holder := self._draft.claimed_by(decision.subject):
-            raise AssertionError(f"{decision.planner} acts on {decision.subject.title}, which {holder} acts on already")
         held = self._why_not(stage, decision)
         if held is not None:
             return msgspec.structs.replace(decision, act=held[1], reason=held[0])
@@ -64,6 +64,11 @@ class Door:
         opted_out = why_opted_out(self._draft.fleet, decision, self._inputs.now) if marks else None
         if opted_out is not None:
             return opted_out.reason, Hold(opted_out.until)
+        if is_blind(decision):
+            return UNVERSIONED.reason(decision.reason.origin, object=decision.subject.title), Hold()
+        other = self._draft.claimed_by(decision.subject)
+        if other and not isinstance(decision.act, Label):
+            return waits_for(decision, other), Hold()
         below = self._below_cluster_min(decision, marks)
         return (below, Hold()) if below is not None else None
 
@@ -93,6 +98,14 @@ class Door:
     def _is_there(self, node: Node) -> bool:
         """Whether nobody takes the node away yet, in this plan or before it."""
         return not node.is_going and node.name not in self._gone
+
+
+def is_blind(decision: Decision) -> bool:
+    """Whether the write presumes nothing that the API server checks."""
+    if isinstance(decision.act, Hold):
+        return False
+    presumes = decision.act.presumes
+    return not (presumes.absent or presumes.resource_version or presumes.fields or decision.subject.uid)
 
 
 def observes(inputs: Inputs, pool: str) -> bool:

@@ -29,8 +29,14 @@ BEHIND = Because(
     hold="blocked",
 )
 FOLLOWS_HELD = Because("FollowsHeld", "{object} is to follow {other}, which is held.")
+UNVERSIONED = Because(
+    "ObjectUnversioned",
+    "{object} was read without a uid and a resourceVersion, so that the API server could not tell whether it changed "
+    "since: nothing is written. A file of a cluster must hold its objects as the API server serves them.",
+    hold="blocked",
+)
 
 # What an approval lets pass.
 BY_LIMITS = frozenset({OVER_PLAN.code, OVER_HOUR.code, OVER_HOUR_ALONE.code, BEHIND.code})
 
-REASONS = (WRONG_CLUSTER, OVER_PLAN, OVER_HOUR, OVER_HOUR_ALONE, BEHIND, FOLLOWS_HELD)
+REASONS = (WRONG_CLUSTER, OVER_PLAN, OVER_HOUR, OVER_HOUR_ALONE, BEHIND, FOLLOWS_HELD, UNVERSIONED)

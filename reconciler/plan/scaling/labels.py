@@ -20,7 +20,10 @@ def labels(turn: Turn, acted_on: set[str]) -> Iterator[Decision]:
     for node in [each.node for each in turn.ground.facts if each.provisioner != name]:
         if node.taint(names.ARRIVING) is not None:  # it is opened first
             continue
-        if node.name in acted_on or turn.draft.claimed_by(ref_of(node)) or untouchable(node) is not None:
+        subject = ref_of(node)
+        if node.name in acted_on or turn.draft.claimed_by(subject) or turn.draft.is_labelled(subject):
+            continue
+        if untouchable(node) is not None:
             continue
         if turn.freezes.of_node(node.name) is not None:
             continue

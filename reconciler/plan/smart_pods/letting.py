@@ -53,12 +53,17 @@ def lifted(crowd: Crowd, draft: Draft) -> Iterator[Decision]:
             why = reasons.GANG_WAITS.reason(node=f"Node/{node}", pod=_title(pod), gang=gang[1], missing=missing)
             yield Decision(reasons.PLANNER, _ref(pod), Hold(), why, _pool(draft, node))
             continue
+        if draft.takes_away(node):
+            why = reasons.TAKEN_AWAY.reason(node=f"Node/{node}", pod=_title(pod))
+            yield Decision(reasons.PLANNER, _ref(pod), Hold(), why, _pool(draft, node))
+            continue
         if node in crowd.opening:
             why = reasons.OPENING.reason(node=f"Node/{node}", pod=_title(pod))
             yield Decision(reasons.PLANNER, _ref(pod), Hold(), why, _pool(draft, node))
             continue
         why = reasons.LIFTED.reason(node=f"Node/{node}", pod=_title(pod))
-        act = Ungate(gate=names.CAPACITY_GATE, presumes=Presumes(resource_version=pod.metadata.resource_version))
+        presumes = Presumes(resource_version=pod.metadata.resource_version)
+        act = Ungate(gate=names.CAPACITY_GATE, node=node, presumes=presumes)
         yield Decision(reasons.PLANNER, _ref(pod), act, why, _pool(draft, node))
 
 

@@ -31,6 +31,7 @@ Body = dict[str, Any]
 _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 _PLENTY_MILLI = 10**14  # what is not known of a machine is taken to suffice
 _BILLIONTHS = 1_000_000
+_LARGEST_MILLI = 1000 * (10**18 - 1)
 
 
 def manifest_of(template: SmartPod, request: Request, wanted: Wanted, retries: int) -> Body:
@@ -71,9 +72,9 @@ def ruling_out(body: Body, nodes: Sequence[str]) -> Body:
 
 
 def vram_of(pool: GpuPool, gpus: int) -> Quantity:
-    """Memory of so many of its GPUs."""
+    """Memory of so many of its GPUs; no more than can be written and read again."""
     memory = pool.devices.memory
-    return Quantity(memory.milli * gpus, memory.binary)
+    return Quantity(min(memory.milli * gpus, _LARGEST_MILLI), memory.binary)
 
 
 def affinity_of(pods: Iterable[Pod]) -> Any:

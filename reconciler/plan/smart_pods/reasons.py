@@ -41,6 +41,10 @@ UNREADABLE = Because("SmartPodUnreadable", "{pod} has no request that can be rea
 
 OPENED = Because("NodeUsable", "{node} is ready and has its GPUs: gpu.scheduling/arriving comes off.")
 LIFTED = Because("CapacityThere", "{node} has room for {pod}: its gate is lifted.")
+TAKEN_AWAY = Because(
+    "PlaceTakenAway",
+    "{node} has room for {pod}, and is taken away in this plan: the gate stays until another node has room.",
+)
 OPENING = Because("NodeOpens", "{node} is being opened, and has room for {pod}: its gate is lifted once that is seen.")
 GANG_WAITS = Because("GangWaits", "{node} has room for {pod}, and {missing} of its gang {gang} have no place yet.")
 TRIGGERED = Because("ScalingTriggered", "insufficient GPUs in pool {pool}, scaling triggered.")
@@ -79,6 +83,7 @@ REASONS = (
     OPENED,
     LIFTED,
     OPENING,
+    TAKEN_AWAY,
     GANG_WAITS,
     TRIGGERED,
     REFUSED,
