@@ -86,7 +86,7 @@ class Classes:
         held = None if is_settled(pod) else pod_held(pod)
         if held is not None and held == pod_request(pod):
             held = None
-        stays = pod.stays_with_its_node
+        stays = pod.stays_with_its_node or ("to completion" if pod.runs_to_completion else False)
         text = _write(
             (
                 (metadata.namespace, metadata.labels, bool(metadata.deletion_timestamp), stays, node_name, held),
@@ -99,7 +99,7 @@ class Classes:
         )
         found = self._classes.get(text)
         if found is None:
-            kind = Kind(self._needs_of(pod, node_name), self._label_class(pod), text, stays)
+            kind = Kind(self._needs_of(pod, node_name), self._label_class(pod), text)
             found = self._classes[text] = PodClass(len(self.all), pod, kind)
             self.all.append(found)
             self.written_bytes += len(text)
@@ -155,6 +155,7 @@ def _told(pod: Pod, affinity: Affinity | None) -> tuple[Any, ...]:
         metadata.owner_references,
         metadata.annotations.mirror_pod,
         metadata.annotations.daemonset_pod,
+        pod.runs_to_completion,
         metadata.annotations.claim,
         spec.priority,
         spec.node_selector,

@@ -1,8 +1,8 @@
 """Which nodes can go together: each in turn, if all that runs on it fits elsewhere with all that was moved before.
 
 What a node is emptied of may go to any node that is allowed and is not gone itself. A node that took something in is
-not emptied any more: nothing moves twice. What goes with its node (DaemonSets, static pods) and what is being deleted
-already need no other place.
+not emptied any more: nothing moves twice. What goes with its node (DaemonSets, static pods), what is being deleted
+already, and a pod for whose completion its node waits, need no other place.
 """
 
 from collections.abc import Mapping, Sequence
@@ -70,8 +70,7 @@ class Emptying:
         """The moves that empty a row, or whose pods found no place: then nothing has changed."""
         fleet, walk = self._fleet, self.walk
         booked = fleet.booked_on(row)
-        need_places = ((each, count) for each, count in booked.items() if not each.goes_with_its_node)
-        moving = [(each.anew, count) for each, count in need_places if not each.leaving]
+        moving = [(each.anew, count) for each, count in booked.items() if each.needs_another_place]
         moving.sort(key=_rank)
         mark = walk.mark()
         moves: list[Move] = []

@@ -38,13 +38,12 @@ class Needs:
 class Kind:
     """What tells a class from all others, and what it shares with some."""
 
-    __slots__ = ("goes_with_its_node", "label_class", "needs", "text")
+    __slots__ = ("label_class", "needs", "text")
 
-    def __init__(self, needs: Needs, label_class: LabelClass, text: bytes, goes_with_its_node: bool) -> None:
+    def __init__(self, needs: Needs, label_class: LabelClass, text: bytes) -> None:
         self.needs = needs
         self.label_class = label_class
         self.text = text
-        self.goes_with_its_node = goes_with_its_node
 
 
 class PodClass:
@@ -66,6 +65,7 @@ class PodClass:
         "label_class",
         "leaving",
         "needs",
+        "needs_another_place",
         "number",
         "pod",
         "ports",
@@ -83,7 +83,8 @@ class PodClass:
         self.text = kind.text  # of equal texts there is one class: an order that does not depend on who came first
         self.priority = pod.spec.priority
         self.leaving = pod.metadata.leaving
-        self.goes_with_its_node = kind.goes_with_its_node
+        self.goes_with_its_node = pod.stays_with_its_node
+        self.needs_another_place = not (pod.stays_with_its_node or pod.runs_to_completion or pod.metadata.leaving)
         self.ports = _ports(pod)
         self.gpu_claim = (pod.metadata.namespace, pod.metadata.annotations.claim)  # no name where it has none
         self.is_plain = not self.ports and _is_plain(pod)  # says nothing of ports, volumes, claims and other pods

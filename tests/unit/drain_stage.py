@@ -38,6 +38,7 @@ from reconciler.model.planned.memory import Hints, Memory
 from reconciler.model.planned.plan import Plan
 from reconciler.plan.check import check
 from reconciler.plan.drain.blockers import moves
+from reconciler.plan.drain.nodes.controllers import WATCHED
 from reconciler.plan.drain.planner import drain
 from reconciler.plan.drain.remembering import written
 from reconciler.plan.drain.replacing import owner_of
@@ -49,6 +50,7 @@ from tests.unit.scaling_stage import NOW, POLICY, after
 
 FOLDER = Path(__file__).parents[1] / "cases" / "drain"
 SELECTED = "app"
+KNOWN = frozenset(kind for _, kind in WATCHED)
 
 Json = dict[str, Any]
 
@@ -150,7 +152,7 @@ class World:
             f"{app}-{number}",
             kind.get("namespace", "team"),
             f"uid-{app}-{number}",
-            creation_timestamp=timestamp(after(-5 if "new" in traits else -3_600)),
+            creation_timestamp=timestamp(after(-5 if "new" in traits else -kind.get("age", 3_600))),
             deletion_timestamp=timestamp(NOW) if "leaving" in traits else "",
             labels={SELECTED: app} | ({names.COMPONENT: names.SMART_SCHEDULER} if kind.get("smart") else {}),
             annotations=annotations(kind),
@@ -175,6 +177,7 @@ class World:
                 yield PodDisruptionBudget(metadata, spec, status)
 
     def _workloads(self) -> Iterator[Workload]:
+        yield from self._controllers()
         for app, kind in self._apps.items():
             if "replicas" in kind:
                 spec = WorkloadSpec(replicas=kind["replicas"])
@@ -183,6 +186,22 @@ class World:
                 at_once, wanted, done = kind["job"]
                 spec = WorkloadSpec(parallelism=at_once, completions=wanted)
                 yield Workload(Metadata(app, "team", f"owner-{app}"), "Job", spec, WorkloadStatus(succeeded=done))
+
+    def _controllers(self) -> Iterator[Workload]:
+        """Of applications that say no more of them; each lacks as many pods as were evicted. gone: true, leaving or
+        made anew."""
+        evicted = [name.split()[0] for name in self._case.get("remembers", {}).get("evicted", {})]
+        present = [pod.name for pod in self.pods if not pod.metadata.leaving and not pod.is_finished]
+        for app in sorted({name.rpartition("-")[0] for name in (*(pod.name for pod in self.pods), *evicted)}):
+            said = self._apps.get(app, {})
+            _, _, kind = said.get("owner", "ReplicaSet").rpartition("/")
+            if kind in KNOWN and not {"replicas", "job"} & said.keys() and said.get("gone") is not True:
+                count = sum(name.rpartition("-")[0] == app for name in {*present, *evicted})
+                spec = WorkloadSpec(replicas=count, parallelism=count)
+                uid = f"owner-{app}" if said.get("gone") != "made anew" else "another"
+                leaves = timestamp(NOW) if said.get("gone") == "leaving" else ""
+                metadata = Metadata(app, said.get("namespace", "team"), uid, deletion_timestamp=leaves)
+                yield Workload(metadata, kind, spec)
 
     def _leases(self) -> Iterator[Lease]:
         for node, said in self._case["nodes"].items():

@@ -240,6 +240,11 @@ class Pod(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
         return not self.is_finished and not self.is_daemon_or_mirror
 
     @property
+    def runs_to_completion(self) -> bool:
+        """Whether nobody may evict it, and its node waits until it has completed instead."""
+        return self.metadata.annotations.safe_to_evict == "on-completion"
+
+    @property
     def counts(self) -> bool:
         """Whether its node is busy because of it."""
         return not self.is_finished and not self.stays_with_its_node

@@ -58,7 +58,11 @@ class DrainPolicy(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
     ] = 600
     recent_eviction_seconds: Annotated[
         int, Says("How long an evicted pod without a successor is counted as demand."), Within(0, 3_600), Unit("s")
-    ] = 120
+    ] = 300
+    system_pod_timeout: Annotated[
+        Duration,
+        Says("How long after its creation a kube-system pod without a PodDisruptionBudget keeps its node."),
+    ] = Duration(3_600_000)
     simulation_time_bound: Annotated[Duration, Says("How much of a cycle may go into finding candidates.")] = Duration(
         10_000
     )

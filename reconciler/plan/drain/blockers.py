@@ -1,7 +1,22 @@
 """What keeps a pod where it is, whatever room there is elsewhere: an ordered table, the first line that applies.
 
-A pod that says it is safe to evict may be one without a controller or of a custom one, with local storage, or of the
-system. Budgets are weighed as the eviction API does, less what pods need that go before.
+A pod that says it is safe to evict may be one without a controller or of a custom one, of a controller that no longer
+exists, with local storage, or of the system. Budgets are weighed as the eviction API does, less what pods need that go
+before.
+
+The drainability rules of Cluster Autoscaler 1.35, and what corresponds to each of them:
+
+- Mirror, DaemonSet, Terminal: such pods are never asked (Pod.counts).
+- LongTerminating: a leaving pod is not asked, and its node is not empty until the pod is gone.
+- ReplicaCount: CONTROLLER_GONE, except that a pod may go that says it is safe to evict, and that the pod of a DaemonSet
+  which no longer exists goes with its node. PodDisruptionBudgets take the place of min-replica-count.
+- SafeToEvict: lifts the lines that ask `is_safe`. Budgets and karpenter.sh/do-not-disrupt hold all the same.
+- OnCompletion: TO_COMPLETION. The pod is not evicted, and its node is a candidate that waits (beginning/batch.py).
+- Replicated: NO_CONTROLLER and CUSTOM_CONTROLLER.
+- System: SYSTEM_POD, until systemPodTimeout.
+- NotSafeToEvict, LocalStorage: the lines of these names.
+- PDB: as the eviction API weighs them. Several budgets, or one without a status, keep a pod too.
+- SkipReschedule, ForceScaleDown: not read. Each pod that is evicted has another place.
 """
 
 from collections.abc import Callable
@@ -11,9 +26,11 @@ import msgspec
 from reconciler.model.cluster.metadata import Annotations, OwnerReference
 from reconciler.model.cluster.pod import Pod
 from reconciler.model.cluster.pod_volume import Volume
+from reconciler.model.instant import Instant, moment, timestamp
 from reconciler.model.planned.reason import Reason
 from reconciler.plan import eviction
 from reconciler.plan.drain import reasons
+from reconciler.plan.drain.nodes.controllers import WATCHED
 from reconciler.plan.drain.site import Seen, Site, why
 from reconciler.plan.eviction import Remaining
 from reconciler.plan.reasons import Because
@@ -23,8 +40,7 @@ _NOT_ANNOTATED = Annotations()
 _SYSTEM = "kube-system"
 # Controllers of which it is known that they make a pod anew that goes: those of Cluster Autoscaler
 # (skip-nodes-with-custom-controller-pods). A Job of Volcano is none of them; where no version is told they are.
-_KINDS = {"ReplicationController": "v1", "ReplicaSet": "apps/v1", "StatefulSet": "apps/v1", "Job": "batch/v1"}
-_MAKE_ANEW = frozenset({(kind, version) for kind, own in _KINDS.items() for version in (own, "")})
+_MAKE_ANEW = frozenset({(kind, version) for own, kind in WATCHED for version in (own, "")})
 
 
 class Asked(msgspec.Struct, frozen=True):
@@ -32,6 +48,7 @@ class Asked(msgspec.Struct, frozen=True):
 
     site: Site
     remaining: Remaining
+    seen: Seen
     pod: Pod
 
     @property
@@ -93,9 +110,34 @@ def _local_storage(asked: Asked) -> Facts | None:
     return {"volume": volume.name} if volume is not None else None
 
 
-def _is_of_the_system(asked: Asked) -> bool:
-    is_system = asked.pod.metadata.namespace == _SYSTEM and not asked.is_safe
-    return is_system and not asked.remaining.budgets_of(asked.pod)
+def _of_the_system(asked: Asked) -> Facts | None:
+    """Without a budget, and younger than the policy wants. One without a creation time is never known to be older."""
+    if asked.pod.metadata.namespace != _SYSTEM or asked.is_safe or asked.remaining.budgets_of(asked.pod):
+        return None
+    created = moment(asked.pod.metadata.creation_timestamp)
+    if created is None:
+        return {"time": "its time of creation is known"}
+    until = Instant(created + asked.seen.policy.spec.system_pod_timeout.milliseconds)
+    if until <= asked.site.now:
+        return None
+    asked.site.wakes.append(until)
+    return {"time": timestamp(until)}
+
+
+def _not_to_be_disrupted(asked: Asked) -> Facts | None:
+    until = eviction.stays_until(asked.pod)
+    if until <= asked.site.now:
+        return None
+    if until != eviction.FOREVER:
+        asked.site.wakes.append(until)
+    return {}
+
+
+def _controller_gone(asked: Asked) -> Facts | None:
+    owner = asked.pod.metadata.controller
+    if owner is None or asked.is_safe or not asked.site.controllers.is_gone(asked.pod.metadata.namespace, owner):
+        return None
+    return {"controller": f"{owner.kind}/{owner.name}"}
 
 
 def _place_unknown(asked: Asked) -> Facts | None:
@@ -108,10 +150,11 @@ def _is_annotated(pod: Pod) -> bool:
 
 
 _LINES = (
+    _Line(reasons.TO_COMPLETION, _is_annotated, _if(lambda asked: asked.pod.runs_to_completion)),
     _Line(
         reasons.DO_NOT_DISRUPT_POD,
         _is_annotated,
-        _if(lambda asked: eviction.stays_until(asked.pod) > asked.site.now),
+        _not_to_be_disrupted,
     ),
     _Line(
         reasons.NOT_SAFE_TO_EVICT,
@@ -126,8 +169,10 @@ _LINES = (
         _if(lambda asked: asked.pod.metadata.controller is None and not asked.is_safe),
     ),
     _Line(reasons.CUSTOM_CONTROLLER, _has_no_known_maker, _custom_controller),
+    # Asked of all controllers of a node's pods at once (Moving.controllers), not of each pod.
+    _Line(reasons.CONTROLLER_GONE, lambda _: False, _controller_gone),
     _Line(reasons.LOCAL_STORAGE, lambda pod: _local(pod) is not None, _local_storage),
-    _Line(reasons.SYSTEM_POD, lambda pod: pod.metadata.namespace == _SYSTEM, _if(_is_of_the_system)),
+    _Line(reasons.SYSTEM_POD, lambda pod: pod.metadata.namespace == _SYSTEM, _of_the_system),
     # What may concern any pod is asked of its class, beside this table.
     _Line(reasons.PLACE_UNKNOWN, lambda _: False, _place_unknown),
 )
@@ -145,7 +190,13 @@ _OF_BUDGETS = {
 
 
 def moves(pod: Pod) -> bool:
-    """Whether it has to find another place when its node goes; one that is leaving has one, or needs none."""
+    """Whether it has to find another place when its node goes: a leaving pod has one, or needs none, and the node waits
+    for a pod that runs to completion."""
+    return stays(pod) and not pod.runs_to_completion
+
+
+def stays(pod: Pod) -> bool:
+    """Whether it is there until it is evicted, or has completed."""
     return pod.counts and not pod.metadata.leaving
 
 
@@ -159,7 +210,7 @@ def is_plain(pod: Pod) -> bool:
 
 def blocker(site: Site, remaining: Remaining, seen: Seen, pod: Pod) -> Reason | None:
     """What keeps it; nothing when it may be asked to leave now."""
-    asked = Asked(site, remaining, pod)
+    asked = Asked(site, remaining, seen, pod)
     for line in _LINES:
         facts = line.facts(asked)
         if facts is not None:

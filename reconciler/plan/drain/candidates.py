@@ -15,6 +15,7 @@ from reconciler.model.planned.drained import InVain
 from reconciler.model.planned.reason import Reason
 from reconciler.plan.drain import reasons
 from reconciler.plan.drain.beginning.worth import Worth
+from reconciler.plan.drain.blockers import stays
 from reconciler.plan.drain.failing.in_vain import in_vain
 from reconciler.plan.drain.failing.setbacks import rests_until
 from reconciler.plan.drain.limits import Budget, budgets_of
@@ -95,6 +96,7 @@ class Look(msgspec.Struct, frozen=True, eq=False):
     node: Node
     rules: frozenset[Rule]  # that could apply
     usage: Usage
+    completing: tuple[Pod, ...]  # for whose completion the node waits
 
 
 class Looks(PerRow[Look]):
@@ -107,7 +109,14 @@ class Looks(PerRow[Look]):
     def find(self, row: int) -> Look:
         node, pods = self.fleet.rows.node(row), self.fleet.pods_of_row(row)
         rules = frozenset(rule for rule in RULES if rule.concerns(node, pods))
-        return Look(node, self._alike.setdefault(rules, rules), usage_of(self.fleet, row))
+        completing = tuple([pod for pod in pods if pod.runs_to_completion and stays(pod)])
+        return Look(node, self._alike.setdefault(rules, rules), usage_of(self.fleet, row), completing)
+
+
+def completing(site: Site, name: str) -> Sequence[Pod]:
+    """The pods for whose completion a node waits, by namespace and name."""
+    row = site.fleet.what_if.rows.row_of[name]
+    return site.fleet.what_if.part(Looks).of(row).completing
 
 
 def _of_others(_: Ground, seen: Seen) -> Reason | None:

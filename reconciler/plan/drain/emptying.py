@@ -28,7 +28,7 @@ from reconciler.plan.drain.asking.grace import grace_of
 from reconciler.plan.drain.asking.pacing import Pacing
 from reconciler.plan.drain.asking.setting_out import SettingOut
 from reconciler.plan.drain.asking.successors import Successors
-from reconciler.plan.drain.blockers import blocker, moves
+from reconciler.plan.drain.blockers import blocker, moves, stays
 from reconciler.plan.drain.failing.needed_again import NeededAgain
 from reconciler.plan.drain.gangs.leaving import GangsLeaving, asked_by
 from reconciler.plan.drain.gangs.members import Members
@@ -103,7 +103,7 @@ class Emptying:
                     self._told[pod.metadata.uid] = self._asked(seen, pod)
 
     def _busy(self, seen: Seen, pods: list[Pod]) -> Iterator[Decision]:
-        staying = sorted((pod for pod in pods if moves(pod)), key=self._pacing.setting_out.rank)
+        staying = sorted(filter(stays, pods), key=self._pacing.setting_out.rank)
         free = [pod for pod in staying if not self._site.is_claimed(ref_of_pod(pod))]
         asked = [self._decided(pod) or self._asked(seen, pod) for pod in free]
         holds = [each for each in asked if isinstance(each.act, Hold)]

@@ -81,7 +81,7 @@ def drain(inputs: Inputs, draft: Draft) -> Verdict:
     )
     hints = Hints(rehomed.hints, tried(site, refused, rehomed))
     weighed = tuple(_weighed(site, refused, rehomed, hints))
-    wakes = [*_wakes(site, rehomed, drained), *ground.wakes, *emptying.wakes]
+    wakes = [*_wakes(site, rehomed, drained), *ground.wakes, *site.wakes, *emptying.wakes]
     wakes += [settling.wake_at] if settling.wake_at is not None else []
     wake_at = min((each for each in wakes if each > site.now), default=None)
     memory = _memory(inputs, drained)

@@ -44,6 +44,10 @@ NOT_TRIED = Because("NotTried", "{policy} looks for no candidates in this plan: 
 # What keeps a pod where it is, and so its node.
 KEPT_BY = "and so it keeps {node}."
 DO_NOT_DISRUPT_POD = Because("PodDoNotDisrupt", "{pod} carries karpenter.sh/do-not-disrupt, " + KEPT_BY)
+TO_COMPLETION = Because(
+    "PodRunsToCompletion",
+    "{pod} carries cluster-autoscaler.kubernetes.io/safe-to-evict: on-completion, and has not completed, " + KEPT_BY,
+)
 NOT_SAFE_TO_EVICT = Because(
     "PodNotSafeToEvict", "{pod} carries cluster-autoscaler.kubernetes.io/safe-to-evict: false, " + KEPT_BY
 )
@@ -74,8 +78,13 @@ CUSTOM_CONTROLLER = Because(
     "PodOfCustomController",
     "{pod} is of {controller}, of which nobody knows whether it makes another when that goes, " + KEPT_BY,
 )
+CONTROLLER_GONE = Because(
+    "PodControllerGone", "{pod} is of {controller}, which no longer exists and would not make it anew, " + KEPT_BY
+)
 LOCAL_STORAGE = Because("PodWithLocalStorage", "{pod} has local storage (volume {volume}), " + KEPT_BY)
-SYSTEM_POD = Because("SystemPod", "{pod} is of the system and has no PodDisruptionBudget, " + KEPT_BY)
+SYSTEM_POD = Because(
+    "SystemPod", "{pod} is of the system and has no PodDisruptionBudget, and so it keeps {node} until {time}."
+)
 PLACE_UNKNOWN = Because("PodPlaceUnknown", "where {pod} would fit can't be told ({why}), " + KEPT_BY)
 SEVERAL_BUDGETS = Because(
     "PodSeveralBudgets", "{pod} has several PodDisruptionBudgets ({budgets}), which can't be weighed, " + KEPT_BY
@@ -113,6 +122,10 @@ EMPTY_CANDIDATE = Because(
 UNREADY_EMPTY_CANDIDATE = Because(
     "UnreadyEmptyDrainCandidate", "{node} is not ready, and is empty. It goes after {minutes} min."
 )
+COMPLETING_CANDIDATE = Because(
+    "CompletingDrainCandidate",
+    "{node} is not needed. It goes once {pods} on it completed (first by name: {pod}), and not before {minutes} min.",
+)
 NO_CANDIDATE = Because("NoLongerCandidate", "{node} is no candidate any more: {why}")
 NOT_NAMED = Because("NoDrainPolicy", "no DrainPolicy that is not suspended names {pool}: {node} is left as it is.")
 WINDOW_CLOSED = Because(
@@ -122,6 +135,9 @@ IN_VAIN = Because(
     "DrainedInVain",
     "at {at}, for the {times}. time, a node came for pods that were moved off nodes of {pool}: {node} is not drained "
     "before {time}.",
+)
+AWAITS_COMPLETION = Because(
+    "DrainWaitsForCompletion", "{node} is to go, and waits for {pods} to complete (first by name: {pod})."
 )
 DEMAND_FIRST = Because("DrainWaitsForDemand", "pods wait for nodes of {pool}: {node} is not drained meanwhile.")
 NO_SLOT = Because("NoDrainSlot", "{node} is to go, and waits: {limit}.")
@@ -223,7 +239,7 @@ KEEPS_TIMER = frozenset({BEING_DRAINED.code, OTHERS_TURN.code, NOT_EVALUATED.cod
 # Of nodes, by which nothing is held that was asked for: they are told where a node is asked about.
 RESTING = frozenset(
     {each.code for each in (CANDIDATE, UNREADY_CANDIDATE, EMPTY_CANDIDATE, UNREADY_EMPTY_CANDIDATE, NEXT_CANDIDATE)}
-    | {each.code for each in (WAITS_EMPTY, POD_LEAVES, BATCH_SETTLES, SAVES)}
+    | {each.code for each in (COMPLETING_CANDIDATE, WAITS_EMPTY, POD_LEAVES, BATCH_SETTLES, SAVES)}
 )
 
 ELIGIBILITY = (
@@ -231,13 +247,14 @@ ELIGIBILITY = (
     POOL_UNREADY, AT_MINIMUM, CLUSTER_AT_MINIMUM, TOO_MUCH_USED, DESTINATION, NOT_EVALUATED, NOT_TRIED,
 )  # fmt: skip
 BLOCKERS = (
-    DO_NOT_DISRUPT_POD, NOT_SAFE_TO_EVICT, SMART_POD, GANG, GANG_BUDGET, GANG_NO_PLACE, CREW_FULL, CREW_ELSEWHERE,
-    CLAIM, NO_CONTROLLER, CUSTOM_CONTROLLER, LOCAL_STORAGE, SYSTEM_POD, PLACE_UNKNOWN, SEVERAL_BUDGETS,
-    BUDGET_UNSEEN, BUDGET_SPENT, BUDGET_TAKEN, NO_PLACE,
+    TO_COMPLETION, DO_NOT_DISRUPT_POD, NOT_SAFE_TO_EVICT, SMART_POD, GANG, GANG_BUDGET, GANG_NO_PLACE, CREW_FULL,
+    CREW_ELSEWHERE, CLAIM, NO_CONTROLLER, CUSTOM_CONTROLLER, CONTROLLER_GONE, LOCAL_STORAGE, SYSTEM_POD, PLACE_UNKNOWN,
+    SEVERAL_BUDGETS, BUDGET_UNSEEN, BUDGET_SPENT, BUDGET_TAKEN, NO_PLACE,
 )  # fmt: skip
 REASONS = (
     *ELIGIBILITY, *BLOCKERS, UNREAD, HOMELESS, CANDIDATE, UNREADY_CANDIDATE, NEXT_CANDIDATE, EMPTY_CANDIDATE,
-    UNREADY_EMPTY_CANDIDATE, NO_CANDIDATE, NOT_NAMED, WINDOW_CLOSED, IN_VAIN, DEMAND_FIRST, NO_SLOT, AWAITS_CREW,
+    UNREADY_EMPTY_CANDIDATE, COMPLETING_CANDIDATE, NO_CANDIDATE, NOT_NAMED, WINDOW_CLOSED, IN_VAIN, AWAITS_COMPLETION,
+    DEMAND_FIRST, NO_SLOT, AWAITS_CREW,
     THROTTLED, AWAITS_BATCH, PARTLY_EVALUATED, DRAINED, REMOVED, TAINTED_AGAIN, BATCH_SETTLES,
     BATCH_TORN, MARK_UNREADABLE, EVICTED, GANG_EVICTED, GANG_REST, DAEMON_EVICTED, POD_LEAVES,
     WAITS_EMPTY, DELETED, GIVEN_BACK, TOLD, TOLD_CUT, TOLD_UNREADABLE, SAVES, EVICTED_SAVED, EVICTED_UNSAVED,

@@ -22,6 +22,7 @@ from reconciler.model.planned.reason import Reason
 from reconciler.plan.draft import Draft, leaves_after
 from reconciler.plan.drain.marks import Mark, candidate_mark, draining_mark
 from reconciler.plan.drain.nodes.budgets_seen import BudgetsSeen
+from reconciler.plan.drain.nodes.controllers import Controllers, ControllersSeen
 from reconciler.plan.drain.nodes.looked_at import LookedAt
 from reconciler.plan.drain.nodes.said import Said
 from reconciler.plan.drain.reasons import PLANNER
@@ -66,6 +67,7 @@ class Site:
         self.fleet, self.now = draft.fleet, inputs.now
         self.policy_of = drain_policies(inputs.desired)
         self.provisioner_of = provisioners(inputs.desired)
+        self.wakes: list[Instant] = []  # when something that keeps a pod ends, though nothing changes
         self._staying: dict[PodClass, str] = {}
 
     @property
@@ -88,6 +90,10 @@ class Site:
     @cached_property
     def budgets(self) -> PodBudgets:
         return self.fleet.what_if.part(BudgetsSeen).of(self.inputs.observed.budgets)
+
+    @cached_property
+    def controllers(self) -> Controllers:
+        return self.fleet.what_if.part(ControllersSeen).of(self.inputs.observed)
 
     @cached_property
     def claims(self) -> Claims:

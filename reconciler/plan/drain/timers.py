@@ -4,15 +4,18 @@ What was not looked at keeps its taint: where there was no time for it, or where
 timers stand still. A soft taint keeps no pod away that has nowhere else to go.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
+from reconciler.model.cluster.pod import Pod
 from reconciler.model.instant import Instant
 from reconciler.model.planned.action import Hold
 from reconciler.model.planned.decision import Decision
 from reconciler.model.planned.reason import Reason
 from reconciler.plan.drain import marks, reasons
+from reconciler.plan.drain.candidates import completing
 from reconciler.plan.drain.site import Seen, Site, why
 from reconciler.plan.explain import sentence
+from reconciler.plan.reasons import counted
 from reconciler.plan.removal import untouchable
 
 MOST = 200  # taints that are put on in one plan: the others have their turn in the next
@@ -43,16 +46,19 @@ def delay_ms(seen: Seen) -> int:
 
 def candidacy(site: Site, seen: Seen, destinations: tuple[str, ...]) -> Reason:
     """Why it is one."""
-    is_empty = site.is_empty(seen)
-    by = (seen.policy, seen.is_ready, is_empty, destinations)
-    return site.said.again(seen.name, "goes", by, lambda: _candidacy(seen, is_empty, destinations))
+    is_empty, pods = site.is_empty(seen), completing(site, seen.name)
+    by = (seen.policy, seen.is_ready, is_empty, destinations, pods)
+    return site.said.again(seen.name, "goes", by, lambda: _candidacy(seen, is_empty, destinations, pods))
 
 
-def _candidacy(seen: Seen, is_empty: bool, destinations: tuple[str, ...]) -> Reason:
+def _candidacy(seen: Seen, is_empty: bool, destinations: tuple[str, ...], pods: Sequence[Pod]) -> Reason:
     field = "scaleDownUnneededTime" if seen.is_ready else "scaleDownUnreadyTime"
     if is_empty:
         because = reasons.EMPTY_CANDIDATE if seen.is_ready else reasons.UNREADY_EMPTY_CANDIDATE
         return why(seen, because, field, minutes=_minutes(delay_ms(seen)))
+    if pods and seen.is_ready:
+        facts = {"pods": counted(len(pods), "pod"), "pod": f"Pod/{pods[0].title}"}
+        return why(seen, reasons.COMPLETING_CANDIDATE, field, minutes=_minutes(delay_ms(seen)), **facts)
     because = reasons.CANDIDATE if seen.is_ready else reasons.UNREADY_CANDIDATE
     first = ", ".join(destinations[:3]) + (f" and {len(destinations) - 3} more" if len(destinations) > 3 else "")
     return why(seen, because, field, destinations=first or "other nodes", minutes=_minutes(delay_ms(seen)))

@@ -17,6 +17,7 @@ from msgspec.structs import replace
 from reconciler.fleet.placing import Search
 from reconciler.fleet.predicates.gpu_claims import GpuClaims
 from reconciler.plan.drain import reasons
+from reconciler.plan.drain.candidates import completing
 from reconciler.plan.drain.gangs.members import Members
 from reconciler.plan.drain.rehome import Rehomed, Rehoming, steps_of
 from reconciler.plan.drain.site import Seen, Site
@@ -80,9 +81,11 @@ def _searched(site: Site, members: Members, order: Sequence[Seen], way: Search) 
 
 
 def _lost(site: Site, trial: Trial) -> list[Seen]:
-    """Candidates of which nothing was found before, and for whose pods there is no place, or that must take others."""
+    """Candidates of which nothing was found before, and for whose pods there is no place, or that must take others.
+    Those that wait for a pod to complete gain nothing by a place now."""
     hints, refused = site.inputs.hints, trial.rehomed.refused
     timed = (each for each in trial.order if each.name in refused and each.candidate_since is not None)
+    timed = (each for each in timed if not completing(site, each.name))
     unaided = (each for each in timed if each.name not in hints.destinations and each.name not in hints.tried)
     return [each for each in unaided if refused[each.name].code in _BY_WAY]
 

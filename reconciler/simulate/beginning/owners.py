@@ -3,7 +3,8 @@
 What kubectl was asked for may lack Jobs or ReplicaSets, and kinds of operators are never read. A Job is made up as one;
 anything else as a ReplicaSet, and its pods say so then. Those of an operator's kind say as well that they are not safe
 to evict, unless they say that they are: a drain leaves them where they are. DaemonSets are left out: their pods come
-and go with nodes.
+and go with nodes. Nor is an owner made up that a complete list of its kind lacks: it does not exist, and nobody makes
+its pods anew.
 """
 
 from collections.abc import Iterator, Sequence
@@ -14,6 +15,7 @@ from reconciler.model import names
 from reconciler.model.cluster.observed import Observed
 from reconciler.model.cluster.pod import Pod
 from reconciler.plan.drain.blockers import custom_controller
+from reconciler.plan.drain.nodes.controllers import Controllers
 from reconciler.protocol.presumed import Object
 
 _VERSIONS = {"Job": "batch/v1", "ReplicaSet": "apps/v1"}
@@ -28,6 +30,7 @@ class UnreadOwners:
 
     def __init__(self, observed: Observed) -> None:
         self._known = {(each.kind, each.metadata.namespace, each.metadata.name) for each in observed.workloads}
+        self._controllers = Controllers(observed)
         self._pods: dict[_Owner, list[Pod]] = {}
         for pod in sorted(observed.pods, key=lambda each: (each.metadata.namespace, each.name)):
             if (owner := self._owner_of(pod)) is not None:
@@ -52,6 +55,8 @@ class UnreadOwners:
     def _owner_of(self, pod: Pod) -> _Owner | None:
         owner = pod.metadata.controller
         if owner is None or owner.kind in _OF_NODES:
+            return None
+        if self._controllers.is_gone(pod.metadata.namespace, owner):
             return None
         found = owner.kind, pod.metadata.namespace, owner.name
         return None if found in self._known else found

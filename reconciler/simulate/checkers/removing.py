@@ -57,6 +57,6 @@ def _why_protected(pod: Object) -> str:
     annotations = metadata.get("annotations") or {}
     if annotations.get(names.DO_NOT_DISRUPT) == "true":
         return f"it carries {names.DO_NOT_DISRUPT}"
-    if annotations.get(names.SAFE_TO_EVICT) == "false":
-        return f"it carries {names.SAFE_TO_EVICT}=false"
+    if (said := annotations.get(names.SAFE_TO_EVICT)) in {"false", "on-completion"}:
+        return f"it carries {names.SAFE_TO_EVICT}={said}"
     return ""

@@ -21,7 +21,7 @@ from reconciler.plan.drain import marks, reasons
 from reconciler.plan.drain.beginning.guarded import PlanRoom
 from reconciler.plan.drain.beginning.order import in_turn
 from reconciler.plan.drain.beginning.windows import closed
-from reconciler.plan.drain.candidates import Ground, cluster_at_minimum
+from reconciler.plan.drain.candidates import Ground, cluster_at_minimum, completing
 from reconciler.plan.drain.failing.in_vain import rests_until
 from reconciler.plan.drain.gangs.crews import Crew
 from reconciler.plan.drain.gangs.members import Members
@@ -30,6 +30,7 @@ from reconciler.plan.drain.rehome import Rehomed
 from reconciler.plan.drain.site import Seen, Site, ref_of, title_of, why
 from reconciler.plan.drain.timers import is_due, since, wait
 from reconciler.plan.explain import sentence
+from reconciler.plan.reasons import counted
 from reconciler.plan.removal import opt_out
 
 SEEN_WITHIN_MS = 30_000
@@ -148,6 +149,20 @@ class Beginning:
             if each.name not in early:
                 self.found[each.name] = self._awaits(each, first, early[first])
 
+    def await_completion(self, crew: Crew) -> None:
+        """Of pods on some of them that nobody may evict."""
+        held = {each.name: self._completes_first(each) for each in crew.nodes if completing(self._site, each.name)}
+        first = next(iter(held))
+        self.found |= held
+        for each in crew.nodes:
+            if each.name not in held:
+                self.found[each.name] = self._awaits(each, first, held[first])
+
+    def _completes_first(self, seen: Seen) -> Decision:
+        pods = completing(self._site, seen.name)
+        facts = {"pods": counted(len(pods), "pod"), "pod": f"Pod/{pods[0].title}"}
+        return self._site.act(seen, Hold(), why(seen, reasons.AWAITS_COMPLETION, **facts))
+
     def _goes(self, seen: Seen) -> Decision:
         because = reasons.REMOVED if self._site.is_empty(seen) else reasons.DRAINED
         told = why(seen, because, since=timestamp(since(self._site, seen)))
@@ -217,10 +232,12 @@ def begin(ground: Ground, rehomed: Rehomed, members: Members, is_settling: bool)
     beginning = Beginning(ground, rehomed)
     due: list[Crew] = []
     for crew in _crews(ground.site, rehomed):
-        if all(is_due(ground.site, each) for each in crew.nodes):
-            due.append(crew)
-        else:
+        if not all(is_due(ground.site, each) for each in crew.nodes):
             beginning.wait(crew)
+        elif any(completing(ground.site, each.name) for each in crew.nodes):
+            beginning.await_completion(crew)
+        else:
+            due.append(crew)
     # Empty nodes come first, as no pod is moved. What guards let no plan take comes after all that they do, and what is
     # only told after all that is done.
     turns: dict[int, list[Crew]] = {0: [], 1: [], 2: [], 3: []}

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 
 from reconciler.model.cluster.pod import Pod
 from reconciler.model.instant import Instant
-from reconciler.plan.drain.blockers import moves
+from reconciler.plan.drain.blockers import stays
 from reconciler.plan.drain.site import Site
 from reconciler.plan.requests.gangs import Gang, title_of
 
@@ -30,7 +30,7 @@ class Members:
         found: defaultdict[Gang, list[Pod]] = defaultdict(list)
         on: defaultdict[str, set[Gang]] = defaultdict(set)
         for pod in site.inputs.observed.pods:
-            gang = site.draft.gangs.of(pod) if pod.node and moves(pod) else None
+            gang = site.draft.gangs.of(pod) if pod.node and stays(pod) else None
             if gang is not None:
                 found[gang].append(pod)
                 on[pod.node].add(gang)

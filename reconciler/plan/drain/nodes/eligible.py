@@ -4,6 +4,9 @@ First come those that are candidates already, the oldest first, so that a timer 
 to be tried before; then those that are not ready, those that are used least, those that save most for the least loss
 (beginning/worth.py), and by name. Where there was no time for all of them, the next plan begins with the first that was
 left out, whatever it is.
+
+Nodes that wait for a pod to complete come after all others: until then they need no room, and take none from nodes that
+could go now.
 """
 
 from collections.abc import Iterator, Sequence
@@ -13,7 +16,7 @@ import msgspec
 from reconciler.model.instant import Instant
 from reconciler.model.planned.reason import Reason
 from reconciler.plan.drain.beginning.worth import Key
-from reconciler.plan.drain.candidates import Ground
+from reconciler.plan.drain.candidates import Ground, completing
 from reconciler.plan.drain.site import Seen
 
 
@@ -49,9 +52,11 @@ def _in_order(ground: Ground, found: Sequence[Seen]) -> Iterator[Seen]:
             others.append((each.is_ready, percent, key, each.name, each))
     order = [each[-1] for each in sorted(before)] + [each[-1] for each in sorted(others)]
     # What is only told comes last, and so takes no room from what is done.
-    told = [each for each in order if ground.site.is_only_told(each)]
-    done = [each for each in order if not ground.site.is_only_told(each)] if told else order
-    for some in (done, told):
+    turns: dict[tuple[bool, bool], list[Seen]] = {}
+    for each in order:
+        turn = ground.site.is_only_told(each), bool(completing(ground.site, each.name))
+        turns.setdefault(turn, []).append(each)
+    for _, some in sorted(turns.items()):
         yield from _from(some, ground.site.memory.begin_at)
 
 

@@ -12,6 +12,7 @@ import msgspec
 
 from reconciler.fleet.books.per_row import PerRow
 from reconciler.fleet.pod_class import LabelClass, PodClass
+from reconciler.model.cluster.metadata import OwnerReference
 from reconciler.model.cluster.pod import Pod
 from reconciler.model.planned.reason import Reason
 from reconciler.plan.drain.blockers import blocker, is_plain, moves
@@ -26,6 +27,7 @@ class Moving(msgspec.Struct, frozen=True, eq=False):
     is_plain: bool  # all of them are
     healthy: Weights | None  # what of them budgets weigh; None where some are not healthy, and are weighed one by one
     unsure: tuple[PodClass, ...]  # classes of which it may not be known where they fit
+    controllers: tuple[tuple[str, OwnerReference], ...]  # with the namespace of their pods; safe pods left out
 
 
 class Movings(PerRow[Moving]):
@@ -34,6 +36,8 @@ class Movings(PerRow[Moving]):
     def find(self, row: int) -> Moving:
         pods = tuple(filter(moves, self.fleet.pods_of_row(row)))
         classes = list(map(self.fleet.classes.of, pods))
+        owned = (each for each in pods if each.metadata.annotations.safe_to_evict != "true")
+        controllers = ((each.metadata.namespace, each.metadata.controller) for each in owned)
         weighed = [not weighs_nothing(each) for each in pods]
         kins = Counter[LabelClass](each.label_class for each in compress(classes, weighed))
         return Moving(
@@ -41,12 +45,14 @@ class Movings(PerRow[Moving]):
             is_plain=all(map(is_plain, pods)),
             healthy=tuple(kins.items()) if all(map(is_healthy, compress(pods, weighed))) else None,
             unsure=tuple(dict.fromkeys(each for each in classes if not each.is_plain or each.unmodelled)),
+            controllers=tuple({(at, of.kind, of.uid, of.name): (at, of) for at, of in controllers if of}.values()),
         )
 
 
 def first_blocker(site: Site, remaining: Remaining, seen: Seen, moving: Moving) -> Reason | None:
     """What keeps the first of a node's pods that is kept; nothing when all may be asked to leave now."""
     is_clear = moving.is_plain and moving.healthy is not None and remaining.allow(moving.healthy)
+    is_clear = is_clear and not any(site.controllers.is_gone(*each) for each in moving.controllers)
     if is_clear and not any(map(site.why_such_stay, moving.unsure)):
         return None
     return next((found for pod in moving.pods if (found := blocker(site, remaining, seen, pod))), None)

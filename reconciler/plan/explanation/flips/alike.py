@@ -11,7 +11,7 @@ from reconciler.model.planned.reason import Reason
 from reconciler.model.planned.weighed import Weighed
 from reconciler.plan.draft import Draft
 from reconciler.plan.drain import reasons
-from reconciler.plan.drain.blockers import blocker, moves
+from reconciler.plan.drain.blockers import blocker, stays
 from reconciler.plan.drain.site import Site
 from reconciler.plan.eviction import Remaining
 from reconciler.plan.explanation.flips.edits import Edit
@@ -20,11 +20,13 @@ from reconciler.plan.explanation.flips.edits import Edit
 _OF_EACH = frozenset(
     each.code
     for each in (
+        reasons.TO_COMPLETION,
         reasons.DO_NOT_DISRUPT_POD,
         reasons.NOT_SAFE_TO_EVICT,
         reasons.SMART_POD,
         reasons.CLAIM,
         reasons.NO_CONTROLLER,
+        reasons.CONTROLLER_GONE,
         reasons.LOCAL_STORAGE,
         reasons.SYSTEM_POD,
         reasons.PLACE_UNKNOWN,
@@ -44,7 +46,7 @@ def all_like(inputs: Inputs, weighed: Weighed) -> Iterator[Reason]:
     remaining, seen = Remaining(site.budgets), site.by_name[weighed.node]
     told = {_of(weighed.reason)}
     for pod in site.fleet.pods_on(weighed.node):
-        found = blocker(site, remaining, seen, pod) if moves(pod) else None
+        found = blocker(site, remaining, seen, pod) if stays(pod) else None
         if found is not None and found.code == weighed.reason.code and _of(found) not in told:
             told.add(_of(found))
             yield found

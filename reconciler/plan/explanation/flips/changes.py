@@ -54,6 +54,7 @@ LINES: dict[str, Line] = {
     reasons.DO_NOT_DISRUPT_POD.code: of_pods.with_annotations(
         "does not carry karpenter.sh/do-not-disrupt", do_not_disrupt=""
     ),
+    reasons.TO_COMPLETION.code: of_pods.with_annotations("does not say that it runs to completion", safe_to_evict=""),
     reasons.NOT_SAFE_TO_EVICT.code: of_pods.with_annotations(
         "does not say that it is not safe to evict", safe_to_evict=""
     ),
@@ -66,6 +67,7 @@ LINES: dict[str, Line] = {
     reasons.CLAIM.code: of_pods.with_annotations("is of no GpuClaim", claim=""),
     reasons.NO_CONTROLLER.code: _SAFE,
     reasons.CUSTOM_CONTROLLER.code: _SAFE,
+    reasons.CONTROLLER_GONE.code: _SAFE,
     reasons.LOCAL_STORAGE.code: _SAFE,
     reasons.SYSTEM_POD.code: _SAFE,
     reasons.PLACE_UNKNOWN.code: of_pods.gone,
