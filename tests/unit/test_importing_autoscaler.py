@@ -58,7 +58,25 @@ def said(*words: str) -> list[str]:
         (("--scale-down-unready-time=90s",), "scale_down_unready_time", "1m30s"),
         (("--scale-down-unready-time=1.5m",), "scale_down_unready_time", "1m30s"),
         (("--scale-down-unready-time=soon",), "scale_down_unready_time", "20m"),
-        (("--scale-down-utilization-threshold=0.655",), "utilization_threshold_percent", "65"),
+        (("--scale-down-gpu-utilization-threshold=0.655",), "utilization_threshold_percent", "65"),
+        (("--scale-down-utilization-threshold=0.7",), "utilization_threshold_percent", "50"),
+        ((), "system_pod_timeout", "1h"),
+        (("--blocking-system-pod-distruption-timeout=90m",), "system_pod_timeout", "1h30m"),
+        (("--skip-nodes-with-system-pods=true",), "system_pod_timeout", "1h"),
+        (("--skip-nodes-with-system-pods=false",), "system_pod_timeout", "0s"),
+        (
+            ("--skip-nodes-with-system-pods=f", "--blocking-system-pod-distruption-timeout=90m"),
+            "system_pod_timeout",
+            "0s",
+        ),
+        (("--scale-down-unready-enabled=true",), "scale_down_unready_time", "20m"),
+        (("--scale-down-unready-enabled",), "scale_down_unready_time", "20m"),
+        (
+            ("--scale-down-unready-enabled=false", "--scale-down-unready-time=5m"),
+            "scale_down_unready_time",
+            "8760h",
+        ),
+        (("--skip-nodes-with-system-pods", "false"), "system_pod_timeout", "1h"),
         (
             ("--scale-down-utilization-threshold=0.7", "--scale-down-gpu-utilization-threshold=0.3"),
             "utilization_threshold_percent",
@@ -102,6 +120,26 @@ def test_it_does_nothing_before_somebody_says_so() -> None:
             "--max-empty-bulk-delete=25 is not gone by, as --max-scale-down-parallelism=40 says",
         ),
         (("--scale-down-delay-after-failure=3m",), "--scale-down-delay-after-failure=3m has no counterpart; a node"),
+        (
+            ("--scale-down-unready-enabled=false",),
+            "--scale-down-unready-enabled=false has no counterpart: a node that is not ready for 8760h goes all the",
+        ),
+        (
+            ("--nodes=2:10:https://zones/a/groups/train", "--nodes=0:4:b"),
+            "--nodes=2:10:https://zones/a/groups/train keeps 2 to 10 nodes of https://zones/a/groups/train",
+        ),
+        (
+            ("--nodes=2:10:a", "--nodes=0:4:b"),
+            "write minSize: 0 and maxSize: 4 into the NodeProvisioner of the pool that takes its place",
+        ),
+        (("--nodes=many",), "--nodes=many can't be read"),
+        (
+            ("--scale-down-utilization-threshold=0.7",),
+            "--scale-down-utilization-threshold=0.7 is not taken over: Cluster Autoscaler judges nodes without GPUs by",
+        ),
+        (("--expendable-pods-priority-cutoff=-10",), "pods of any priority need another place"),
+        (("--drain-priority-config=100:20,0:60",), "write the longest there"),
+        (("--skip-nodes-with-local-storage=false",), "--skip-nodes-with-local-storage=false has no counterpart"),
         (("--v=4", "--expander=priority"), "--expander, --v: no counterpart in a DrainPolicy"),
     ],
 )
@@ -111,6 +149,8 @@ def test_what_it_can_t_say_is_told(words: tuple[str, ...], told: str) -> None:
 
 def test_flags_with_a_counterpart_need_no_word() -> None:
     assert said("--max-empty-bulk-delete=25", "--scale-down-unneeded-time=5m", "--cores-total=0:10") == []
+    assert said("--skip-nodes-with-local-storage=true", "--skip-nodes-with-system-pods=false") == []
+    assert said("--blocking-system-pod-distruption-timeout=1h", "--scale-down-unready-enabled") == []
 
 
 def test_it_is_found_among_other_things_in_yaml_or_json() -> None:

@@ -1,6 +1,6 @@
 """Which field of a DrainPolicy says what which flag of Cluster Autoscaler says, and what is said of the others."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from decimal import Decimal, InvalidOperation
 from typing import Any
 
@@ -70,23 +70,36 @@ def _duration(text: str) -> str:
     return str(Duration(int(total)))
 
 
+SYSTEM_POD_TIMEOUT = "blocking-system-pod-distruption-timeout"  # spelled as Cluster Autoscaler spells it
+
 COUNTERPARTS = (
-    Counterpart(
-        "utilizationThresholdPercent",
-        ("scale-down-gpu-utilization-threshold", "scale-down-utilization-threshold"),
-        "0.5",
-        _percent,
-    ),
+    # scale-down-utilization-threshold is for nodes without GPUs: Cluster Autoscaler never judges a GPU node by it.
+    Counterpart("utilizationThresholdPercent", ("scale-down-gpu-utilization-threshold",), "0.5", _percent),
     Counterpart("maxDrainParallelism", ("max-drain-parallelism",), "1", _nodes),
     # The older name of it is what the newer one defaults to.
     Counterpart("maxScaleDownParallelism", ("max-scale-down-parallelism", "max-empty-bulk-delete"), "10", _nodes),
     Counterpart("scaleDownUnneededTime", ("scale-down-unneeded-time",), "10m", _duration),
     Counterpart("scaleDownUnreadyTime", ("scale-down-unready-time",), "20m", _duration),
+    Counterpart("systemPodTimeout", (SYSTEM_POD_TIMEOUT,), "1h", _duration),
     Counterpart("maxGracefulTerminationSeconds", ("max-graceful-termination-sec",), "600", _seconds),
     Counterpart("simulationTimeBound", ("scale-down-simulation-timeout",), "30s", _duration),
 )
 
 ENABLED = "scale-down-enabled"
+# Flags that are true by default, and the field that says what false means.
+_SWITCHED_OFF = {
+    "scale-down-unready-enabled": ("scaleDownUnreadyTime", "8760h"),
+    "skip-nodes-with-system-pods": ("systemPodTimeout", "0s"),
+}
+
+
+def switched_off(flags: Flags) -> Iterator[tuple[str, str, str]]:
+    """A flag that is false, the field, and the value that the field has instead of another flag's."""
+    for flag, (field, value) in _SWITCHED_OFF.items():
+        if flags.is_false(flag):
+            yield flag, field, value
+
+
 # What a cluster keeps in all: least:most, of GPUs with their sort before that.
 _KEEPS = {"cores-total": ("cpu", ""), "memory-total": ("memory", "Gi"), "gpu-total": (names.NVIDIA_GPU, "")}
 
@@ -109,30 +122,4 @@ def _least(flag: str, value: str) -> int:
     return int(parts[-2])
 
 
-READ = frozenset({*(flag for each in COUNTERPARTS for flag in each.flags), ENABLED, *_KEEPS})
-
-_BY_ANNOTATION = (
-    'pods of that kind keep their node, unless they carry cluster-autoscaler.kubernetes.io/safe-to-evict: "true"'
-)
-_DAEMONS = "pods of DaemonSets and static pods never count"
-# Flags about nodes that go without a field of their own: what is done instead.
-INSTEAD = {
-    "scale-down-delay-after-add": "a node that has come settles for a minute, and while pods wait for nodes of a pool "
-    "none of it begins to be drained",
-    "scale-down-delay-after-delete": "nothing waits after a deletion: how many nodes go is limited by the two "
-    "parallelisms, and by a ChangeGuard",
-    "scale-down-delay-after-failure": "a node that could not be emptied is left alone for 5 min, then 10, 20 and 40",
-    "skip-nodes-with-local-storage": _BY_ANNOTATION,
-    "skip-nodes-with-custom-controller-pods": _BY_ANNOTATION,
-    "skip-nodes-with-system-pods": "pods of kube-system without a PodDisruptionBudget keep their node, unless they "
-    'carry cluster-autoscaler.kubernetes.io/safe-to-evict: "true"',
-    "ignore-daemonsets-utilization": _DAEMONS,
-    "ignore-mirror-pods-utilization": _DAEMONS,
-    "max-pod-eviction-time": "evictions are tried again until nothing went on for maxGracefulTerminationSeconds and "
-    "two minutes",
-    "min-replica-count": "write a PodDisruptionBudget for what must keep so many pods",
-    "max-nodes-total": "write limits into the GpuPools, and maxSize into their NodeProvisioners",
-    "scale-down-non-empty-candidates-count": "all nodes are looked at, as far as simulationTimeBound lets them",
-    "scale-down-candidates-pool-ratio": "all nodes are looked at, as far as simulationTimeBound lets them",
-    "scale-down-candidates-pool-min-count": "all nodes are looked at, as far as simulationTimeBound lets them",
-}
+READ = frozenset({*(flag for each in COUNTERPARTS for flag in each.flags), ENABLED, *_KEEPS, *_SWITCHED_OFF})

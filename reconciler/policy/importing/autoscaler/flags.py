@@ -11,6 +11,26 @@ _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 PROGRAM = "cluster-autoscaler"
 
 
+# Flags about nodes that go which are true or false.
+_SWITCHES = frozenset(
+    {
+        "cordon-node-before-terminating",
+        "daemonset-eviction-for-empty-nodes",
+        "daemonset-eviction-for-occupied-nodes",
+        "force-delete-failed-nodes",
+        "force-delete-unregistered-nodes",
+        "ignore-daemonsets-utilization",
+        "ignore-mirror-pods-utilization",
+        "scale-down-delay-type-local",
+        "scale-down-enabled",
+        "scale-down-unready-enabled",
+        "skip-nodes-with-custom-controller-pods",
+        "skip-nodes-with-local-storage",
+        "skip-nodes-with-system-pods",
+    }
+)
+
+
 class NoFlags(ValueError):
     """A sentence: why there are none to be found."""
 
@@ -24,6 +44,14 @@ class Flags(msgspec.Struct, frozen=True):
         """The last one, which counts."""
         found = self.of.get(name)
         return found[-1] if found else None
+
+    def is_false(self, name: str) -> bool:
+        """As Go reads it; a flag that is not given is neither."""
+        return self.value(name) in {"false", "f", "F", "0", "FALSE", "False"}
+
+    def is_true(self, name: str) -> bool:
+        """The same."""
+        return self.value(name) in {"true", "t", "T", "1", "TRUE", "True"}
 
 
 def documents(content: bytes) -> list[Any]:
@@ -80,7 +108,8 @@ def _title(document: Mapping[str, Any]) -> str:
 
 
 def _read(words: list[str]) -> dict[str, tuple[str, ...]]:
-    """--name=value, --name value, and --name, which is true; one dash does as well."""
+    """--name=value, --name value, and --name, which is true; one dash does as well. The word after a switch is not its
+    value, as in Go."""
     found: dict[str, tuple[str, ...]] = {}
     at = 0
     while at < len(words):
@@ -88,7 +117,8 @@ def _read(words: list[str]) -> dict[str, tuple[str, ...]]:
         if not word.startswith("-") or word in {"-", "--"}:
             continue
         name, has_value, value = word.lstrip("-").partition("=")
-        if not has_value and at < len(words) and not words[at].startswith("-"):
+        takes_next = at < len(words) and not words[at].startswith("-") and name not in _SWITCHES
+        if not has_value and takes_next:
             value, at = words[at], at + 1
         elif not has_value:
             value = "true"

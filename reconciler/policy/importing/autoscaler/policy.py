@@ -9,12 +9,13 @@ from reconciler.model.bundle import Text
 from reconciler.policy.importing.autoscaler.counterparts import (
     COUNTERPARTS,
     ENABLED,
-    INSTEAD,
     READ,
     Counterpart,
     least_of_cluster,
+    switched_off,
 )
 from reconciler.policy.importing.autoscaler.flags import PROGRAM, Flags
+from reconciler.policy.importing.autoscaler.instead import TOLD, notes
 from reconciler.policy.importing.notes import Note
 from reconciler.policy.importing.plain_yaml import entry
 
@@ -48,6 +49,7 @@ def drain_policy(flags: Flags) -> tuple[Text, tuple[Note, ...]]:
     told.fields.append(Field("poolNames", ["*"], "all pools; each of them only decides while its mode is Observe"))
     for each in COUNTERPARTS:
         told.fields.append(_field(each, flags, told))
+    _switch_off(flags, told)
     _agree(told)
     _cluster_min(flags, told)
     _others(flags, told)
@@ -55,7 +57,7 @@ def drain_policy(flags: Flags) -> tuple[Text, tuple[Note, ...]]:
 
 
 def _suspend(flags: Flags) -> Field:
-    if flags.value(ENABLED) in {"false", "f", "F", "0", "FALSE", "False"}:
+    if flags.is_false(ENABLED):
         return Field("suspend", True, f"--{ENABLED}=false")
     return Field("suspend", True, "take this out once it says what you mean: pools in mode Enforce are drained then")
 
@@ -75,6 +77,16 @@ def _field(line: Counterpart, flags: Flags, told: Told) -> Field:
     if read:
         return Field(line.field, read[0][1], read[0][0])
     return Field(line.field, line.read(line.default), f"{PROGRAM}'s default of --{line.flags[0]}")
+
+
+def _switch_off(flags: Flags, told: Told) -> None:
+    """What a flag that is false leaves no meaning to."""
+    for flag, field, value in switched_off(flags):
+        at = next(at for at, each in enumerate(told.fields) if each.name == field)
+        told.fields[at] = Field(field, value, f"--{flag}=false")
+        if flag == "scale-down-unready-enabled":
+            sentence = f"--{flag}=false has no counterpart: a node that is not ready for {value} goes all the same"
+            told.note(sentence, f"see whether spec.{field} says what is meant")
 
 
 def _agree(told: Told) -> None:
@@ -97,9 +109,9 @@ def _cluster_min(flags: Flags, told: Told) -> None:
 
 
 def _others(flags: Flags, told: Told) -> None:
-    for name in sorted(flags.of.keys() & INSTEAD.keys()):
-        told.note(f"--{name}={flags.value(name)} has no counterpart", INSTEAD[name])
-    rest = sorted(flags.of.keys() - INSTEAD.keys() - READ)
+    for sentence, remedy in notes(flags):
+        told.note(sentence, remedy)
+    rest = sorted(flags.of.keys() - TOLD - READ)
     if rest:
         listed = ", ".join(f"--{name}" for name in rest)
         told.note(f"{listed}: no counterpart in a DrainPolicy", "they are not about which nodes go")
