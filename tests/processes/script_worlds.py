@@ -199,7 +199,20 @@ def _identity(uid: str) -> Manifest:
 
 
 def _listed(items: Sequence[Manifest]) -> Manifest:
-    return {"apiVersion": "v1", "kind": "List", "items": list(items), "metadata": {"resourceVersion": ""}}
+    """With the Job that made the pods, without which nothing would make them anew."""
+    jobs = [each for each in items if each["kind"] == "Pod" and each["metadata"]["namespace"] == "team-a"]
+    found = [*items, _job(len(jobs))]
+    return {"apiVersion": "v1", "kind": "List", "items": found, "metadata": {"resourceVersion": ""}}
+
+
+def _job(pods: int) -> Manifest:
+    metadata = {"name": "job", "namespace": "team-a", "uid": "uid-job", "resourceVersion": "1"}
+    return {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": metadata,
+        "spec": {"parallelism": pods, "completions": pods},
+    }
 
 
 def _commit(folder: Path, message: str) -> None:

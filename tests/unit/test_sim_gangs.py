@@ -45,6 +45,8 @@ class Story:
             self.world.put(pod(f"web-{at}", f"n{at}"))
             if at:
                 self.world.put(pod(f"job-{at}", f"n{at}", gpus=2 * at))
+        self.world.put(controller("web", GANG))
+        self.world.put(controller("job", GANG - 1))
         spec = {"gangRef": "llama", "devices": {"count": 2}}
         self.world.put(of("GpuClaim", "one", spec=spec, api="gpu.scheduling/v1"))
         self.world.put(budget(allowed))
@@ -100,6 +102,12 @@ def pod(name: str, on: str, gpus: int = 2) -> Object:
     made["metadata"]["labels"] = {"app": app}
     made["metadata"]["ownerReferences"] = [{"kind": "ReplicaSet", "name": app, "uid": app, "controller": True}]
     made["metadata"]["annotations"] = {names.CLAIM: "one"} if app == "web" else {}
+    return made
+
+
+def controller(app: str, replicas: int) -> Object:
+    made = of("ReplicaSet", app, api="apps/v1", spec={"replicas": replicas})
+    made["metadata"]["uid"] = app
     return made
 
 

@@ -9,7 +9,7 @@ from reconciler.model import names
 from reconciler.model.cluster.metadata import Condition, LabelSelector, Metadata
 from reconciler.model.cluster.node import Node, NodeTaint
 from reconciler.model.cluster.pod import Pod
-from reconciler.model.cluster.workload import BudgetSpec, BudgetStatus, PodDisruptionBudget
+from reconciler.model.cluster.workload import BudgetSpec, BudgetStatus, PodDisruptionBudget, Workload, WorkloadSpec
 from reconciler.model.desired import Declared, Desired
 from reconciler.model.instant import Instant, timestamp
 from reconciler.model.kinds.drain_policy import DrainPolicy
@@ -33,7 +33,11 @@ def first_inputs(kind: str, nodes: int) -> Inputs:
     seen = FLEETS[kind](nodes)
     pods = seen.pods if kind == "diverse" else tuple(_in_applications(seen.pods))
     observed = msgspec.structs.replace(
-        seen, nodes=tuple(map(_ready, seen.nodes)), pods=pods, budgets=tuple(_budgets(pods))
+        seen,
+        nodes=tuple(map(_ready, seen.nodes)),
+        pods=pods,
+        budgets=tuple(_budgets(pods)),
+        workloads=tuple(_controllers(pods)),
     )
     return Inputs(wished(), observed, NOW)
 
@@ -87,6 +91,13 @@ def _budgets(pods: tuple[Pod, ...]) -> Iterator[PodDisruptionBudget]:
         spec = BudgetSpec(max_unavailable=count, selector=LabelSelector({"app": app}))
         status = BudgetStatus(count, count, 0, count, observed_generation=1)
         yield PodDisruptionBudget(Metadata(app, "default", generation=1), spec, status)
+
+
+def _controllers(pods: tuple[Pod, ...]) -> Iterator[Workload]:
+    """Of all pods: one whose controller does not exist would keep its node."""
+    counts = Counter(owner for pod in pods if (owner := pod.metadata.controller) is not None)
+    for owner, count in sorted(counts.items(), key=lambda each: each[0].uid):
+        yield Workload(Metadata(owner.name, "default", owner.uid), owner.kind, WorkloadSpec(replicas=count))
 
 
 def _ready(node: Node) -> Node:
