@@ -8,9 +8,11 @@ import msgspec
 
 from reconciler.model.cluster.observed import Observed
 from reconciler.model.cluster.whole import Whole
-from reconciler.model.planned.action import Apply, Ref
+from reconciler.model.planned.action import Apply, Hold, Ref
 from reconciler.model.planned.decision import Decision
+from reconciler.model.planned.inputs import Inputs
 from reconciler.plan.manifests.compare import compare
+from reconciler.plan.manifests.wish import wish_of
 
 _WORD = re.compile(r"[A-Za-z0-9_-]+")
 
@@ -32,13 +34,34 @@ class Edited(msgspec.Struct, frozen=True):
         return f"{self.path}: {self.before} -> {self.after}"
 
 
-def edited(decision: Decision, observed: Observed) -> tuple[Edited, ...]:
-    """Of an object that is there already; nothing for any other decision."""
-    live = _live(decision.subject, observed)
-    if live is None or not isinstance(decision.act, Apply):
+def edited(decision: Decision, inputs: Inputs) -> tuple[Edited, ...]:
+    """Of an object that is there already, whether it is edited or held; nothing for any other decision."""
+    live = _live(decision.subject, inputs.observed) if _edits(decision) else None
+    wished = _wished(decision, inputs, live) if live is not None else None
+    if live is None or wished is None:
         return ()
-    changes = compare(live, msgspec.json.decode(decision.act.manifest)).changes
+    changes = compare(live, wished).changes
     return tuple(each for change in changes for each in _items(change.path, change.before, change.after))
+
+
+def _edits(decision: Decision) -> bool:
+    """Whether it is about an object as a whole: nodes and pods are acted on one by one."""
+    return isinstance(decision.act, Apply | Hold) and decision.subject.kind not in {"Node", "Pod"}
+
+
+def _wished(decision: Decision, inputs: Inputs, live: Whole) -> dict[str, Any] | None:
+    """The manifest that is applied, or that would be if nothing held it."""
+    if isinstance(decision.act, Apply):
+        applied: dict[str, Any] = msgspec.json.decode(decision.act.manifest)
+        return applied
+    subject, desired = decision.subject, inputs.desired
+    same = (subject.kind, subject.namespace, subject.name)
+    manifest = next((each for each in desired.manifests if (each.kind, each.namespace, each.name) == same), None)
+    if manifest is None:
+        return None
+    pool = desired.pool(manifest.pool)
+    is_adopted = not live.is_ours and pool is not None and pool.spec.adopt
+    return wish_of(manifest, live, desired.environment, adopting=is_adopted).body
 
 
 def _live(subject: Ref, observed: Observed) -> Whole | None:

@@ -22,6 +22,7 @@ from reconciler.report.plans.plan_shape import (
     ClusterSeen,
     ConsequenceTold,
     DecisionTold,
+    EditTold,
     HeldBy,
     HomelessTold,
     KindUnread,
@@ -122,6 +123,7 @@ def decision_told(told: Told) -> DecisionTold:
         remedy=told.remedy,
         hold=told.hold,
         hold_until=_time(told.until),
+        edits=[EditTold(each.path, each.before, each.after) for each in told.edited],
         file=reason.origin.file if reason.origin else None,
         line=reason.origin.line if reason.origin else None,
     )

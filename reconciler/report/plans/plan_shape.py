@@ -48,6 +48,14 @@ class ChangeTold(msgspec.Struct, frozen=True):
     line: int
 
 
+class EditTold(msgspec.Struct, frozen=True):
+    """A field of an object that is there, as it is and as it would be; of a list, one item that goes or comes."""
+
+    path: str
+    before: Annotated[str | None, msgspec.Meta(description="Null where there is nothing.")]
+    after: Annotated[str | None, msgspec.Meta(description="Null where there is nothing any more.")]
+
+
 class DecisionTold(msgspec.Struct, frozen=True):
     """What is done, or is not, and why."""
 
@@ -65,6 +73,9 @@ class DecisionTold(msgspec.Struct, frozen=True):
         msgspec.Meta(description="Blocked: until a person acts. Waiting: for time, demand or a mode. Null: an action."),
     ]
     hold_until: Time | None
+    edits: Annotated[
+        list[EditTold], msgspec.Meta(description="What it changes in an object, or would change if it were not held.")
+    ]
     file: Annotated[str | None, msgspec.Meta(description="The policy that asked for it.")]
     line: int | None
 

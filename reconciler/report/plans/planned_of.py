@@ -83,7 +83,7 @@ def told_of(inputs: Inputs, decisions: Iterable[Decision], scope: ChangeScope | 
         Told(
             decision,
             sentence(decision.reason),
-            edited=edited(decision, inputs.observed),
+            edited=edited(decision, inputs),
             hold=hold_class(inputs, decision),
             blocks=isinstance(decision.act, Hold) and decision in blocking,
         )
