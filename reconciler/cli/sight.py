@@ -23,7 +23,7 @@ def cluster_options(command: Callable[..., Any]) -> Callable[..., Any]:
         "--cluster",
         "cluster_file",
         type=click.Path(exists=True, dir_okay=False, path_type=Path),
-        help="A dump, or what kubectl get -A -o json printed; else the live cluster.",
+        help="A dump, or what the line of `dump --kubectl` wrote; else the live cluster.",
     )
     complete = click.option("--complete", is_flag=True, help="The file has all there is of every kind.")
     context = click.option("--context", metavar="NAME", help="Context of the kubeconfig.")

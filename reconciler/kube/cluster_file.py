@@ -1,12 +1,13 @@
 """A cluster from a file that a person has at hand: a dump, or what kubectl get -o json printed."""
 
 from collections import Counter, defaultdict
+from collections.abc import Iterator
 from typing import Any
 
 import msgspec
 
 from reconciler.kube.decode import Undecodable, one
-from reconciler.kube.file_text import ClusterFileError, as_json, line_at, not_json
+from reconciler.kube.file_text import ClusterFileError, as_json, end_of_document, line_at, not_json
 from reconciler.model import names
 from reconciler.model.cluster.kinds import SEEN, Seen
 from reconciler.model.cluster.observed import Observed, Unread
@@ -59,21 +60,36 @@ class _Peek(msgspec.Struct, rename="camel"):
 def read_cluster(name: str, content: bytes, complete: bool = False) -> ClusterFile:
     """`complete`: of what the file has nothing of, the cluster has nothing either. Raises ClusterFileError."""
     content = as_json(name, content)
-    try:
-        opening = msgspec.json.decode(content, type=_Opening)
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as fault:
-        raise not_json(name, content, fault) from fault
-    if opening.format:
-        return _dump(name, content)
+    reading = _Reading(name, content)
+    for opening in _documents(name, content):
+        if opening.format:
+            return _dump(name, content)
+        reading.take_list(opening)
+    return reading.result(complete)
+
+
+def _documents(name: str, content: bytes) -> Iterator[_Opening]:
+    """The lists of the file, one after the other, or a dump."""
+    start, end = 0, len(content)
+    while start < end:
+        try:
+            opening = msgspec.json.decode(content[start:end], type=_Opening)
+        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as fault:
+            if end == len(content) and (length := end_of_document(fault)):
+                end = start + length
+                continue
+            raise not_json(name, content, fault, start) from fault
+        yield _is_list(name, opening)
+        start, end = end, len(content)
+
+
+def _is_list(name: str, opening: _Opening) -> _Opening:
     if opening.items is None and opening.kind.endswith("List"):
         opening.items = []
-    if opening.items is None:
+    if opening.items is None and not opening.format:
         found = f"one {opening.kind}, not a list" if opening.kind else "no list of objects"
         raise ClusterFileError(name, f"it holds {found}")
-    reading = _Reading(name, content, opening)
-    for raw in opening.items:
-        reading.take(raw)
-    return reading.result(complete)
+    return opening
 
 
 def _dump(name: str, content: bytes) -> ClusterFile:
@@ -87,17 +103,22 @@ def _dump(name: str, content: bytes) -> ClusterFile:
 class _Reading:
     """Owner of what was found so far in one file of kubectl."""
 
-    def __init__(self, name: str, content: bytes, opening: _Opening) -> None:
+    def __init__(self, name: str, content: bytes) -> None:
         self._name = name
         self._content = content
-        self._opening = opening
+        self._opening = _Opening()
         self._objects: dict[Seen, dict[tuple[str, str], Any]] = defaultdict(dict)
         self._skipped: Counter[str] = Counter()
         self._other_versions: dict[Seen, str] = {}
         self._met: set[Seen] = set()
         self._cluster_uid = ""
 
-    def take(self, raw: msgspec.Raw) -> None:
+    def take_list(self, opening: _Opening) -> None:
+        self._opening = opening
+        for raw in opening.items or ():
+            self._take(raw)
+
+    def _take(self, raw: msgspec.Raw) -> None:
         try:
             peek = msgspec.json.decode(raw, type=_Peek)
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as fault:

@@ -6,10 +6,7 @@ import re
 import msgspec
 import yaml
 
-# All that plans go by.
-KINDS = "nodes,pods,pdb,nodepools,nodeclaims,priorityclasses,namespaces"
-KUBECTL = f"kubectl get {KINDS} -A -o json > cluster.json"
-REMEDY = f"write it with: {KUBECTL}, or with reconciler dump"
+REMEDY = "write it with reconciler dump, or with the command line that reconciler dump --kubectl prints"
 
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _OFFSET = re.compile(r" \(byte (\d+)\)")
@@ -35,8 +32,15 @@ def as_json(name: str, content: bytes) -> bytes:
     return content if start in b"{[" else _from_yaml(name, content)
 
 
-def not_json(name: str, content: bytes, fault: Exception) -> ClusterFileError:
-    """What to tell of bytes that turned out not to be JSON, or not of the right shape."""
+def end_of_document(fault: Exception) -> int:
+    """Where a JSON document ends after which another one follows, as of several calls of kubectl; else 0."""
+    found = _OFFSET.search(str(fault)) if "trailing characters" in str(fault) else None
+    return int(found[1]) - 1 if found else 0  # the fault names the byte behind the one that is too many
+
+
+def not_json(name: str, content: bytes, fault: Exception, before: int = 0) -> ClusterFileError:
+    """What to tell of bytes that turned out not to be JSON, or not of the right shape; the document begins after
+    `before` bytes."""
     if isinstance(fault, RecursionError):
         return ClusterFileError(name, "it is nested too deeply to be a cluster")
     if isinstance(fault, UnicodeDecodeError):
@@ -49,11 +53,8 @@ def not_json(name: str, content: bytes, fault: Exception) -> ClusterFileError:
     found = _OFFSET.search(told)
     if not found:
         return ClusterFileError(name, f"it is not a list of objects: {told}")
-    line = line_at(content, int(found[1]))
+    line = line_at(content, before + int(found[1]))
     told = _OFFSET.sub("", told) if line else told
-    if "trailing characters" in told:
-        remedy = "give one file with one list: kubectl takes several kinds at once, separated by commas"
-        return ClusterFileError(name, "something follows the end of the JSON document", remedy, line)
     return ClusterFileError(name, told, line=line)
 
 

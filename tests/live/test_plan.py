@@ -1,6 +1,9 @@
 """The dry run on a real cluster, with rights to look and no others: what it says, and that it writes nothing."""
 
 import json
+import os
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -201,3 +204,19 @@ def test_the_other_commands_answer_from_the_live_cluster(team: Team, tmp_path: P
     file = tmp_path / "cluster.json"
     file.write_text(dumped)
     assert json.loads(team.run("plan", "--cluster", str(file), "-o", "json")[1])["decisions"] == []
+
+
+def test_the_line_of_dump_gives_a_complete_plan(team: Team, tmp_path: Path) -> None:
+    """kubectl refuses a list with a kind that the server does not serve, and this one serves no EC2NodeClasses."""
+    team.write()
+    _, line = team.run("dump", "--kubectl")
+    kubectl = tmp_path / "kubectl"
+    kubectl.write_text(f'#!/bin/sh\nexec "{team.lab.site.built.binary("kube")}" kubectl "$@"\n')
+    kubectl.chmod(0o755)
+    environment = {**os.environ, "PATH": f"{tmp_path}:{Path(sys.executable).parent}:{os.environ['PATH']}"}
+    done = subprocess.run(
+        ["sh", "-c", line], cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert "could not be read" not in done.stdout
+    assert "NodePool/a100" in done.stdout

@@ -158,9 +158,10 @@ BROKEN_NODE = b"""{"kind": "List", "items": [
 ]}"""
 
 BROKEN: dict[str, tuple[bytes, str, str, int]] = {
-    "nothing": (b" \n", "empty", "kubectl get", 0),
+    "nothing": (b" \n", "empty", "dump --kubectl", 0),
     "cut off": (b'{"kind": "List",\n "items": [\n  {"kind": ', "ends in the middle", "write it again", 3),
-    "two lists": (listed() + listed(), "follows the end", "one file with one list", 8),
+    "a list and a word": (listed() + b"\n7", "not a list", "dump --kubectl", 0),
+    "a list and half of one": (listed() + b'\n{"kind": "List",\n', "ends in the middle", "write it again", 9),
     "no json": (listed(an("Node")).replace(b'"items"', b"items", 1), "malformed", "kubectl", 3),
     "no text": (b'{"kind": "\xff\xfe"}', "UTF-8", "UTF-8", 0),
     "no yaml": (b"a: b\nc: [\n", "neither JSON nor YAML", "kubectl", 3),

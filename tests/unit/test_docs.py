@@ -7,10 +7,7 @@ import pytest
 
 from reconciler.cli.exit_codes import ExitCode
 from reconciler.cli.main import COMMANDS
-from reconciler.kube.file_text import KINDS, KUBECTL, REMEDY
-from reconciler.model.cluster.kinds import SEEN
 from reconciler.plan.explain import REASONS
-from reconciler.plan.planner import LOOKED_AT
 from reconciler.report.published.files import REASONS_PAGE, reasons_page
 from tests.lab.places import REPOSITORY
 
@@ -28,14 +25,6 @@ def test_the_page_of_reasons_says_what_the_reasons_say() -> None:
     if (REPOSITORY / REASONS_PAGE).read_text(encoding="utf-8") != reasons_page():
         pytest.fail(f"{REASONS_PAGE} is not what REASONS says: run `make generate`, and commit it", pytrace=False)
     assert re.findall(r"^\| `(\w+)` \|", reasons_page(), re.MULTILINE) == sorted(REASONS)
-
-
-def test_people_are_told_one_command_for_a_cluster_file_which_has_all_that_plans_go_by() -> None:
-    assert KUBECTL in README
-    assert KUBECTL in REMEDY
-    assert README.count("kubectl get nodes,") == 1
-    short = {"poddisruptionbudgets": "pdb"}
-    assert {short.get(each.plural, each.plural) for each in SEEN if each.title in LOOKED_AT} <= set(KINDS.split(","))
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)

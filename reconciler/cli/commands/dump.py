@@ -9,14 +9,22 @@ from reconciler.cli.asking import answered, question_options
 from reconciler.cli.exit_codes import ExitCode
 from reconciler.cli.replacing import replace_files
 from reconciler.cli.telling import refused, tell_sight
+from reconciler.model.desired import Desired
 from reconciler.plan.kept import dump
+from reconciler.policy.environments import chosen
+from reconciler.policy.published.kubectl import kubectl_line
 
 
 @click.command()
 @question_options
 @click.option("--out", type=click.Path(dir_okay=False, path_type=Path), help="A file; else standard output.")
-def command(question: wiring.Question, out: Path | None) -> int:
+@click.option(
+    "--kubectl", is_flag=True, help="Instead, print the command line that lists with kubectl what a plan needs."
+)
+def command(question: wiring.Question, out: Path | None, kubectl: bool) -> int:
     """Write policies and cluster into one file: redacted, canonical, with a digest. Any plan of it is the same plan."""
+    if kubectl:
+        return _print_kubectl(question)
     checkup, sight, inputs = answered(lambda: wiring.inputs_of(question))
     if sight is None or inputs is None:
         return refused(checkup)
@@ -29,3 +37,33 @@ def command(question: wiring.Question, out: Path | None) -> int:
     else:
         click.echo(content, nl=False)
     return ExitCode.FINE
+
+
+def _print_kubectl(question: wiring.Question) -> int:
+    """For the policies at hand; where there are none, for any policies."""
+    if question.takes_dumped and not any(path.exists() for path in question.origins.paths):
+        click.echo(kubectl_line((), ()))
+        return ExitCode.FINE
+    if question.origins.resources:
+        click.echo(kubectl_line((), ("--resources",)))
+        return ExitCode.FINE
+    checkup = answered(lambda: wiring.check(question.origins))
+    if checkup.resolved.problems:
+        return refused(checkup)
+    wishes: tuple[Desired, ...] = checkup.resolved.wishes
+    if question.environment:
+        wishes = (answered(lambda: chosen(checkup.resolved, question.environment)),)
+    click.echo(kubectl_line(wishes, _plan_options(question)))
+    return ExitCode.FINE
+
+
+def _plan_options(question: wiring.Question) -> tuple[str, ...]:
+    """The options by which `plan` finds the same policies."""
+    origins = question.origins
+    options: list[str] = []
+    if origins.repository:
+        options += ["--repo", origins.repository, "--revision", origins.revision]
+    if not question.takes_dumped:
+        options += [part for path in origins.paths for part in ("--policies", path.as_posix())]
+    options += ["-e", question.environment] if question.environment else []
+    return tuple(options)
