@@ -41,8 +41,8 @@ from reconciler.plan.drain.blockers import moves
 from reconciler.plan.drain.nodes.controllers import WATCHED
 from reconciler.plan.drain.planner import drain
 from reconciler.plan.drain.remembering import written
-from reconciler.plan.drain.replacing import owner_of
 from reconciler.plan.planner import plan
+from reconciler.plan.recent_evictions import owner_of
 from reconciler.plan.scaling.planner import scaling
 from tests.unit.drain_objects import annotations, claims, imagined, node_of, or_nothing, owner, pod_spec, tried, uids
 from tests.unit.policy_texts import convert

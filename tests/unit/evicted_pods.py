@@ -10,7 +10,7 @@ from reconciler.model.cluster.pod import Affinity, Pod, PodTerm, PodTerms
 from reconciler.model.instant import Instant, timestamp
 from reconciler.model.planned.drained import Evicted
 from reconciler.plan.drain.remembering import written
-from reconciler.plan.drain.replacing import owner_of
+from reconciler.plan.recent_evictions import owner_of
 
 Json = dict[str, Any]
 

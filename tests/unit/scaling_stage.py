@@ -68,7 +68,9 @@ class World:
         )
         evicted = [(_pod(f"was-{said['node']}", {"owner": "web", **said}), said) for said in case.get("evicted", [])]
         pods = [pod for one in each for pod in one.pods] + list(_pending(case))
-        pods += [evicted_pods.leaving(pod, NOW) for pod, said in evicted if not said.get("gone")]
+        pods += [_pod(f"placed-{number}", said) for number, said in enumerate(case.get("placed", []))]
+        there = [(pod, said) for pod, said in evicted if not said.get("gone")]
+        pods += [pod if said.get("stays") else evicted_pods.leaving(pod, NOW) for pod, said in there]
         unread = tuple(Unread(kind, "timed out") for kind in case.get("unread", []))
         observed = Observed(
             unread=unread,

@@ -51,7 +51,7 @@ class Emptying:
         self._remaining = Remaining(site.budgets)
         self._pacing = Pacing(Successors(site), SettingOut(site, rehomed.on_their_way))
         self._gangs = GangsLeaving(site, members, self._remaining, self._pacing)
-        self._needed = NeededAgain(site)
+        self._needed = NeededAgain(site, rehomed)
         self._told: dict[str, Decision] = {}  # by uid, of pods that save their work, or had time to
         self._before = {(each.node, each.uid): each for each in site.memory.emptied}
         self.emptied: list[Emptied] = []

@@ -28,9 +28,9 @@ from reconciler.plan.drain.gangs.members import Members
 from reconciler.plan.drain.left_behind import left_behind
 from reconciler.plan.drain.nodes.eligible import eligible
 from reconciler.plan.drain.rehome import Rehomed
-from reconciler.plan.drain.replacing import SEEN_BY, recent_seconds
 from reconciler.plan.drain.site import Seen, Site, title_of, why
 from reconciler.plan.drain.unaided import rehome
+from reconciler.plan.recent_evictions import SEEN_BY, recent_seconds
 from reconciler.plan.requests.gangs import Gang
 from reconciler.plan.requests.promised import HOLDS_MS
 
@@ -105,7 +105,9 @@ def _wakes(site: Site, rehomed: Rehomed, drained: Drained) -> Iterator[Instant]:
     if rehomed.left_out:
         yield Instant(site.now + _NEXT_MS)
     if rehomed.on_their_way:  # room is kept for them until then
-        yield from (Instant(each.at + 1_000 * recent_seconds(site, each.pool) + 1) for each in drained.evicted)
+        yield from (
+            Instant(each.at + 1_000 * recent_seconds(site.policy_of.get(each.pool)) + 1) for each in drained.evicted
+        )
 
 
 def _timed(site: Site, rehomed: Rehomed, refused: dict[str, Reason], settling: Settling) -> list[Decision]:
@@ -164,14 +166,14 @@ def _counts_still(site: Site, evicted: Evicted) -> bool:
     """Its successor may be missing, or it tells how long ago something went on."""
     policy = site.policy_of.get(evicted.pool)
     grace_ms = 1_000 * policy.spec.max_graceful_termination_seconds if policy is not None else 0
-    lasts_ms = max(1_000 * recent_seconds(site, evicted.pool), grace_ms + PATIENCE_MS)
+    lasts_ms = max(1_000 * recent_seconds(site.policy_of.get(evicted.pool)), grace_ms + PATIENCE_MS)
     return site.now - evicted.at <= lasts_ms
 
 
 def _kept(site: Site, evicted: Evicted) -> Evicted:
     """What it asks of a node, and where it was to go, is forgotten once nobody keeps room for it.
     Whose it was, and when it went, is short."""
-    is_recent = site.now - evicted.at <= max(HOLDS_MS, 1_000 * recent_seconds(site, evicted.pool))
+    is_recent = site.now - evicted.at <= max(HOLDS_MS, 1_000 * recent_seconds(site.policy_of.get(evicted.pool)))
     return evicted if is_recent else msgspec.structs.replace(evicted, pod="", home="")
 
 

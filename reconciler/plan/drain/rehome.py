@@ -65,6 +65,7 @@ class Rehomed(msgspec.Struct):
     left_out: tuple[str, ...] = ()  # nodes for which there was no time
     on_their_way: tuple[Pod, ...] = ()  # those that were evicted, and are in no place yet
     homeless: tuple[str, str] = ("", "")  # a pod that leaves and finds no place, and the node it leaves
+    evicted_without_place: frozenset[str] = frozenset()  # uids of pods that were evicted lately, or of their successors
     crews: dict[str, Crew] = {}  # of nodes that can go, and do so together with others or not at all
     steps: int = 0  # that were taken for nodes that were tried
 
@@ -144,6 +145,7 @@ class Rehoming:
         for node_name, pod in anew:
             if self._place([pod], node_name):
                 self.told.homeless = (f"Pod/{pod.title}", node_name)
+                self.told.evicted_without_place |= {pod.metadata.uid}
         self._place([pod for pod in waiting if not is_smart(pod) and not pod.spec.scheduling_gates], "")
 
     def _keep_places(self) -> None:

@@ -14,7 +14,7 @@ from reconciler.model.planned.reason import Reason
 from reconciler.plan.drain import reasons
 from reconciler.plan.drain.failing.setbacks import with_more
 from reconciler.plan.drain.gangs.leaving import home_of
-from reconciler.plan.drain.replacing import owner_of
+from reconciler.plan.recent_evictions import owner_of
 
 _RENEWED_MS = 10_000  # else the memory would be written with every plan that asks
 

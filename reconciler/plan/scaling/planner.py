@@ -47,7 +47,7 @@ def scaling(inputs: Inputs, draft: Draft) -> Verdict:
         demand = asked.of.get(ground.wish.name, Demand())
         evaluated = evaluate(ground, demand)
         sizes.append(evaluated)
-        turn = Turn(ground, evaluated, demand, asked.spoken_for, draft, freezes)
+        turn = Turn(ground, evaluated, demand, asked.spoken_for, asked.awaiting, draft, freezes)
         own = reconcile(turn)
         acted_on = {each.subject.name for each in own if not isinstance(each.act, Hold)}
         decisions += [*own, *labels(turn, acted_on)]

@@ -207,7 +207,7 @@ def _choose(turn: Turn, most: int) -> _Choice:
     """At most so many."""
     ground, choice = turn.ground, _Choice([], [], [])
     ready = (node for node in ground.empty() if ground.remover_of(node) is None or _excluded(turn, node))
-    order = ground.order.sorted(node for node in ready if node.name not in turn.spoken_for)
+    order = ground.order.sorted(node for node in ready if node.name not in turn.wanted)
     for place, node in enumerate(order):
         if len(choice.free) == most:
             break

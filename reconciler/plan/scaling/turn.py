@@ -25,6 +25,7 @@ class Turn(msgspec.Struct, frozen=True, dict=True):
     evaluated: Evaluated
     demand: Demand
     spoken_for: frozenset[str]
+    awaiting: frozenset[str]
     draft: Draft
     freezes: Freezes
 
@@ -39,7 +40,8 @@ class Turn(msgspec.Struct, frozen=True, dict=True):
     @cached_property
     def wanted(self) -> dict[str, str]:
         """Marked nodes that pods wait for, and how many do."""
-        found = dict.fromkeys(self.spoken_for, "pods")
+        found = dict.fromkeys(self.awaiting, "pods that were evicted lately and are still")
+        found |= dict.fromkeys(self.spoken_for, "pods")
         return found | {name: f"{pods} pod" + ("s" if pods > 1 else "") for name, pods in self.demand.keeps.items()}
 
     def act(self, node: Node, act: Action | Hold, why: Reason) -> Decision:

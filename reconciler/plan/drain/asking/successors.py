@@ -13,8 +13,8 @@ from reconciler.model.instant import moment, timestamp
 from reconciler.model.planned.drained import Evicted
 from reconciler.model.planned.reason import Reason
 from reconciler.plan.drain import reasons
-from reconciler.plan.drain.replacing import SEEN_BY, owner_of, wanted_by
 from reconciler.plan.drain.site import Seen, Site, why
+from reconciler.plan.recent_evictions import SEEN_BY, owner_of, wanted_by
 
 
 class Successors:
@@ -63,7 +63,7 @@ class Successors:
     def _have_come(self, owner: str, evicted: list[Evicted]) -> bool:
         gone = {each.uid for each in evicted}
         there = [pod for pod in self._there.get(owner, ()) if pod.metadata.uid not in gone]
-        wanted = wanted_by(self._site, {owner}).get(owner)
+        wanted = wanted_by(self._site.inputs.observed.workloads, {owner}).get(owner)
         since = min(each.first for each in evicted) // 1_000 * 1_000
         newer = sum((moment(pod.metadata.creation_timestamp) or 0) >= since for pod in there)
         return newer >= len(evicted) or (wanted is not None and len(there) >= wanted)

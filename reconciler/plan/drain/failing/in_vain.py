@@ -14,8 +14,8 @@ from collections.abc import Iterator
 from reconciler.model.cluster.metadata import Metadata
 from reconciler.model.instant import Instant, moment, timestamp
 from reconciler.model.planned.drained import InVain, Moved
-from reconciler.plan.drain.replacing import gone, owner_of, wanted_by
 from reconciler.plan.drain.site import Site
+from reconciler.plan.recent_evictions import gone, owner_of, wanted_by
 
 _FIRST_MS = 1_800_000
 _DOUBLINGS = 3
@@ -32,11 +32,11 @@ def rests_until(each: InVain) -> Instant:
 def moved(site: Site) -> tuple[Moved, ...]:
     """Whose pods were moved off nodes of which pool, for as long as a node may come for them."""
     found = {(each.pool, each.owner): each for each in site.memory.moved if site.now - each.at <= _lasts_ms(site, each)}
-    for each in gone(site, [each for each in site.memory.evicted if each.owner]):
+    for each in gone(site.inputs.observed.pods, [each for each in site.memory.evicted if each.owner]):
         key = each.pool, each.owner
         before = found.get(key, Moved(*key, each.first, each.at))
         found[key] = Moved(*key, min(before.since, each.first), max(before.at, each.at), before.wanted)
-    wanted = wanted_by(site, {each.owner for each in found.values()}) if found else {}
+    wanted = wanted_by(site.inputs.observed.workloads, {each.owner for each in found.values()}) if found else {}
     return tuple(sorted(_with_wanted(each, wanted.get(each.owner)) for each in found.values()))
 
 
@@ -83,7 +83,7 @@ def _left(site: Site) -> dict[str, list[Moved]]:
     """By owner: the pools that its pods have left; not of those that were to have more pods since."""
     found = defaultdict(list)
     all_moved = moved(site)
-    wanted = wanted_by(site, {each.owner for each in all_moved}) if all_moved else {}
+    wanted = wanted_by(site.inputs.observed.workloads, {each.owner for each in all_moved}) if all_moved else {}
     for each in all_moved:
         if each.wanted is None or wanted.get(each.owner, 0) <= each.wanted:
             found[each.owner].append(each)

@@ -2,19 +2,22 @@
 
 Demand may come, or other nodes may go, while a node is being emptied. To delete it then, and to have another bought,
 would cost the time of a machine and its price. So it stays, if it is ready: as an empty node it is scaling's again.
+It also stays for a pod that was evicted from the pool lately and not made anew, and that has no other place.
 """
 
 from reconciler.model.planned.reason import Reason
 from reconciler.plan.drain import reasons
+from reconciler.plan.drain.rehome import Rehomed
 from reconciler.plan.drain.site import Seen, Site, why
 from reconciler.plan.guards.cluster_min import ClusterMin
 from reconciler.plan.reasons import counted
+from reconciler.plan.recent_evictions import unreplaced
 
 
 class NeededAgain:
     """For one plan."""
 
-    def __init__(self, site: Site) -> None:
+    def __init__(self, site: Site, rehomed: Rehomed) -> None:
         self._cluster_min = ClusterMin(site.inputs, site.draft)
         self._lacks: dict[str, tuple[int, str]] = {}  # by pool: how many nodes, and why
         for wish in site.inputs.desired.provisioners:
@@ -25,6 +28,9 @@ class NeededAgain:
         for each in site.draft.missing:
             if each.why == "demand":
                 self._lack(each.pool, each.nodes, "pods wait for capacity")
+        for evicted, _ in unreplaced(site.inputs) if rehomed.evicted_without_place else ():
+            if evicted.uid in rehomed.evicted_without_place:
+                self._lack(evicted.pool, 1, f"Pod/{evicted.title} was evicted lately and has no other place")
 
     def _lack(self, pool: str, nodes: int, told: str) -> None:
         if nodes > self._lacks.get(pool, (0, ""))[0]:

@@ -9,6 +9,9 @@ packed, as many as the largest size and the limits of the pool allow. All of tha
 Pods behind our gate wait in the same way, though Karpenter does not see them. Smart pods are no demand: they are what
 was asked for already, and the pods they were made for are served by the machines that come for them. Nor are pods that
 come after evicted ones, for a minute, where the place that was found for them still has room.
+
+For pods that were evicted lately and that nobody has made anew yet nothing is bought, but the empty node that is the
+only place of one of them stays, marked or not (awaiting.py).
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -27,9 +30,11 @@ from reconciler.fleet.rows import Mask
 from reconciler.fleet.what_if import WhatIf
 from reconciler.model.cluster.node import Node
 from reconciler.model.cluster.pod import Pod
+from reconciler.plan.recent_evictions import unreplaced
 from reconciler.plan.requests.promised import Promise, promises
 from reconciler.plan.requests.waiting import is_coming, is_gated, waits
 from reconciler.plan.scaling.demand.arrived import Arrived, real_name
+from reconciler.plan.scaling.demand.awaiting import Awaiting
 from reconciler.plan.scaling.demand.promised import keep
 from reconciler.plan.scaling.demand.serving import Demand, Serving
 from reconciler.plan.scaling.demand.shapes import shapes_of
@@ -46,6 +51,7 @@ class Demands(msgspec.Struct, frozen=True):
     places: dict[str, str] = {}  # uid of a pod behind our gate -> name of the node that has room for it
     unfit: frozenset[str] = frozenset()  # smart pods whose nodes take none of those they were for
     promised: tuple[Promise, ...] = ()  # that are kept
+    awaiting: frozenset[str] = frozenset()  # names of empty nodes that are the only place of pods evicted lately
 
 
 def demands(site: Site, grounds: Sequence[Ground]) -> Demands:
@@ -53,7 +59,8 @@ def demands(site: Site, grounds: Sequence[Ground]) -> Demands:
     waiting = site.fleet.occupancy.waiting
     nominated = frozenset(pod.status.nominated_node_name for pod in waiting) - {""}
     pods = [pod for pod in waiting if waits(pod)]
-    if not pods:
+    evicted = unreplaced(site.inputs)
+    if not pods and not evicted:
         return Demands(spoken_for=nominated)
     what_if = site.fleet.what_if
     pods.sort(key=lambda pod: what_if.classes.of(pod).anew.rank)  # those of one class are sorted by name
@@ -73,11 +80,14 @@ def demands(site: Site, grounds: Sequence[Ground]) -> Demands:
         staying = place(what_if, pods, Search(allowed=allowed, budget=site.inputs.budget))
         left = [pod for pod in pods if pod.metadata.uid in staying.unplaced]
         own = _assigned(what_if, shapes, left)
+        awaited = Awaiting(site, grounds, evicted)
+        awaited.on_staying(allowed)
         found = {each.wish.name: Serving(each, shapes[each.wish.name]).serve(own[each.wish.name]) for each in grounds}
+        awaited.on_marked()
         places = {uid: real_name(name) for uid, name in staying.destinations.items()} | dict(kept.at_once)
         gated = {uid: name for uid, name in places.items() if is_gated(by_uid[uid]) and _is_ready(site, name)}
         spoken_for = nominated.union(places.values(), (each.home for each in kept.promises))
-        return Demands(found, spoken_for, gated, unfit, kept.promises)
+        return Demands(found, spoken_for, gated, unfit, kept.promises, frozenset(awaited.nodes))
 
 
 def _is_ready(site: Site, name: str) -> bool:

@@ -19,6 +19,7 @@ from reconciler.fleet.packing.shape import Limits, Shape
 from reconciler.fleet.placing import Search
 from reconciler.fleet.questions import place
 from reconciler.fleet.rows import Mask
+from reconciler.model.cluster.node import Node
 from reconciler.model.cluster.pod import Pod
 from reconciler.plan.requests.choices import Choice
 from reconciler.plan.requests.waiting import is_gated
@@ -31,7 +32,13 @@ from reconciler.plan.scaling.ground import Ground
 from reconciler.plan.scaling.marks import KEY
 from reconciler.plan.sums.usage import is_empty
 
+MARKED = "marked/"
 _NOTHING = Packed((), (), (), (), 0)
+
+
+def marked_name(node: Node, at: int) -> str:
+    """Of a marked node, as if it were not marked. `at`: its place among those that are tried."""
+    return f"{MARKED}{at:06}/{node.name}"
 
 
 class Demand(msgspec.Struct, frozen=True):
@@ -100,7 +107,7 @@ class Serving:
         ground = self._ground
         nodes = (each.node for each in ground.ours)
         empty = ground.order.sorted(node for node in nodes if is_empty(self._site.fleet, node))
-        name_of = {f"marked/{ground.wish.name}/{at:06}": node for at, node in enumerate(reversed(empty))}
+        name_of = {marked_name(node, at): node for at, node in enumerate(reversed(empty))}
         rows = [instead_of(self._fleet, node, without(node, KEY, name)) for name, node in name_of.items()]
         placed, left = self._placed(pods, rows)
         return Counter(name_of[name].name for name in placed), left
