@@ -14,7 +14,7 @@ from reconciler.model.planned.inputs import Inputs
 from reconciler.model.planned.plan import Plan
 from reconciler.plan.draft import takes_node_away
 from reconciler.plan.drain.reasons import PLANNER as DRAIN
-from reconciler.plan.guards.door import is_blind, observes
+from reconciler.plan.guards.door import is_blind, is_only_told
 from reconciler.plan.guards.frozen import Freezes
 from reconciler.plan.guards.ledger import Ledger, key_of
 from reconciler.plan.guards.stage import Stage
@@ -101,8 +101,19 @@ def _deleted_unseen(case: Case) -> Iterator[str]:
 
 def _in_observe_mode(case: Case) -> Iterator[str]:
     for each in case.acted:
-        if observes(case.inputs, each.decision.pool) and not each.decision.would:
+        if is_only_told(case.inputs, each.decision) and not each.decision.would:
             yield f"{each.title} of GpuPool/{each.decision.pool}"
+
+
+def _of_others(case: Case) -> Iterator[str]:
+    """Of undeclared pools as well; what follows the adoption of the NodePool in the same plan is the adopter's."""
+    unowned, acted = case.inputs.unowned_node_pools, {each.decision.subject for each in case.acted}
+    for each in case.acted:
+        subject, node = each.decision.subject, case.fleet.node(each.decision.subject.name)
+        pool = node.metadata.labels.get(names.KARPENTER_POOL, "") if node and subject.kind == "Node" else ""
+        follows = any(ref.kind == "NodePool" and ref in acted for ref in each.decision.after)
+        if pool in unowned and not each.decision.would and not follows:
+            yield f"{each.title} of NodePool/{pool}"
 
 
 def _blind(case: Case) -> Iterator[str]:
@@ -176,7 +187,8 @@ INVARIANTS = (
     Invariant("no action on a subject that someone else is removing", _on_what_others_remove),
     Invariant("no node that opts out of removal is drained or deleted", _on_what_opts_out),
     Invariant("no delete from a partial read", _deleted_unseen),
-    Invariant("nothing for a pool in Observe mode that is not marked as would", _in_observe_mode),
+    Invariant("nothing for a pool that is only observed that is not marked as would", _in_observe_mode),
+    Invariant("no action on a node of a NodePool that was neither made nor adopted", _of_others),
     Invariant("each write presumes something that the API server checks", _blind),
     Invariant("nothing is done to what is frozen or suspended", _frozen),
     Invariant("what a guard counts is remembered before it is taken", _uncounted),

@@ -133,7 +133,7 @@ class _PoolCase:
 
     @property
     def node_pool(self) -> Whole:
-        labels = {names.MANAGED: "true", names.POOL: self._name}
+        labels = {} if self._said.get("theirs") else {names.MANAGED: "true", names.POOL: self._name}
         frozen = self._said.get("frozen_pool")
         annotations = {names.FROZEN_UNTIL: timestamp(after(frozen))} if frozen else {}
         metadata = WholeMetadata(self._name, labels=labels, annotations=annotations)

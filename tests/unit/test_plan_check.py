@@ -112,7 +112,7 @@ def test_other_kinds_may_be_unread() -> None:
 
 
 def test_in_observe_mode_nothing_is_done_unless_it_is_marked_as_would() -> None:
-    assert "Observe mode" in broken(inputs("Observe"), decision())
+    assert "only observed" in broken(inputs("Observe"), decision())
     judge(inputs("Observe"), decision(would=True))
 
 

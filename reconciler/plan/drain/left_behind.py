@@ -10,6 +10,7 @@ from reconciler.model.planned.decision import Decision
 from reconciler.plan.drain.marks import candidate_mark, draining_mark
 from reconciler.plan.drain.reasons import NOT_NAMED, PLANNER
 from reconciler.plan.drain.site import Site, ref_of
+from reconciler.plan.guards.door import observes
 from reconciler.plan.removal import untouchable
 
 
@@ -17,7 +18,7 @@ def left_behind(site: Site) -> Iterator[Decision]:
     """The hard one first, where a node has both: one action a subject."""
     for facts in site.fleet.nodes_drained:
         node, pool = facts.node, site.pools.get(facts.pool)
-        if facts.pool in site.policy_of or pool is None or pool.spec.mode != "Enforce":
+        if facts.pool in site.policy_of or pool is None or observes(site.inputs, pool.name):
             continue
         mark = draining_mark(node) or candidate_mark(node)
         if mark is not None and untouchable(node) is None and not site.is_claimed(ref_of(node)):

@@ -14,7 +14,7 @@ from reconciler.plan.guards.reasons import BY_LIMITS
 from reconciler.plan.kept.scene import Scene
 from reconciler.plan.scaling.reasons import RESTING as SCALING_RESTING
 
-WOULD = "Would, were the pool in mode Enforce: "
+WOULD = "Would, were the pool acted on: "
 
 
 class Asked(msgspec.Struct, frozen=True):

@@ -52,7 +52,7 @@ def _departing(scene: Scene, pool: str) -> str:
     """Of its 120 nodes, 6 are scaled down and 4 are drained."""
     size = counted(use_of(scene.fleet, pool, 0).nodes, "node")
     begins = f"Of its {size}, "
-    by_condition: dict[str, Counter[Fate]] = {}  # Would, were the pool in mode Enforce: of its 12 nodes,
+    by_condition: dict[str, Counter[Fate]] = {}  # Would, were the pool acted on: of its 12 nodes,
     for each in scene.plan.consequences:
         if each.pool == pool:
             by_condition.setdefault(would_be(scene, each, begins), Counter())[each.fate] += len(each.nodes)

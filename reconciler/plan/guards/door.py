@@ -47,7 +47,7 @@ class Door:
         held = self._why_not(stage, decision)
         if held is not None:
             return msgspec.structs.replace(decision, act=held[1], reason=held[0])
-        settled = msgspec.structs.replace(decision, would=observes(self._inputs, decision.pool))
+        settled = msgspec.structs.replace(decision, would=is_only_told(self._inputs, decision))
         self._draft.claim(settled)
         self._count(stage, settled)
         return settled
@@ -109,9 +109,24 @@ def is_blind(decision: Decision) -> bool:
 
 
 def observes(inputs: Inputs, pool: str) -> bool:
-    """Whether the pool is only looked at."""
+    """Whether the pool is only looked at: its policy says so, or its NodePool was neither made nor adopted by these
+    policies."""
     declared = inputs.desired.pool(pool) if pool else None
-    return declared is not None and declared.spec.mode == "Observe"
+    return declared is not None and (declared.spec.mode == "Observe" or pool in inputs.unowned_node_pools)
+
+
+def is_only_told(inputs: Inputs, decision: Decision) -> bool:
+    """Whether the action is told and not carried out. The NodePool itself may be adopted, and then the nodes get its
+    labels: both follow from the mode alone."""
+    if not observes(inputs, decision.pool):
+        return False
+    declared = inputs.desired.pool(decision.pool)
+    is_told = declared is not None and declared.spec.mode == "Observe"
+    return is_told or (decision.subject.kind in _OF_NODES and not decision.after)
+
+
+# Whose nodes they are decides over these.
+_OF_NODES = frozenset({"Node", "NodeClaim", "Pod"})
 
 
 def _barred(asked: Iterable[Decision], settled: Iterable[Decision]) -> frozenset[str]:

@@ -75,12 +75,17 @@ def _in_the_way(sight: Sight, manifest: Manifest, live: Whole | None) -> Reason 
     if live.metadata.deletion_timestamp:
         return reasons.LEAVING.reason(origin, object=title)
     if other := sight.other_environment(live):
-        return reasons.OF_ANOTHER.reason(origin, object=title, environment=other)
+        return reasons.OF_ANOTHER.reason(origin, object=title, environment=other, observed=_observed(live))
     if not live.is_ours and not (pool and pool.spec.adopt):
         if not manifest.pool:
             return reasons.NOT_OURS_FOR_ALL.reason(origin, object=title)
-        return reasons.NOT_OURS.reason(origin, object=title, pool=manifest.pool)
+        return reasons.NOT_OURS.reason(origin, object=title, pool=manifest.pool, observed=_observed(live))
     return None
+
+
+def _observed(live: Whole) -> str:
+    """What it means for nodes that their NodePool is not ours."""
+    return ", and its nodes are only observed" if live.kind == NODE_POOL else ""
 
 
 def _no_place(sight: Sight, manifest: Manifest, title: str) -> Reason | None:

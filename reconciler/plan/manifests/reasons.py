@@ -43,7 +43,7 @@ ABSENT = Because(
 LEAVING = Because("BeingDeleted", "{object} is being deleted: what becomes of it is waited for.")
 NOT_OURS = Because(
     "NotOurs",
-    "{object} was made by someone else; adopt: true in GpuPool/{pool} takes it over without drifting a node.",
+    "{object} was made by someone else{observed}; adopt: true in GpuPool/{pool} takes it over without drifting a node.",
     hold="blocked",
 )
 NOT_OURS_FOR_ALL = Because(
@@ -53,7 +53,7 @@ NOT_OURS_FOR_ALL = Because(
 )
 OF_ANOTHER = Because(
     "OwnedByOther",
-    "{object} is kept by environment {environment}: take it out there first. "
+    "{object} is kept by environment {environment}{observed}: take it out there first. "
     "If there is no such environment any more, take the annotation gpu.scheduling/environment off {object}.",
     hold="blocked",
 )

@@ -10,6 +10,7 @@ from reconciler.model import names
 from reconciler.model.instant import timestamp
 from reconciler.model.planned.action import Taint
 from reconciler.model.planned.decision import Decision
+from reconciler.plan.guards.door import observes
 from reconciler.plan.removal import untouchable
 from reconciler.plan.scaling import marks
 from reconciler.plan.scaling.ground import Site
@@ -19,7 +20,7 @@ from reconciler.plan.scaling.turn import ref_of
 
 def left_behind(site: Site, scaled: frozenset[str]) -> Iterator[Decision]:
     """`scaled` are the pools whose provisioners have their turn."""
-    pools = {each.name: each for each in site.inputs.desired.pools if each.spec.mode == "Enforce"}
+    pools = {each.name: each for each in site.inputs.desired.pools if not observes(site.inputs, each.name)}
     for node in (each.node for each in site.fleet.nodes_unsettled):
         mark, pool = marks.mark_of(node), pools.get(node.pool)
         if mark is None or pool is None or pool.name in scaled:

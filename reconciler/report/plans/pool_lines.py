@@ -13,6 +13,7 @@ import msgspec
 from reconciler.model.desired import Declared
 from reconciler.model.kinds.gpu_pool import GpuPool
 from reconciler.model.planned.consequence import Consequence
+from reconciler.plan.guards.door import observes
 from reconciler.plan.karpenter.savings import priced_by
 from reconciler.plan.kept.scene import Scene
 from reconciler.plan.sums.cost import Bill, Machine, Tariff, machine_of
@@ -59,7 +60,7 @@ def pool_lines(scene: Scene, base: Scene | None) -> Iterator[PoolLine]:
         bills = _bills(scene, priced, futures)
         yield PoolLine(
             pool=priced.name,
-            mode=priced.after.spec.mode if priced.after else "Enforce",
+            mode="Observe" if observes(scene.inputs, priced.name) else "Enforce",
             nodes=use.nodes,
             busy_nodes=use.busy_nodes,
             gpus=use.gpus_total,

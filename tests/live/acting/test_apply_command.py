@@ -8,10 +8,16 @@ import pytest
 
 from reconciler.cli.main import main
 from reconciler.model import names
-from tests.lab import identities
+from tests.lab import capacity, fleet, identities
 from tests.lab.lab import Lab
 from tests.stages.controlled import Site
 
+SCALED = """
+apiVersion: gpu.scheduling/v1
+kind: NodeProvisioner
+metadata: {name: a100}
+spec: {poolName: a100, minSize: 0, maxSize: 9, minGPUUtilizationPercent: 80, scaleDownDelay: 1m}
+"""
 LIMITED = {"apiVersion": "karpenter.sh/v1", "kind": "NodePool", "metadata": {"name": "a100"}}
 
 
@@ -68,6 +74,24 @@ def test_what_cannot_be_done_leaves_the_rest_and_is_finished_later(
     pool = site.lab.admin.get("nodepools", "a100")
     assert pool
     assert pool["spec"]["limits"] == {"nodes": "8"}
+
+
+def test_the_nodes_of_a_node_pool_that_someone_else_made_are_only_observed(
+    site: Site, capsys: pytest.CaptureFixture[str]
+) -> None:
+    site.lab.admin.apply(capacity.NodePool("a100", [capacity.P4D]).manifest())
+    for number in range(3):
+        site.lab.admin.create(fleet.Shape(capacity.P4D, "a100").node(f"theirs-{number}", "eu-1a"))
+    site.write()
+    (site.policies / "scaled.yaml").write_text(SCALED)
+    audit = site.lab.audit()
+    _, out, _ = run(site, capsys, "apply")
+    assert "NodePool/a100 was made by someone else, and its nodes are only observed" in out
+    assert not [each for each in audit.writes(identities.RECONCILER) if each.object.partition("/")[0] == "nodes"]
+    site.write(adopt=True)
+    assert run(site, capsys, "apply")[0] == 0
+    assert run(site, capsys, "apply")[0] == 0
+    assert [each for each in audit.writes(identities.RECONCILER) if each.object.partition("/")[0] == "nodes"]
 
 
 def test_a_saved_plan_is_carried_out_exactly_or_refused_with_what_moved(
