@@ -2,13 +2,16 @@
 
 from collections.abc import Iterable
 
+from reconciler.model.cluster.node import Node
 from reconciler.model.cluster.pod import Pod
+from reconciler.model.cluster.stuck_pods import is_stuck
+from reconciler.model.instant import Instant
 from reconciler.protocol.presumed import Settled
 
 
-def occupied(title: str, pods: Iterable[Pod]) -> Settled | None:
-    """How it ends where some pod counts; None where none does."""
-    counting = sorted(pod.title for pod in pods if pod.counts)
+def occupied(title: str, node: Node, pods: Iterable[Pod], now: Instant) -> Settled | None:
+    """How it ends where some pod counts; None where none does. Pods that nobody will end do not count."""
+    counting = sorted(pod.title for pod in pods if pod.counts and not is_stuck(pod, node, now))
     if not counting:
         return None
     others = f" and {len(counting) - 1} more" if len(counting) > 1 else ""

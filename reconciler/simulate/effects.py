@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 
 from reconciler.model import names
+from reconciler.model.cluster.node import Node
 from reconciler.model.cluster.pod import Pod
 from reconciler.model.instant import Instant
 from reconciler.model.planned.action import Act, Apply, Bind, Delete, Evict, Hold, Ref, Resize, Status
@@ -60,7 +61,8 @@ def _not_so(decision: Decision, found: Object, place: Place) -> Settled | None:
     if isinstance(act, Hold) or not act.presumes.empty:
         return None
     bound = (pod for pod in place.objects.of("Pod") if (pod.get("spec") or {}).get("nodeName") == subject.name)
-    return occupied(subject.title, (msgspec.convert(each, Pod) for each in bound))
+    pods = (msgspec.convert(each, Pod) for each in bound)
+    return occupied(subject.title, msgspec.convert(found, Node), pods, place.now)
 
 
 def _effect(act: Act | Hold, found: Object, place: Place) -> Effect:

@@ -24,7 +24,8 @@ class Stage:
     def __init__(self, engine: Engine, world: World) -> None:
         self.engine = engine
         self.world = world
-        self.dead_nodes: set[str] = set()  # names of nodes whose machine is gone: no kubelet answers there
+        self.dead_nodes: set[str] = set()  # names of nodes whose machine is gone
+        self.silent_nodes: set[str] = set()  # names of nodes whose kubelet is gone, those of dead machines included
         self._told: dict[str, list[_Waking]] = {}
         self._following = Following(world)
         self._fleet: Fleet | None = None

@@ -43,7 +43,7 @@ def node_of(name: str, said: Json) -> Node:
     if gpus := said.get("gpus", 8):
         amounts[names.NVIDIA_GPU] = str(gpus)
     labels = {
-        names.KARPENTER_POOL: said.get("pool", "a100"),
+        names.POOL if said.get("by_hand") else names.KARPENTER_POOL: said.get("pool", "a100"),
         names.INSTANCE_TYPE: "p4d.24xlarge",
         names.CAPACITY_TYPE: said.get("bought", "on-demand"),
         names.HOSTNAME: name,
@@ -64,9 +64,11 @@ def node_of(name: str, said: Json) -> Node:
             do_not_disrupt=said.get("do_not_disrupt", ""),
         ),
     )
-    ready = Condition("Ready", "False" if said.get("unready") else "True", last_transition_time=came)
-    status = NodeStatus(amounts, amounts, (ready,))
-    return Node(metadata, NodeSpec(bool(said.get("cordoned")), tuple(_taints(said))), status)
+    status = "Unknown" if "silent" in said else "False" if said.get("unready") else "True"
+    turned = timestamp(after(-said["silent"])) if "silent" in said else came
+    ready = Condition("Ready", status, last_transition_time=turned)
+    spec = NodeSpec(bool(said.get("cordoned")), tuple(_taints(said)))
+    return Node(metadata, spec, NodeStatus(amounts, amounts, (ready,)))
 
 
 def _taints(said: Json) -> Iterator[NodeTaint]:

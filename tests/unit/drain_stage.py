@@ -153,7 +153,7 @@ class World:
             kind.get("namespace", "team"),
             f"uid-{app}-{number}",
             creation_timestamp=timestamp(after(-5 if "new" in traits else -kind.get("age", 3_600))),
-            deletion_timestamp=timestamp(NOW) if "leaving" in traits else "",
+            deletion_timestamp=_deleted_at(traits),
             labels={SELECTED: app} | ({names.COMPONENT: names.SMART_SCHEDULER} if kind.get("smart") else {}),
             annotations=annotations(kind),
             owner_references=owner(app, kind),
@@ -273,6 +273,11 @@ def _copied(nodes: dict[str, Json]) -> Iterator[tuple[str, Json]]:
             yield name, said
         for number in range(copies or 0):
             yield f"{name}{number:03}", {key: value for key, value in said.items() if key != "copies"}
+
+
+def _deleted_at(traits: set[str]) -> str:
+    """A pod that is stuck was to be gone ten minutes ago."""
+    return timestamp(NOW) if "leaving" in traits else timestamp(after(-600)) if "stuck" in traits else ""
 
 
 def _batch(said: Json) -> Batch:

@@ -8,6 +8,7 @@ import pytest
 
 from reconciler.kube.api_server import JSON, Answer, Request
 from reconciler.kube.apply.applying import Applying, Limits
+from reconciler.model.instant import instant
 from reconciler.model.planned.action import Delete, Presumes, Ref
 from reconciler.model.planned.decision import Decision
 from reconciler.model.planned.outcome import Outcome
@@ -17,6 +18,7 @@ from tests.unit.apply_stage import Holding, refusal
 
 Object = dict[str, Any]
 
+NOW = instant("2026-11-02T10:00:00Z")
 NODE = Ref("Node", "", "gpu-1", "uid-1")
 DAEMON = {"kind": "DaemonSet", "name": "exporter", "uid": "u", "controller": True}
 
@@ -31,14 +33,16 @@ IDLE = [pod(f"exporter-{number}", ownerReferences=[DAEMON]) for number in range(
 class NodeServer:
     """A node, and its pods two a page. Owner of what was sent and asked."""
 
-    def __init__(self, pods: list[Object], refused: Answer | None = None) -> None:
+    def __init__(self, pods: list[Object], refused: Answer | None = None, ready: Object | None = None) -> None:
         self.pods, self.refused = pods, refused
+        self.status = {"conditions": [{"type": "Ready", **ready}]} if ready else {}
         self.sent: list[Request] = []
         self.asked: list[Mapping[str, str]] = []
 
     def get(self, path: str, query: Mapping[str, str] | None = None, accept: str = JSON) -> Answer:
         if path == "/api/v1/nodes/gpu-1":
-            return _answer({"metadata": {"name": "gpu-1", "uid": "uid-1", "resourceVersion": "7"}})
+            head = {"name": "gpu-1", "uid": "uid-1", "resourceVersion": "7"}
+            return _answer({"metadata": head, "status": self.status})
         assert path == "/api/v1/pods"
         asked = dict(query or {})
         self.asked.append(asked)
@@ -64,9 +68,31 @@ def _answer(body: Object) -> Answer:
 def given_back(server: NodeServer, version: str = "7", empty: bool = True) -> Outcome:
     act = Delete(presumes=Presumes(resource_version=version, empty=empty))
     decision = Decision("tests", NODE, act, Reason(CORDONED.code, (("node", "gpu-1"),)))
-    limits = Limits(pause=lambda _: None, writes_per_second=1e6)
+    limits = Limits(pause=lambda _: None, writes_per_second=1e6, wall_clock=lambda: NOW / 1_000)
     (outcome,) = Applying(server, limits=limits).apply([decision], Holding())
     return outcome
+
+
+STUCK = {
+    "a minute after its grace": ("Unknown", "09:58:30", 30, "done"),
+    "before that": ("Unknown", "09:58:31", 30, "stale"),
+    "of a node that is not ready": ("False", "09:58:30", 30, "done"),
+    "of a node that is ready": ("True", "09:58:30", 30, "stale"),
+    "that asks for a longer grace": ("Unknown", "09:58:30", 31, "stale"),
+    "that says nothing of its grace": ("Unknown", "09:58:30", None, "done"),
+}
+
+
+@pytest.mark.parametrize(("status", "since", "grace", "result"), STUCK.values(), ids=STUCK)
+def test_a_pod_that_stays_terminating_keeps_its_node(status: str, since: str, grace: int | None, result: str) -> None:
+    """Both the pod and the node for a minute and the grace period of the pod."""
+    at, long_ago = f"2026-11-02T{since}Z", "2026-11-02T08:00:00Z"
+    for deleted, turned in ((at, long_ago), (long_ago, at)):
+        gone = pod("train", deletionTimestamp=deleted) | {"spec": {"terminationGracePeriodSeconds": grace}}
+        server = NodeServer([*IDLE, gone], ready={"status": status, "lastTransitionTime": turned})
+        assert given_back(server).result == result
+        both = NodeServer([gone, pod("new")], ready={"status": status, "lastTransitionTime": turned})
+        assert given_back(both).detail.startswith("Node/gpu-1 was to be empty, and Pod/team-a/new")
 
 
 def test_an_empty_node_is_deleted_as_it_was_seen_once_all_its_pods_were_looked_at() -> None:

@@ -60,6 +60,26 @@ def test_where_no_node_provisioner_scales_a_pool_the_drain_policy_removes_its_em
     assert codes["EmptyNodeRemoved"] == codes["DrainedNodeDeleted"] > 0
 
 
+@pytest.mark.parametrize("sizes", [[sized()], []], ids=["with a NodeProvisioner", "without"])
+def test_a_node_whose_kubelet_is_gone_is_drained_once_and_goes(sizes: list[Json], tmp_path: Path) -> None:
+    """Its pods stay Terminating: nobody waits for them for ever, and their successors run elsewhere."""
+    scenario = {
+        "duration": "3h",
+        "warmUp": "5m",
+        "cluster": {"nodes": [{"pool": "a100", "count": 4}]},
+        "workloads": [{"name": "web", "gpus": 4, "constant": {"pods": 7}, "maxUnavailable": 1}],
+        "faults": [{"fault": "KubeletDown", "at": "10m"}],
+    }
+    outcome = played(tmp_path, [pool("a100"), *sizes, drains()], scenario)
+    assert outcome.simulated.broken == ()
+    codes = Counter(each.reason for each in outcome.told)
+    assert codes["Drained"] == codes["DrainedNodeDeleted"] == 1
+    assert not codes["GivenBack"]
+    assert outcome.simulated.sums.pending_pods == 0
+    (at_the_end,) = outcome.pools
+    assert at_the_end.nodes == 4  # one was bought for what ran on the lost one
+
+
 def test_without_a_drain_policy_nothing_that_runs_is_moved(tmp_path: Path) -> None:
     outcome = half_empty(tmp_path, sized())
     assert outcome.simulated.broken == ()

@@ -132,6 +132,30 @@ def test_pods_of_a_node_that_is_not_ready_for_long_are_made_anew() -> None:
     assert stricken.there.pods() == {"web-00002": ("", "Pending")}
 
 
+def test_where_a_kubelet_is_gone_pods_stay_terminating_until_it_is_back() -> None:
+    stricken = Stricken(fault("KubeletDown", 30, 1_000))
+    stricken.there.world.put(workload("ReplicaSet", "web", template()))
+    for at, ready in ((69, "True"), (71, "Unknown"), (1_029, "Unknown"), (1_031, "True")):
+        stricken.there.until(at)
+        node = stricken.there.get("Node", "n1")
+        assert says(node, "Ready") == ready
+        keys = {each["key"] for each in node["spec"]["taints"]}
+        assert ("node.kubernetes.io/unreachable" in keys) == (ready == "Unknown")
+        if at == 1_029:
+            (leaving, _) = stricken.there.world.of("Pod")
+            assert leaving["metadata"]["deletionTimestamp"]
+    assert stricken.there.until(1_060).pods() == {"web-00002": ("n1", "Running")}
+    assert stricken.told == [(30, "1 kubelet stops: n1"), (1_030, "kubelets are back")]
+
+
+def test_a_kubelet_that_is_back_before_anybody_notices_leaves_nothing_behind() -> None:
+    stricken = Stricken(fault("KubeletDown", 30, 20))
+    stricken.there.world.put(workload("ReplicaSet", "web", template()))
+    node = stricken.there.until(200).get("Node", "n1")
+    assert (says(node, "Ready"), node["spec"]["taints"]) == ("True", [])
+    assert stricken.there.pods() == {"web-00001": ("n1", "Running")}
+
+
 def test_a_node_that_died_is_not_ready_again() -> None:
     stricken = Stricken(fault("NodeNotReady", 10, 60), fault("NodeDeath", 20))
     stricken.there.until(100)

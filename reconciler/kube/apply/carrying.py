@@ -16,12 +16,16 @@ from reconciler.kube.apply.pen import FenceFell, NotSeen, Pen
 from reconciler.kube.apply.places import UnknownKind
 from reconciler.kube.apply.verbs import next_write
 from reconciler.kube.backoff import Backoff, Waits
-from reconciler.kube.decode import Undecodable
+from reconciler.kube.decode import Undecodable, one
+from reconciler.model.cluster.kinds import SEEN
+from reconciler.model.cluster.node import Node
+from reconciler.model.instant import Instant
 from reconciler.model.planned.action import Bind, Evict, Hold
 from reconciler.model.planned.decision import Decision
 from reconciler.protocol.emptiness import occupied
 from reconciler.protocol.presumed import DONE, NO_LONGER_OURS, Object, Settled
 
+_NODES = next(each for each in SEEN if each.field == "nodes")
 _WAITS = Waits(first_seconds=0.2, most_seconds=5.0)
 
 
@@ -94,7 +98,7 @@ class Errand:
         coming = next_write(self._decision, found)
         if isinstance(coming, Settled):
             return coming
-        if occupied := self._occupied():
+        if occupied := self._occupied(found):
             return occupied
         if self._company is not None:
             return self._sent_together(self._company, coming)
@@ -102,16 +106,18 @@ class Errand:
             return self._sent(coming)
         return self._lend(self._lending, found, coming)
 
-    def _occupied(self) -> Settled | Again | None:
-        """How it ends where a node was to be empty, and is not by the most recent list of its pods.
+    def _occupied(self, found: Object | None) -> Settled | Again | None:
+        """How it ends where a node was to be empty, and is not by the most recent list of its pods. `found`: the node.
 
         The turn to write is taken before: between the list and the write nothing is waited for."""
         subject = self._decision.subject
-        if not self._is_to_be_empty:
+        if not self._is_to_be_empty or found is None:
             return None
         try:
+            node: Node = one(_NODES, msgspec.json.encode(found))
             self._pen.take_turn()
-            return occupied(subject.title, self._pen.pods_on(subject.name))
+            pods = self._pen.pods_on(subject.name)
+            return occupied(subject.title, node, pods, Instant(int(1_000 * self._pen.limits.wall_clock())))
         except NotSeen as unseen:
             return _unseen(unseen.answer)
         except Unreachable as fault:

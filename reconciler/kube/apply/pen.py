@@ -37,6 +37,7 @@ class Limits(msgspec.Struct, frozen=True):
     patience_seconds: float = 20.0  # with one write: no try begins later, since the next plan waits for all of them
     pause: Callable[[float], None] = time.sleep
     clock: Callable[[], float] = time.monotonic
+    wall_clock: Callable[[], float] = time.time  # against which times on objects are held
 
 
 class FenceFell(Exception):

@@ -10,6 +10,7 @@ from reconciler.fleet.what_if import WhatIf
 from reconciler.model import names
 from reconciler.model.cluster.node import Node
 from reconciler.model.cluster.pod import Pod
+from reconciler.model.cluster.stuck_pods import stuck_at
 from reconciler.model.instant import Instant, timestamp
 from reconciler.model.planned.drained import InVain
 from reconciler.model.planned.reason import Reason
@@ -20,6 +21,7 @@ from reconciler.plan.drain.failing.in_vain import in_vain
 from reconciler.plan.drain.failing.setbacks import rests_until
 from reconciler.plan.drain.limits import Budget, budgets_of
 from reconciler.plan.drain.marks import candidate_mark
+from reconciler.plan.drain.nodes.lost import is_karpenters, why_lost
 from reconciler.plan.drain.nodes.usage import Usage, usage_of
 from reconciler.plan.drain.site import Seen, Site, ref_of, why
 from reconciler.plan.guards.cluster_min import ClusterMin
@@ -168,6 +170,19 @@ def _opted_out(ground: Ground, seen: Seen) -> Reason | None:
     return found.reason
 
 
+def _lost(ground: Ground, seen: Seen) -> Reason | None:
+    ground.wakes += _stuck_at(ground, seen)
+    return why_lost(ground.site, seen)
+
+
+def _stuck_at(ground: Ground, seen: Seen) -> list[Instant]:
+    """When pods turn out to be stuck that leave a node which is not ready."""
+    if seen.is_ready:
+        return []
+    times = (stuck_at(pod, seen.node) for pod in ground.site.fleet.pods_on(seen.name) if pod.counts)
+    return [at for at in times if at is not None]
+
+
 def _set_back(ground: Ground, seen: Seen) -> Reason | None:
     found = ground.setbacks.get((seen.name, seen.node.metadata.uid))
     if found is None or rests_until(found) <= ground.site.now:
@@ -254,6 +269,7 @@ RULES: tuple[Rule, ...] = (
     Rule(_others_turn, may_apply=lambda ground, _: ground.site.draft.has_claims),
     Rule(_settling, concerns=_is_new),
     Rule(_opted_out, concerns=_says_anything),
+    Rule(_lost, concerns=lambda node, _: not node.is_ready and not is_karpenters(node)),
     Rule(_set_back, may_apply=lambda ground, _: bool(ground.setbacks)),
     Rule(_lent, may_apply=lambda ground, _: bool(ground.site.fleet.lent)),
     Rule(_empty, concerns=_may_be_empty, may_apply=lambda ground, pool: pool in ground.site.provisioner_of),

@@ -5,7 +5,8 @@ PodDisruptionBudget allows one more; its grace is what it asks for, and no longe
 One that saves its work first draws on its budget from the moment it is told, ahead of all that were not. Pods of gangs
 are seen to before all others, each gang as a whole. Pods of DaemonSets are asked when nothing else is left, unless they
 tolerate the taint and would come again. A node is deleted once it was empty for a minute, and a most recent look finds
-nothing on it that counts; or it stays, if its pool has come to lack nodes.
+nothing on it that counts; or it stays, if its pool has come to lack nodes. On a node that is not ready, pods that stay
+Terminating do not count: the kubelet that would end them is gone.
 
 A node whose last eviction, or whose pods' time to save their work, is longer ago than a pod's longest grace and two
 minutes is given back: its taint comes off, and it is left alone for a while. What was evicted is not called back.
@@ -18,6 +19,7 @@ from reconciler.fleet.predicates.taints import tolerated
 from reconciler.model import names
 from reconciler.model.cluster.node import NodeTaint
 from reconciler.model.cluster.pod import Pod
+from reconciler.model.cluster.stuck_pods import is_stuck, stuck_at
 from reconciler.model.instant import Instant, moment, timestamp
 from reconciler.model.planned.action import Delete, Evict, Hold, Presumes, Ref
 from reconciler.model.planned.decision import Decision
@@ -32,6 +34,7 @@ from reconciler.plan.drain.blockers import blocker, moves, stays
 from reconciler.plan.drain.failing.needed_again import NeededAgain
 from reconciler.plan.drain.gangs.leaving import GangsLeaving, asked_by
 from reconciler.plan.drain.gangs.members import Members
+from reconciler.plan.drain.nodes.lost import why_lost
 from reconciler.plan.drain.rehome import Rehomed
 from reconciler.plan.drain.site import Seen, Site, ref_of, ref_of_pod, why
 from reconciler.plan.eviction import NOTHING, Remaining, stays_until
@@ -60,23 +63,25 @@ class Emptying:
     def decide(self, waits: frozenset[str]) -> Iterator[Decision]:
         """Of all nodes but those. What is decided of a whole gang is told once."""
         ours = [each for each in self._site.draining.values() if each.name not in waits and self._is_ours(each)]
-        opted_out = self._opted_out(ours)
-        in_hand = [each for each in ours if each.name not in opted_out]
-        self._gangs.decide(self._rehomed.homes, waits | opted_out.keys())
+        released = self._released(ours)
+        in_hand = [each for each in ours if each.name not in released]
+        self._gangs.decide(self._rehomed.homes, waits | released.keys())
         self._go_on(in_hand)
         told: set[Ref] = set()
-        for each in (*opted_out.values(), *self._of_nodes(in_hand), *self._gangs.elsewhere):
+        for each in (*released.values(), *self._of_nodes(in_hand), *self._gangs.elsewhere):
             if each.subject not in told:
                 told.add(each.subject)
                 yield each
 
-    def _opted_out(self, ours: list[Seen]) -> dict[str, Decision]:
-        """Nodes that opted out since their drain began, by name: the taint comes off, and nothing else is evicted."""
+    def _released(self, ours: list[Seen]) -> dict[str, Decision]:
+        """Nodes that opted out since their drain began, or that nobody can empty, by name: the taint comes off, and
+        nothing else is evicted."""
         found = {}
         for seen in ours:
             opted_out, mark = opt_out(seen.node, self._site.now), seen.draining
-            if opted_out is not None and mark is not None:
-                found[seen.name] = self._site.act(seen, mark.off, opted_out.reason)
+            reason = opted_out.reason if opted_out is not None else why_lost(self._site, seen)
+            if reason is not None and mark is not None:
+                found[seen.name] = self._site.act(seen, mark.off, reason)
         return found
 
     def _of_nodes(self, in_hand: list[Seen]) -> Iterator[Decision]:
@@ -92,7 +97,12 @@ class Emptying:
         return not self._site.is_claimed(ref_of(seen.node))
 
     def _counting(self, seen: Seen) -> list[Pod]:
-        return [pod for pod in self._site.fleet.pods_on(seen.name) if pod.counts]
+        """Pods that are waited for. Those that nobody will end are not; Karpenter does not wait for them either."""
+        counting = [pod for pod in self._site.fleet.pods_on(seen.name) if pod.counts]
+        if seen.is_ready:
+            return counting
+        self.wakes += [at for pod in counting if (at := stuck_at(pod, seen.node)) is not None]
+        return [pod for pod in counting if not is_stuck(pod, seen.node, self._site.now)]
 
     def _go_on(self, in_hand: list[Seen]) -> None:
         """Those that were told before draw on their budgets first."""

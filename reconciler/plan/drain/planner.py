@@ -27,6 +27,7 @@ from reconciler.plan.drain.failing.tried import tried
 from reconciler.plan.drain.gangs.members import Members
 from reconciler.plan.drain.left_behind import left_behind
 from reconciler.plan.drain.nodes.eligible import eligible
+from reconciler.plan.drain.nodes.lost import held
 from reconciler.plan.drain.rehome import Rehomed
 from reconciler.plan.drain.site import Seen, Site, title_of, why
 from reconciler.plan.drain.unaided import rehome
@@ -70,6 +71,7 @@ def drain(inputs: Inputs, draft: Draft) -> Verdict:
     else:
         began = begin(ground, rehomed, members, is_settling=settling.batch is not None)
         decisions += [*_timed(site, rehomed, refused, settling), *began, *_left_out(site, rehomed)]
+        decisions += held(site, refused)
     drained = Drained(
         batch=settling.batch,
         evicted=tuple(sorted(_kept(site, each) for each in site.memory.evicted if _counts_still(site, each))),

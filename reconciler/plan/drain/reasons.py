@@ -14,6 +14,16 @@ SET_BACK = Because(
     "DrainFailedLately",
     "{node} was given back at {at} ({code}), for the {times}. time: it is left alone until {until}.",
 )
+LOST = Because(
+    "NodeLost",
+    "{node} is not ready, its kubelet has stopped to report, and nobody ends its machine: the node is not Karpenter's. "
+    "End the machine and delete the Node.",
+)
+LOST_WITH_POD = Because(
+    "NodeLostWithPod",
+    "{node} is not ready, {pod} stays Terminating there, and nobody ends its machine: the node is not Karpenter's. End "
+    "the machine and delete the Node.",
+)
 LENT = Because("GpusLent", "{gpus} GPUs of {node} are lent to claims, which nobody moves.")
 EMPTY = Because("NodeEmpty", "{node} is empty: empty nodes of {pool} are removed by {provisioner} alone.")
 EMPTY_SUSPENDED = Because(
@@ -230,6 +240,9 @@ NEEDED_AGAIN = Because(
     "{node} was emptied, and {pool} lacks {lacks} by now ({why}): its taint comes off, and it stays.",
 )
 
+# Why nobody can empty a node.
+LOSES = frozenset({LOST.code, LOST_WITH_POD.code})
+
 # With these a node begins to be emptied.
 BEGINS = frozenset({DRAINED.code, REMOVED.code})
 
@@ -243,8 +256,8 @@ RESTING = frozenset(
 )
 
 ELIGIBILITY = (
-    FROZEN_NODE, BEING_DRAINED, SCALED_DOWN, OTHERS_TURN, JUST_CAME, SET_BACK, LENT, EMPTY, EMPTY_SUSPENDED,
-    POOL_UNREADY, AT_MINIMUM, CLUSTER_AT_MINIMUM, TOO_MUCH_USED, DESTINATION, NOT_EVALUATED, NOT_TRIED,
+    FROZEN_NODE, BEING_DRAINED, SCALED_DOWN, OTHERS_TURN, JUST_CAME, LOST, LOST_WITH_POD, SET_BACK, LENT, EMPTY,
+    EMPTY_SUSPENDED, POOL_UNREADY, AT_MINIMUM, CLUSTER_AT_MINIMUM, TOO_MUCH_USED, DESTINATION, NOT_EVALUATED, NOT_TRIED,
 )  # fmt: skip
 BLOCKERS = (
     TO_COMPLETION, DO_NOT_DISRUPT_POD, NOT_SAFE_TO_EVICT, SMART_POD, GANG, GANG_BUDGET, GANG_NO_PLACE, CREW_FULL,

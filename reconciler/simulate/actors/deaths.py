@@ -1,8 +1,9 @@
-"""Nodes that die: nobody notices at first, then their pods are given up, then they are cleared away.
+"""Nodes whose machine or whose kubelet is gone: nobody notices at first, then their pods are given up.
 
 A node whose kubelet is silent is told to be unreachable after 40 s. Its pods are deleted when they bear that taint no
-longer (`taints.py`), which nobody on the node can confirm: they are gone only with the Node object. That is deleted
-with the NodeClaim of a machine that is gone; a node that has none stays as it is.
+longer (`taints.py`), which nobody on the node can confirm: they stay Terminating, and are gone only with the Node
+object. That is deleted with the NodeClaim of a machine that is gone; a node that has none stays as it is. Where only
+the kubelet is gone, the machine goes on and nobody deletes the Node object.
 """
 
 import msgspec
@@ -26,7 +27,7 @@ class Delays(msgspec.Struct, frozen=True):
 
 
 class Deaths:
-    """Whose machines are gone stands on the stage."""
+    """Whose machines and kubelets are gone stands on the stage."""
 
     def __init__(self, delays: Delays | None = None) -> None:
         self._delays = delays or Delays()
@@ -40,19 +41,47 @@ class Deaths:
         found = self._stage.world.at(("Node", "", node))
         if found is None:
             raise KeyError(f"there is no node {node} that could die")
-        uid, engine = found["metadata"]["uid"], self._stage.engine
         self._stage.dead_nodes.add(node)
-        engine.after(self._delays.noticed_ms, f"{node} is unreachable", lambda: self._notice(node, uid))
+        self.silence(node)
+        engine = self._stage.engine
         engine.after(self._delays.collected_ms, f"the machine of {node} is missed", lambda: self._collect(node))
+
+    def silence(self, node: str) -> str:
+        """The kubelet is gone from now on; the uid of the node. Raises KeyError where there is no such node."""
+        found = self._stage.world.at(("Node", "", node))
+        if found is None:
+            raise KeyError(f"there is no node {node} whose kubelet could be gone")
+        uid: str = found["metadata"]["uid"]
+        self._stage.silent_nodes.add(node)
+        delay_ms = self._delays.noticed_ms
+        self._stage.engine.after(delay_ms, f"{node} is unreachable", lambda: self._notice(node, uid))
+        return uid
+
+    def revive(self, node: str, uid: str) -> bool:
+        """The kubelet is back, if the node is the same and its machine is not gone; whether it is."""
+        world = self._stage.world
+        found = world.at(("Node", "", node))
+        if found is None or found["metadata"]["uid"] != uid or node in self._stage.dead_nodes:
+            return False
+        self._stage.silent_nodes.discard(node)
+        ready = condition("Ready", "True", self._stage.now, "KubeletReady")
+        taints = [each for each in found["spec"].get("taints") or () if each["key"] != _UNREACHABLE]
+        patch = {"spec": {"taints": taints}, "status": {"conditions": with_condition(found, ready)}}
+        world.edit(Ref("Node", "", node), patch, MANAGER)
+        for pod in self._pods_on(node):
+            if pod.status.phase == "Running":
+                self._tell(pod, "True")
+        return True
 
     def _noted(self, written: Written) -> None:
         if written.key[0] == "Node" and written.after is None:
             self._stage.dead_nodes.discard(written.key[2])
+            self._stage.silent_nodes.discard(written.key[2])
 
     def _notice(self, node: str, uid: str) -> None:
         world, now = self._stage.world, self._stage.now
         found = world.at(("Node", "", node))
-        if found is None or found["metadata"]["uid"] != uid:
+        if found is None or found["metadata"]["uid"] != uid or node not in self._stage.silent_nodes:
             return
         taints = [each for each in found["spec"].get("taints") or () if each["key"] != _UNREACHABLE]
         taints += [{"key": _UNREACHABLE, "effect": each} for each in ("NoSchedule", "NoExecute")]
@@ -60,18 +89,22 @@ class Deaths:
         silent = condition("Ready", "Unknown", now, "NodeStatusUnknown")
         patch = {"spec": {"taints": taints}, "status": {"conditions": with_condition(found, silent)}}
         world.edit(Ref("Node", "", node), patch, MANAGER)
-        fleet = self._stage.what_if()
-        for pod in fleet.pods_of_row(fleet.rows.row_of[node]):
-            self._give_up(pod)
+        for pod in self._pods_on(node):
+            self._tell(pod, "False")
 
-    def _give_up(self, pod: Pod) -> None:
-        """It is ready no longer, as far as anybody knows."""
+    def _pods_on(self, node: str) -> tuple[Pod, ...]:
+        fleet = self._stage.what_if()
+        return fleet.pods_of_row(fleet.rows.row_of[node])
+
+    def _tell(self, pod: Pod, status: str) -> None:
+        """Whether it is ready, as far as anybody knows."""
         world, ref = self._stage.world, Ref("Pod", pod.metadata.namespace, pod.name)
         body = world.get(ref)
         if body is None:
             return
-        silent = condition("Ready", "False", self._stage.now, "NodeStatusUnknown")
-        world.edit(ref, {"status": {"conditions": with_condition(body, silent)}}, MANAGER)
+        reason = "" if status == "True" else "NodeStatusUnknown"
+        told = condition("Ready", status, self._stage.now, reason)
+        world.edit(ref, {"status": {"conditions": with_condition(body, told)}}, MANAGER)
 
     def _collect(self, node: str) -> None:
         if node not in self._stage.dead_nodes:

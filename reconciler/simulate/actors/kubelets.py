@@ -1,6 +1,6 @@
 """The kubelets: pods start some time after they are bound, run as long as they say or may, and end within their grace.
 
-A pod whose node has died neither starts nor ends: nobody is there to say so.
+A pod whose kubelet is gone neither starts nor ends: nobody is there to say so.
 """
 
 import msgspec
@@ -38,6 +38,12 @@ class Kubelets:
         for body in stage.world.of("Pod"):
             self._noted(Written(key_of(body), None, body))
         stage.world.subscribe(self._noted, "Pod")
+
+    def resume(self, node: str) -> None:
+        """The kubelet of the node is back, and finds its pods as they are."""
+        bodies = [each for each in self._stage.world.of("Pod") if (each.get("spec") or {}).get("nodeName") == node]
+        for body in bodies:
+            self._noted(Written(key_of(body), None, body))
 
     def _noted(self, written: Written) -> None:
         before, after = written.before, written.after
@@ -141,7 +147,7 @@ class Kubelets:
         if pod is None or pod["metadata"]["uid"] != uid:
             return None
         node = pod["spec"].get("nodeName", "")
-        is_gone = node in self._stage.dead_nodes or self._stage.world.at(("Node", "", node)) is None
+        is_gone = node in self._stage.silent_nodes or self._stage.world.at(("Node", "", node)) is None
         return None if is_gone else pod
 
 

@@ -41,7 +41,7 @@ class Lapses:
         self._going_on = +self._going_on
         found = self._stage.world.at(("Node", "", node))
         is_same = found is not None and found["metadata"]["uid"] == uid
-        if is_same and uid not in self._going_on and node not in self._stage.dead_nodes:
+        if is_same and uid not in self._going_on and node not in self._stage.silent_nodes:
             self._tell(node, is_ready=True)
 
     def _tell(self, name: str, *, is_ready: bool) -> None:

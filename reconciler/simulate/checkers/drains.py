@@ -14,6 +14,7 @@ from reconciler.protocol.presumed import Object
 from reconciler.simulate.checkers.checker import Ground, goes, is_ours, taints_of
 from reconciler.simulate.checkers.hands import SEEN_WITHIN_MS, whose
 from reconciler.simulate.checkers.moving import is_moved, node_of
+from reconciler.simulate.checkers.removing import waited_for
 from reconciler.simulate.objects import Written
 
 _EMPTY_MS = 60_000
@@ -78,6 +79,8 @@ class EmptyFirst:
         name, where, now = written.key[2], ground.where, ground.now()
         if not is_ours(written) or not goes(written) or names.DRAINING not in taints_of(written.before):
             return
+        if where.counting_on(name) and not waited_for(written.before or {}, ground):
+            return  # since when its pods are not waited for any more is not known
         # Of one that is gone with this write no more is known than since when it bore its taint.
         since = where.flipped.get(name, now) if name in where.nodes else _begun_at(written.before or {})
         if since is not None and (where.counting_on(name) or now - since < _EMPTY_MS):
@@ -159,7 +162,7 @@ class SlotsKept:
                 continue
             if not is_drained and ground.now() - since < SEEN_WITHIN_MS:
                 continue
-            is_busy = is_drained and ground.where.counting_on(each) > 0 and self._is_known(each, ground)
+            is_busy = is_drained and bool(waited_for(node or {}, ground)) and self._is_known(each, ground)
             for at in (0, 1) if of is policy else (1,):
                 leaving[at] += 1
                 draining[at] += is_busy
@@ -175,9 +178,8 @@ class SlotsKept:
         return bool(whose(node)) or now - self._others.get(name, _LONG_AGO) < SEEN_WITHIN_MS
 
     def _is_known(self, name: str, ground: Ground) -> bool:
-        """That it is busy: just begun, or for so long."""
-        now, flipped = ground.now(), ground.where.flipped.get(name, ground.now())
-        return self._leaving[name] == now or now - flipped >= SEEN_WITHIN_MS
+        """That it is busy: one that a pod came to lately may have begun as an empty node, without a drain's slot."""
+        return ground.now() - ground.where.flipped.get(name, ground.now()) >= SEEN_WITHIN_MS
 
 
 def _is_leaving(node: Object) -> bool:

@@ -10,7 +10,8 @@ from collections.abc import Iterator
 import msgspec
 
 from reconciler.model import names
-from reconciler.model.instant import Instant
+from reconciler.model.cluster.node import Node
+from reconciler.model.instant import Instant, moment
 from reconciler.model.kinds.node_provisioner import NodeProvisioner
 from reconciler.model.quantity import Quantity
 from reconciler.protocol.presumed import Object
@@ -56,7 +57,8 @@ class LeastKept:
         there = [each for each, node in ground.where.nodes.items() if node.pool == pool and not node.is_leaving]
         going = sum(_going(ground.world.at(("Node", "", each))) for each in there)
         unknown = sum(pool_of(each.node) == pool for each in self._lately)
-        kept, floor = len(there) - going + unknown, self._floor(wish, there, ground)
+        serves = _may_serve(ground.world.at(("Node", "", name)) or {}, ground.now())
+        kept, floor = len(there) - going + unknown, self._floor(wish, there, ground) if serves else wish.min_size
         if kept < floor:
             yield f"Node/{name} begins to be drained: {kept} nodes of {pool} stay, and {floor} are to be kept"
 
@@ -85,6 +87,13 @@ class LeastKept:
             left = sum(_has(each, resource) for each in there)
             if left < least and _has(ground.world.at(("Node", "", name)) or {}, resource):
                 yield f"Node/{name} is to go: {left} m of {resource} stay, and clusterMin is {least} m"
+
+
+def _may_serve(node: Object, now: Instant) -> bool:
+    """Whether it is ready, and was so long enough for that to be known: of others minSize alone keeps any."""
+    found: Node = msgspec.convert(node, Node)
+    turned = [moment(each.last_transition_time) or 0 for each in found.status.conditions if each.type == "Ready"]
+    return found.is_ready and all(now - at >= SEEN_WITHIN_MS for at in turned)
 
 
 def _is_lost(written: Written) -> bool:

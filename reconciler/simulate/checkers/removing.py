@@ -2,25 +2,39 @@
 
 from collections.abc import Iterator
 
+import msgspec
+
 from reconciler.model import names
+from reconciler.model.cluster.node import Node
+from reconciler.model.cluster.pod import Pod
+from reconciler.model.cluster.stuck_pods import is_stuck
 from reconciler.protocol.presumed import Object
 from reconciler.simulate.checkers.checker import Ground, goes, is_ours
-from reconciler.simulate.objects import Written
+from reconciler.simulate.objects import Key, Written
 
 
 class BusyNodes:
-    """A node is deleted only when nothing that counts is on it."""
+    """A node is deleted only when nothing that counts is on it, but pods that nobody will end."""
 
     rule = "no node with a pod that counts is deleted by us"
     kinds = ("Node",)
 
     def wrote(self, written: Written, ground: Ground) -> Iterator[str]:
         if is_ours(written) and goes(written):
-            name = written.key[2]
-            if number := ground.where.counting_on(name):
-                first = next(each for each in ground.where.pods_on(name) if ground.where.pods[each].counts)
-                more = f" and {number - 1} more" if number > 1 else ""
-                yield f"Node/{name} is deleted with {'/'.join(first)}{more} on it"
+            name, found = written.key[2], waited_for(written.before or {}, ground)
+            if found:
+                more = f" and {len(found) - 1} more" if len(found) > 1 else ""
+                yield f"Node/{name} is deleted with {'/'.join(found[0])}{more} on it"
+
+
+def waited_for(node: Object, ground: Ground) -> list[Key]:
+    """Pods on a node that count, without those that nobody will end."""
+    counting = [each for each in ground.where.pods_on(node["metadata"]["name"]) if ground.where.pods[each].counts]
+    if not counting:
+        return []
+    seen, now = msgspec.convert(node, Node), ground.now()
+    pods = ((key, ground.world.at(key)) for key in counting)
+    return [key for key, body in pods if body is None or not is_stuck(msgspec.convert(body, Pod), seen, now)]
 
 
 class Claims:

@@ -161,7 +161,7 @@ class Meter:
             self.waits.note(self._stage.now - since)
         if was is None or before is None or not was.is_placed or was.is_smart:
             return
-        if was.node in self._stage.dead_nodes or was.node not in self.where.nodes:
+        if was.node in self._stage.silent_nodes or was.node not in self.where.nodes:
             self.happened.lost += after is None and was.counts
         elif after is not None and was.counts and is_evicted(before, after):  # those of DaemonSets go with any node
             self.happened.evicted += 1

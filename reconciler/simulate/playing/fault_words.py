@@ -23,6 +23,13 @@ def lapse_words(stricken: Sequence[str], pool: str) -> str:
     return f"{counted(len(stricken), 'node')} {'is' if len(stricken) == 1 else 'are'} not ready: {_listed(stricken)}"
 
 
+def silence_words(stricken: Sequence[str], pool: str) -> str:
+    """The kubelets of these nodes are gone."""
+    if not stricken:
+        return f"no kubelet{f' of {pool}' if pool else ''} is there to stop"
+    return f"{counted(len(stricken), 'kubelet')} {'stops' if len(stricken) == 1 else 'stop'}: {_listed(stricken)}"
+
+
 def _listed(nodes: Sequence[str]) -> str:
     more = f" and {len(nodes) - _NAMED} more" if len(nodes) > _NAMED else ""
     return f"{', '.join(nodes[:_NAMED])}{more}"
@@ -66,6 +73,8 @@ def end_words(fault: Fault) -> str:
             return "watches tell as usual"
         case "NodeNotReady":
             return "nodes are ready again"
+        case "KubeletDown":
+            return "kubelets are back"
         case "EvictionsFail":
             return "the API server weighs evictions as usual"
         case "SlowKubelets":

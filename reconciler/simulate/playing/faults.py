@@ -14,7 +14,7 @@ from reconciler.simulate.actors.kubelets import Kubelets
 from reconciler.simulate.actors.lapses import Lapses
 from reconciler.simulate.actors.workloads.workloads import Workloads
 from reconciler.simulate.controller import Controller
-from reconciler.simulate.playing.fault_words import begin_words, death_words, end_words, lapse_words
+from reconciler.simulate.playing.fault_words import begin_words, death_words, end_words, lapse_words, silence_words
 from reconciler.simulate.playing.telling import Tell
 from reconciler.simulate.scenario.fault import Fault
 from reconciler.simulate.stage import Stage
@@ -63,8 +63,8 @@ class Faults:
         return come
 
     def _begin(self, number: int, fault: Fault) -> tuple[tuple[str, str], ...]:
-        """Gives the nodes that are not ready from now on, with their uids."""
-        if fault.fault in {"NodeDeath", "NodeNotReady"}:
+        """Gives the nodes that a fault befalls which may end, with their uids."""
+        if fault.fault in {"NodeDeath", "NodeNotReady", "KubeletDown"}:
             return self._strike(number, fault)
         victims = self._victims
         match fault.fault:
@@ -93,6 +93,9 @@ class Faults:
         if fault.fault == "NodeNotReady":
             self._tell(self._stage.now, lapse_words(found, fault.pool))
             return tuple((name, victims.lapses.begin(name)) for name in found)
+        if fault.fault == "KubeletDown":
+            self._tell(self._stage.now, silence_words(found, fault.pool))
+            return tuple((name, victims.deaths.silence(name)) for name in found)
         for name in found:
             victims.deaths.kill(name)
         self._tell(self._stage.now, death_words(found, fault.pool))
@@ -108,10 +111,8 @@ class Faults:
             case "NotOffered":
                 victims.karpenter.offer(_stockout(fault))
                 goes_on = victims.karpenter.withholds(_stockout(fault))
-            case "NodeNotReady":
-                for name, uid in stricken:
-                    victims.lapses.end(name, uid)
-                goes_on = not stricken
+            case "NodeNotReady" | "KubeletDown":
+                goes_on = not self._recover(fault, stricken)
             case "EvictionsFail":
                 self._stage.world.failing.end()
                 goes_on = self._stage.world.failing.goes_on
@@ -130,6 +131,18 @@ class Faults:
         if not goes_on:
             self._tell(self._stage.now, end_words(fault))
 
+    def _recover(self, fault: Fault, stricken: Sequence[tuple[str, str]]) -> bool:
+        """Whether any node is left to recover."""
+        victims = self._victims
+        if fault.fault == "NodeNotReady":
+            for name, uid in stricken:
+                victims.lapses.end(name, uid)
+            return bool(stricken)
+        back = [name for name, uid in stricken if victims.deaths.revive(name, uid)]
+        for name in back:
+            victims.kubelets.resume(name)
+        return bool(back)
+
     def _delay(self) -> None:
         """What is usual, or the longest that is in force."""
         victims, (watch, answer) = self._victims, self._usual
@@ -145,7 +158,7 @@ class Faults:
             metadata = body["metadata"]
             labels = metadata.get("labels") or {}
             pool = labels.get(names.KARPENTER_POOL) or labels.get(names.POOL, "")
-            if metadata["name"] not in self._stage.dead_nodes and fault.pool in {"", pool}:
+            if metadata["name"] not in self._stage.silent_nodes and fault.pool in {"", pool}:
                 found.append(metadata["name"])
         chance = self._stage.engine.stream(f"fault/{number}")
         return chance.sample(sorted(found), min(fault.count, len(found)))

@@ -3,7 +3,7 @@
 Owner of nothing that outlives it: the same play gives the same outcome, byte for byte.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import msgspec
 
@@ -15,6 +15,7 @@ from reconciler.report.simulated.simulated import Simulated, Step
 from reconciler.simulate.actors.actor import Actor
 from reconciler.simulate.actors.budgets import Budgets
 from reconciler.simulate.actors.collector import Collector
+from reconciler.simulate.actors.conditions import says
 from reconciler.simulate.actors.deaths import Deaths
 from reconciler.simulate.actors.karpenter.karpenter import Karpenter
 from reconciler.simulate.actors.karpenter.timing import Timing
@@ -68,6 +69,7 @@ def _played(play: Play, watched: Watched) -> Simulated:
     warm_up_ms = play.scenario.warm_up.milliseconds
     engine = Engine(play.seed, Instant(play.start - warm_up_ms))
     stage = Stage(engine, beginning_of(play))
+    stage.silent_nodes.update(_silent_nodes(stage.world))
     karpenter, deaths, lapses = Karpenter(market, _timing(play.scenario.market)), Deaths(), Lapses()
     workloads, kubelets = Workloads(), Kubelets()
     kubernetes: list[Actor] = [workloads, Scheduler(), kubelets, Budgets(), Collector(), Taints()]
@@ -93,6 +95,11 @@ def _played(play: Play, watched: Watched) -> Simulated:
     _run(play, watched, engine, watching)
     notices = tuple(notice for _, each in play.traces for notice in each.notices)
     return recorder.simulated(tuple(watching.broken), notices)
+
+
+def _silent_nodes(world: World) -> Iterator[str]:
+    """Names of nodes whose kubelet had stopped to report when the cluster was seen."""
+    return (each["metadata"]["name"] for each in world.of("Node") if says(each, "Ready") == "Unknown")
 
 
 def _start(stage: Stage, actors: Sequence[Actor]) -> None:

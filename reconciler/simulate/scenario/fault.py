@@ -11,6 +11,7 @@ from reconciler.model.quantity import Duration
 FaultKind = Literal[
     "NodeDeath",
     "NodeNotReady",
+    "KubeletDown",
     "StockOut",
     "NotOffered",
     "SlowApi",
@@ -31,9 +32,11 @@ class Fault(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
     lasts: Annotated[Duration | None, Says("For how long; absent, until the end.")] = None
     every: Annotated[Duration | None, Says("How often it happens again; absent, once.")] = None
     pool: Annotated[
-        str, Says("NodeDeath and NodeNotReady: of which NodePool; absent, of any."), Within(1, 253), NAME
+        str, Says("NodeDeath, NodeNotReady and KubeletDown: of which NodePool; absent, of any."), Within(1, 253), NAME
     ] = ""
-    count: Annotated[int, Says("NodeDeath and NodeNotReady: how many at once."), Within(1, 10_000), Unit("nodes")] = 1
+    count: Annotated[
+        int, Says("NodeDeath, NodeNotReady and KubeletDown: how many at once."), Within(1, 10_000), Unit("nodes")
+    ] = 1
     instance_type: Annotated[
         str,
         Says("StockOut and NotOffered: which instance type is not to be had; absent, any."),

@@ -17,7 +17,8 @@ from reconciler.simulate.scenario.workload import JOBS, WAYS, Workload
 
 _SHORTEST_EVERY_MS = 1_000
 _LACKS = ("StockOut", "NotOffered")
-_ONLY_OF = {"pool": ("NodeDeath", "NodeNotReady"), "instance_type": _LACKS, "zone": _LACKS, "capacity_type": _LACKS}
+_OF_NODES = ("NodeDeath", "NodeNotReady", "KubeletDown")
+_ONLY_OF = {"pool": _OF_NODES, "instance_type": _LACKS, "zone": _LACKS, "capacity_type": _LACKS}
 _NEVER = "the scenario is over by then: this never happens"
 
 Told = tuple[str, str, str, str]  # path, code, sentence, remedy

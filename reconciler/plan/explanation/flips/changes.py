@@ -39,6 +39,8 @@ LINES: dict[str, Line] = {
     # The node itself
     reasons.JUST_CAME.code: of_nodes.settled,
     removal.OPTED_OUT.code: of_nodes.opted_in,
+    reasons.LOST.code: of_nodes.ready,
+    reasons.LOST_WITH_POD.code: of_nodes.ready,
     reasons.SET_BACK.code: once_it_is("until"),
     reasons.LENT.code: of_nodes.nothing_lent,
     reasons.EMPTY.code: of_nodes.with_work,

@@ -105,15 +105,17 @@ def more_ready(inputs: Inputs, weighed: Weighed) -> Edit | None:
     wanted = next(count for count in range(unready + 1) if not brake.is_on(size, unready - count))
     of_pool = [each for each in inputs.observed.nodes if each.pool == weighed.pool and not each.is_ready]
     names_of = {each.name for each in of_pool[:wanted]}
-
-    def ready(node: Node) -> Node:
-        conditions = tuple(
-            replace(each, status="True") if each.type == "Ready" else each for each in node.status.conditions
-        )
-        return replace(node, status=replace(node.status, conditions=conditions))
-
-    after = tuple(ready(each) if each.name in names_of else each for each in inputs.observed.nodes)
+    after = tuple(_ready(each) if each.name in names_of else each for each in inputs.observed.nodes)
     return Edit(seen_with(inputs, nodes=after), f"{wanted} more nodes of {weighed.pool} are ready")
+
+
+def ready(inputs: Inputs, weighed: Weighed) -> Edit | None:
+    return Edit(with_node(inputs, weighed.node, _ready), f"Node/{weighed.node} is ready")
+
+
+def _ready(node: Node) -> Node:
+    conditions = (replace(each, status="True") if each.type == "Ready" else each for each in node.status.conditions)
+    return replace(node, status=replace(node.status, conditions=tuple(conditions)))
 
 
 def its_turn(inputs: Inputs, weighed: Weighed) -> Edit | None:

@@ -119,7 +119,7 @@ class Living:
 
     def _turn_ready(self, claim: Object) -> None:
         node, now = self._known.machines.node_of(claim), self._engine.now
-        if node is None or node["metadata"]["name"] in self._known.stage.dead_nodes:
+        if node is None or node["metadata"]["name"] in self._known.stage.silent_nodes:
             return
         taints = [each for each in node["spec"].get("taints") or () if each["key"] != "node.kubernetes.io/not-ready"]
         amounts = {key: claim["status"][key] for key in ("capacity", "allocatable")}

@@ -149,7 +149,16 @@ def _faults(chance: Random) -> list[Json]:
     found += [each for each in deaths if chance.random() < 0.15]
     writes = [chance.randint(0, 5) for _ in range(chance.choice([0, 0, 1, 4]))]
     found += [{"fault": "ControllerCrash", "at": moment()["at"], "afterWrites": each} for each in writes]
-    return found
+    return found + _kubelets(Random(repr(found)))
+
+
+def _kubelets(chance: Random) -> list[Json]:
+    """Kubelets that are gone, some for good; drawn apart, so that seeds tell what they told before."""
+    if chance.random() >= 0.25:
+        return []
+    at = chance.randint(30, 60 * QUIET_MINUTES - 60)
+    lasts = {"lasts": f"{chance.randint(30, 60 * QUIET_MINUTES - at)}s"} if chance.random() < 0.5 else {}
+    return [{"fault": "KubeletDown", "at": f"{at}s", "count": chance.randint(1, 2), **lasts}]
 
 
 def _edits(chance: Random) -> list[Json]:

@@ -1,0 +1,47 @@
+"""Nodes that nobody can empty: their kubelet is gone, so that their pods stay Terminating.
+
+Karpenter ends the machine of such a node when the Node object is deleted. Of a node that is not Karpenter's nobody ends
+the machine: its pods may still run there, and to delete the Node object would let others take their volumes and names.
+Such a node is held until a person ends the machine.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+
+from reconciler.model import names
+from reconciler.model.cluster.node import Node
+from reconciler.model.cluster.pod import Pod
+from reconciler.model.cluster.stuck_pods import is_silent, is_stuck
+from reconciler.model.instant import Instant
+from reconciler.model.planned.action import Hold
+from reconciler.model.planned.decision import Decision
+from reconciler.model.planned.reason import Reason
+from reconciler.plan.drain import reasons
+from reconciler.plan.drain.site import Seen, Site, why
+
+
+def is_karpenters(node: Node) -> bool:
+    """Whether Karpenter ends the machine once the Node object is deleted."""
+    return bool(node.metadata.labels.get(names.KARPENTER_POOL))
+
+
+def why_lost(site: Site, seen: Seen) -> Reason | None:
+    """Why a node is held that is not Karpenter's: its kubelet has stopped to report, or a pod is stuck on it."""
+    if seen.is_ready or is_karpenters(seen.node):
+        return None
+    if is_silent(seen.node):
+        return why(seen, reasons.LOST)
+    stuck = next(iter(stuck_pods(site.fleet.pods_on(seen.name), seen.node, site.now)), None)
+    return None if stuck is None else why(seen, reasons.LOST_WITH_POD, pod=f"Pod/{stuck.title}")
+
+
+def stuck_pods(pods: Iterable[Pod], node: Node, now: Instant) -> Iterator[Pod]:
+    """Those that count, and that nobody will end."""
+    return (pod for pod in pods if pod.counts and is_stuck(pod, node, now))
+
+
+def held(site: Site, refused: Mapping[str, Reason]) -> Iterator[Decision]:
+    """The hold on each such node."""
+    for seen in site.seen:
+        reason = refused.get(seen.name)
+        if reason is not None and reason.code in reasons.LOSES:
+            yield site.act(seen, Hold(), reason)
