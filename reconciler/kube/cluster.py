@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from reconciler.kube.apply.applying import Applying
 from reconciler.kube.observe import Observer
 from reconciler.model.cluster.observed import Observed
+from reconciler.model.instant import Instant
 from reconciler.model.planned.decision import Decision
 from reconciler.model.planned.outcome import Outcome
 from reconciler.ports import Fence
@@ -16,9 +17,16 @@ class LiveCluster:
     def __init__(self, observer: Observer, applying: Applying) -> None:
         self._observer = observer
         self._applying = applying
+        self._seen_at: Instant | None = None
 
     def observe(self) -> Observed:
-        return self._observer.observe()
+        observed = self._observer.observe()
+        self._seen_at = observed.seen_at or None
+        return observed
+
+    def seen_at(self) -> Instant | None:
+        """How old the last observation is; from any thread."""
+        return self._seen_at
 
     def apply(self, decisions: Sequence[Decision], fence: Fence) -> Iterator[Outcome]:
         return self._applying.apply(decisions, fence)

@@ -6,6 +6,7 @@ protocol/leadership.py.
 
 import threading
 from collections.abc import Callable
+from typing import Any
 
 import msgspec
 
@@ -19,7 +20,6 @@ from reconciler.model.instant import Instant, timestamp
 from reconciler.protocol import leadership
 from reconciler.protocol.leadership import Claim, Pace, Record, Standing, Written
 
-LEASE = "reconciler"
 STOP_SECONDS = 2.0
 
 
@@ -28,7 +28,7 @@ class Candidacy(msgspec.Struct, frozen=True):
 
     me: str  # of this process alone: not even the one that is started after it is called so
     namespace: str = names.OWN_NAMESPACE
-    name: str = LEASE
+    name: str = names.LEADER_LEASE
     pace: Pace = Pace()
 
     @property
@@ -41,10 +41,18 @@ class Candidacy(msgspec.Struct, frozen=True):
 
 
 class Leader:
-    """A candidate. `on_change` is called on its thread when it begins or ceases to lead, or hears of trouble."""
+    """A candidate. `on_change` is called on its thread when it begins or ceases to lead, or hears of trouble; `seen_at`
+    whenever it writes the Lease, for people who ask when the leader saw the cluster last."""
 
-    def __init__(self, server: Writer, candidacy: Candidacy, on_change: Callable[[], None] = lambda: None) -> None:
+    def __init__(
+        self,
+        server: Writer,
+        candidacy: Candidacy,
+        on_change: Callable[[], None] = lambda: None,
+        seen_at: Callable[[], Instant | None] = lambda: None,
+    ) -> None:
         self._server = server
+        self._seen_at = seen_at
         self._candidacy = candidacy
         self._on_change = on_change
         self._standing = Standing(candidacy.me)
@@ -167,7 +175,9 @@ class Leader:
         now = timestamp(Instant(wall_clock() // 1000 * 1000)).replace("Z", ".000000Z")  # as Kubernetes writes it
         spec = claimed.spec
         spec = msgspec.structs.replace(spec, renew_time=now, acquire_time=spec.acquire_time or now)
-        metadata = {"name": self._candidacy.name, "namespace": self._candidacy.namespace}
+        metadata: dict[str, Any] = {"name": self._candidacy.name, "namespace": self._candidacy.namespace}
+        if seen_at := self._seen_at():
+            metadata["annotations"] = {names.SEEN_AT: timestamp(seen_at)}
         manifest = {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": metadata, "spec": spec}
         if claimed.after is None:
             return self._server.send(Request("POST", self._candidacy.folder, msgspec.json.encode(manifest)))

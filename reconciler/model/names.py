@@ -3,6 +3,8 @@
 FIELD_MANAGER = "reconciler"
 OWN_NAMESPACE = "gpu-system"  # its Leases, and whatever else it keeps, unless it is told otherwise
 
+LEADER_LEASE = "reconciler"  # in that namespace: its holder leads
+
 OURS = "gpu.scheduling/"
 
 # Labels
@@ -27,6 +29,7 @@ ADOPTED = f"{OURS}adopted"  # "true" on a NodePool that was someone else's: its 
 FROZEN_UNTIL = f"{OURS}frozen-until"
 FROZEN_REASON = f"{OURS}frozen-reason"
 CLAIM = f"{OURS}claim"  # on a pod: the GpuClaim that it is for
+SEEN_AT = f"{OURS}seen-at"  # on the Lease of the leader, RFC 3339: when it saw the cluster last
 WAIT_FOR_CAPACITY = f"{OURS}wait-for-capacity"  # "true" on a pod that is to get the gate as it is made
 WAITS_FOR = f"{OURS}waits-for"  # on a pod that waits: the pool that capacity is asked for in, and how that stands
 

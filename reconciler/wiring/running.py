@@ -71,10 +71,11 @@ class Running:
         self._observer = Observer(self._client, Scope(settings.namespace), on_change=self._clock.wake)
         wishes = Wishes(question.environment)
         self._policies = self._followed(question.origins, wishes)
-        me = f"{socket.gethostname()}_{uuid.uuid4()}"
-        self._leader = Leader(self._lease_client, Candidacy(me, settings.namespace, pace=pace), self._on_leadership)
-        self._planner = ChildPlanner(planner_process.command(settings.history))
         cluster = LiveCluster(self._observer, Applying(self._client, settings.namespace))
+        me = f"{socket.gethostname()}_{uuid.uuid4()}"
+        candidacy = Candidacy(me, settings.namespace, pace=pace)
+        self._leader = Leader(self._lease_client, candidacy, self._on_leadership, cluster.seen_at)
+        self._planner = ChildPlanner(planner_process.command(settings.history))
         telling = Telling(cluster, self._clock, self._leader.term, question.origins.resources, settings.namespace)
         self._statuses = StatusPublisher(telling)
         publishers: tuple[Publisher, ...] = (self._log, self._metrics, self._statuses)

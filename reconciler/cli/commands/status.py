@@ -16,7 +16,7 @@ from reconciler.report.standing.overview_of import overview_of
 @question_options
 @output_options
 def command(question: wiring.Question, outputs: tuple[Output, ...], color: str) -> int:
-    """Tell how the policies and the cluster stand: pools, nodes, GPUs, and how many decisions wait."""
+    """Tell how the policies and the cluster stand: pools, nodes, GPUs, what is on its way, what is held, who leads."""
     run = answered(lambda: wiring.dry_run(question))
     if run.sight is None or run.head is None:
         return refused(run.checkup, outputs, color)

@@ -20,6 +20,7 @@ class Annotations(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
 
     frozen_until: str = msgspec.field(name=names.FROZEN_UNTIL, default="")
     frozen_reason: str = msgspec.field(name=names.FROZEN_REASON, default="")
+    seen_at: str = msgspec.field(name=names.SEEN_AT, default="")
     adopted: str = msgspec.field(name=names.ADOPTED, default="")
     do_not_disrupt: str = msgspec.field(name=names.DO_NOT_DISRUPT, default="")
     safe_to_evict: str = msgspec.field(name=names.SAFE_TO_EVICT, default="")

@@ -81,12 +81,12 @@ def would_be(scene: Scene, consequence: Consequence, words: str) -> str:
         return words
     if observes(scene.inputs, consequence.pool):
         return f"{WOULD}{words[0].lower()}{words[1:]}"
-    if guard := _holder(scene, consequence):
+    if guard := guard_holding(scene, consequence):
         return f"Once {guard} lets it: {words[0].lower()}{words[1:]}"
     return words
 
 
-def _holder(scene: Scene, consequence: Consequence) -> str:
+def guard_holding(scene: Scene, consequence: Consequence) -> str:
     """The guard that holds what it follows from: the edit of the NodePool, or what is done to its nodes one by one."""
     is_ours = consequence.fate in {"scaled", "drained"}
     kind, names = ("Node", set(consequence.nodes)) if is_ours else ("NodePool", {consequence.node_pool})

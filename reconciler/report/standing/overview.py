@@ -6,14 +6,32 @@ from typing import Any
 import msgspec
 
 from reconciler.model.cluster.observed import Unread
-from reconciler.model.instant import timestamp
+from reconciler.model.instant import Instant, timestamp
 from reconciler.model.planned.guarded import Guarded
+from reconciler.model.spoken_time import moment
 from reconciler.plan.guards.frozen import Freeze
 from reconciler.plan.guards.told import WORDS
-from reconciler.report.blocks import Blank, Block, Column, Group, Note, Notes, Row, Table, line
+from reconciler.report.blocks import (
+    Blank,
+    Block,
+    Column,
+    Detail,
+    Group,
+    Item,
+    Items,
+    Note,
+    Notes,
+    Row,
+    Section,
+    Table,
+    line,
+)
 from reconciler.report.document import Document, Judged
 from reconciler.report.plans.guard_json import freezes_told, guards_told
 from reconciler.report.setting import Setting, seen_at, unread_notes
+from reconciler.report.standing.controller import Controller, controller_words
+from reconciler.report.standing.leaving import Leaving
+from reconciler.report.told import Told
 from reconciler.report.wording import counted
 
 FORMAT_VERSION = 1
@@ -54,6 +72,9 @@ class Overview(msgspec.Struct, frozen=True):
     held: int = 0
     freezes: tuple[Freeze, ...] = ()
     guarded: tuple[Guarded, ...] = ()
+    controller: Controller | None = None  # None: nobody looked
+    leaving: tuple[Leaving, ...] = ()
+    holds: tuple[Told, ...] = ()
 
 
 def overview_document(overview: Overview) -> Document:
@@ -81,9 +102,33 @@ def _blocks(overview: Overview) -> Iterator[Block]:
     else:
         yield line("No policy declares a pool.")
     yield Blank()
+    if overview.leaving:
+        items = (Item("-", each.words(overview.setting.now)) for each in overview.leaving)
+        yield Section("On their way", (Items(tuple(items)),))
+        yield Blank()
+    if overview.holds:
+        yield Section("Held", (Items(tuple(_holds(overview))),))
+        yield Blank()
     yield from (line(f"Pool {each.pool} is short: {each.short}.", "bad") for each in overview.pools if each.short)
     yield from (line(told) for told in map(_guard, overview.guarded) if told)
+    if overview.controller is not None:
+        yield line(controller_words(overview.controller, overview.setting.now))
     yield line(_waiting(overview))
+
+
+def _holds(overview: Overview) -> Iterator[Item]:
+    """One for each reason: the first of those that share it, and how many they are."""
+    alike: dict[str, list[Told]] = {}
+    for each in overview.holds:
+        alike.setdefault(each.decision.reason.code, []).append(each)
+    for group in alike.values():
+        first = group[0]
+        more = f" and {len(group) - 1} more" if len(group) > 1 else ""
+        until = min((each.until for each in group if each.until is not None), default=None)
+        details = [Detail(first.sentence)]
+        if until is not None:
+            details.append(Detail(f"looked at again {moment(until, overview.setting.now)}"))
+        yield Item("!", f"{first.decision.subject.title}{more}", first.place, tuple(details), "warn")
 
 
 def _row(pool: PoolStanding) -> Row:
@@ -106,7 +151,9 @@ def _waiting(overview: Overview) -> str:
     if overview.held:
         told.append(f"{overview.held} held")
     if not told:
-        return "Nothing is to be done." if not overview.unread else "Nothing is to be done about what could be read."
+        more = "more " if overview.leaving else ""
+        about = " about what could be read" if overview.unread else ""
+        return f"Nothing {more}is to be done{' now' if more else ''}{about}."
     return f"{', '.join(told)}: reconciler plan tells which."
 
 
@@ -127,4 +174,45 @@ def _payload(overview: Overview) -> dict[str, Any]:
         "pending": overview.pending,
         "would": overview.would,
         "held": overview.held,
+        "controller": _controller(overview.controller or Controller()),
+        "leaving": [_leaving(each) for each in overview.leaving],
+        "holds": [_hold(each) for each in overview.holds],
     }
+
+
+def _controller(controller: Controller) -> dict[str, Any]:
+    return {
+        "leader": controller.leader,
+        "runs": controller.runs,
+        "leads_since": _time(controller.leads_since),
+        "renewed_at": _time(controller.renewed_at),
+        "seen_cluster_at": _time(controller.seen_cluster_at),
+        "why_unknown": controller.why_unknown,
+    }
+
+
+def _leaving(leaving: Leaving) -> dict[str, Any]:
+    return {
+        "pool": leaving.pool,
+        "how": leaving.how,
+        "nodes": list(leaving.nodes),
+        "pods": leaving.pods,
+        "first_at": _time(leaving.first_at),
+        "last_at": _time(leaving.last_at),
+        "would": leaving.would,
+        "guard": leaving.guard,
+    }
+
+
+def _hold(told: Told) -> dict[str, Any]:
+    return {
+        "subject": told.decision.subject.title,
+        "reason": told.decision.reason.code,
+        "sentence": told.sentence,
+        "hold": told.hold,
+        "until": _time(told.until),
+    }
+
+
+def _time(at: Instant | None) -> str | None:
+    return None if at is None else timestamp(at)

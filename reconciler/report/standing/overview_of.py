@@ -3,20 +3,26 @@
 from reconciler.model.desired import Declared
 from reconciler.model.kinds.gpu_pool import GpuPool
 from reconciler.model.planned.action import Hold
+from reconciler.plan.departures.consequences import with_departures
 from reconciler.plan.guards.frozen import Freezes
 from reconciler.plan.kept.scene import Scene
 from reconciler.plan.planner import unread_of_use
 from reconciler.plan.requests.short import short_of, short_words
 from reconciler.plan.sums.usage import use_of
 from reconciler.report.plans.at_rest import is_at_rest
+from reconciler.report.plans.planned_of import told_of
 from reconciler.report.setting import Setting
+from reconciler.report.standing.controller import controller_of
+from reconciler.report.standing.leaving import leaving_of
 from reconciler.report.standing.overview import Overview, PoolStanding
 
 
 def overview_of(setting: Setting, scene: Scene, notices: tuple[str, ...] = ()) -> Overview:
     """All pools that policies declare, and how many decisions wait, each for what."""
+    scene, _ = with_departures(scene)
     decisions = tuple(each for each in scene.plan.decisions if not is_at_rest(each))
-    held = sum(isinstance(each.act, Hold) for each in decisions)
+    holds = tuple(each for each in decisions if isinstance(each.act, Hold))
+    held = len(holds)
     would = sum(each.would for each in decisions)
     return Overview(
         setting=setting,
@@ -28,6 +34,9 @@ def overview_of(setting: Setting, scene: Scene, notices: tuple[str, ...] = ()) -
         held=held,
         freezes=Freezes(scene.inputs, scene.fleet).all(),
         guarded=tuple(each for each in scene.plan.guarded if not each.would),
+        controller=controller_of(scene.inputs.observed),
+        leaving=leaving_of(scene),
+        holds=told_of(scene.inputs, holds),
     )
 
 

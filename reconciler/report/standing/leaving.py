@@ -1,0 +1,102 @@
+"""Nodes on their way out or in: which, by whom, and when."""
+
+from collections.abc import Iterator
+
+import msgspec
+
+from reconciler.model import names
+from reconciler.model.instant import Instant
+from reconciler.model.planned.consequence import Consequence, Fate
+from reconciler.model.spoken_time import clock, moment
+from reconciler.plan.explanation.about import guard_holding
+from reconciler.plan.guards.door import observes
+from reconciler.plan.kept.scene import Scene
+from reconciler.report.wording import counted
+
+_MOST_NAMED = 3
+
+_BY_FATE: dict[Fate, str] = {
+    "scaled": "scaled down",
+    "drained": "drained",
+    "removed": "drifted and empty, deleted by Karpenter",
+    "replaced": "drifted, replaced by Karpenter",
+    "blocked": "drifted, and held up",
+    "deleted": "deleted with the NodePool",
+}
+
+
+class Leaving(msgspec.Struct, frozen=True):
+    """Nodes of a pool that leave, or come, the same way."""
+
+    pool: str
+    how: str
+    nodes: tuple[str, ...]  # names; of machines whose nodes have not come yet, those of their NodeClaims
+    pods: int = 0  # that must move
+    first_at: Instant | None = None
+    last_at: Instant | None = None
+    would: bool = False  # the pool only observes
+    guard: str = ""  # that holds it
+
+    def words(self, now: Instant) -> str:
+        """a100: 3 nodes (n1, n2, n3) are scaled down at 14:52Z (in 30 s)."""
+        more = len(self.nodes) - _MOST_NAMED
+        named = ", ".join(self.nodes[:_MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
+        pods = f", {counted(self.pods, 'pod')} to move" if self.pods else ""
+        would = " (would: the pool only observes)" if self.would else ""
+        would += f" (once {self.guard} allows it)" if self.guard else ""
+        return f"{self.pool}: {counted(len(self.nodes), 'node')} {self.how}{self._when(now)}{pods}: {named}{would}"
+
+    def _when(self, now: Instant) -> str:
+        if self.first_at is None or self.last_at is None:
+            return ""
+        if self.first_at <= now:
+            return f", since {clock(self.first_at, now)}"
+        until = f" to {clock(self.last_at, now)}" if clock(self.first_at, now) != clock(self.last_at, now) else ""
+        return f", {moment(self.first_at, now)}{until}"
+
+
+def leaving_of(scene: Scene) -> tuple[Leaving, ...]:
+    """`scene`: with what scaling and drains take away among its consequences."""
+    found = [*_deleted(scene)]
+    told = {name for each in found for name in each.nodes}
+    for consequence in scene.plan.consequences:
+        left = consequence.only(name for name in consequence.nodes if name not in told)
+        if left is not None and left.fate in _BY_FATE:
+            found.append(_of(scene, left))
+    found += _arriving(scene)
+    return tuple(sorted(found, key=lambda each: (each.pool, each.first_at or 0, each.how)))
+
+
+def _of(scene: Scene, consequence: Consequence) -> Leaving:
+    times = [each.at for each in consequence.shares if each.at is not None]
+    return Leaving(
+        consequence.pool or consequence.node_pool,
+        _BY_FATE[consequence.fate],
+        consequence.nodes,
+        consequence.pods,
+        min(times, default=None),
+        max(times, default=None),
+        would=consequence.cause == "change" and observes(scene.inputs, consequence.pool),
+        guard=guard_holding(scene, consequence) if consequence.cause == "change" else "",
+    )
+
+
+def _deleted(scene: Scene) -> Iterator[Leaving]:
+    """Nodes that somebody is deleting, or that Karpenter disrupts, already."""
+    for pool in scene.inputs.desired.pools:
+        nodes = scene.fleet.nodes_of(pool.name)
+        deleted = tuple(sorted(each.name for each in nodes if each.metadata.leaving))
+        disrupted = tuple(
+            sorted(each.name for each in nodes if not each.metadata.leaving and each.taint(names.DISRUPTED) is not None)
+        )
+        for how, own in (("being deleted", deleted), ("being disrupted by Karpenter", disrupted)):
+            if own:
+                yield Leaving(pool.name, how, own)
+
+
+def _arriving(scene: Scene) -> Iterator[Leaving]:
+    for pool in scene.inputs.desired.pools:
+        claims = scene.fleet.claims_of(pool.name)
+        coming = tuple(sorted(each.name for each in claims if not each.status.node_name and not each.metadata.leaving))
+        if coming:
+            yield Leaving(pool.name, "on their way in" if len(coming) > 1 else "on its way in", coming)
