@@ -35,6 +35,8 @@ FOLDER = Path(__file__).parents[1] / "cases" / "smart_pods"
 
 Json = dict[str, Any]
 
+_DRAINED = Reason("Drained", (("node", "it"), ("since", timestamp(NOW))))
+
 
 def table(name: str) -> dict[str, Json]:
     found: dict[str, Json] = yaml.safe_load((FOLDER / name).read_text())
@@ -81,7 +83,7 @@ class SmartWorld:
         act = Taint(key=names.DRAINING, value="1", effect="NoSchedule")
         return Verdict(
             tuple(
-                Decision("drain", Ref("Node", "", each.name, each.metadata.uid), act, Reason("Drained"), each.pool)
+                Decision("drain", Ref("Node", "", each.name, each.metadata.uid), act, _DRAINED, each.pool)
                 for each in taken
             )
         )

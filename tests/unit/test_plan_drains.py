@@ -73,7 +73,7 @@ def test_a_pull_request_that_adds_a_drain_policy_shows_what_will_be_drained_when
 def test_every_format_for_people_shows_them(format_name: str) -> None:
     told = report.write(document(LITTLE_USED, LITTLE_USED | {"policy": "none"}), format_name, color=False)
     words = (
-        ("2 of 3 nodes", "2 nodes drained") if format_name == "github" else ("little used, drained", "-43.92", "08:10Z")
+        ("2 of 3 nodes", "2 nodes drained") if format_name == "github" else ("not needed, drained", "-43.92", "08:10Z")
     )
     assert all(each in told for each in words), told
 
@@ -157,7 +157,7 @@ def test_the_summary_counts_all_candidates_though_one_plan_taints_200() -> None:
     told = text(case)
     assert "204 Nodes of a100" in told
     assert "200 of them in this plan, 4 in the plans after it" in told
-    assert "little used, drained    204" in told
+    assert "not needed, drained    204" in told
 
 
 @pytest.mark.parametrize("name", sorted(CASES)[::3])

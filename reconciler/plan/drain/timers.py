@@ -75,7 +75,11 @@ def put_on(site: Site, together: Mapping[str, tuple[str, ...]]) -> Iterator[Deci
             left -= 1
             yield site.act(seen, marks.soft(site.now), candidacy(site, seen, destinations))
         else:
-            yield site.act(seen, Hold(), why(seen, reasons.NEXT_CANDIDATE, most=MOST))
+            yield site.act(
+                seen,
+                Hold(),
+                why(seen, reasons.NEXT_CANDIDATE, most=MOST, code=candidacy(site, seen, destinations).code),
+            )
 
 
 def take_off(site: Site, refused: Mapping[str, Reason]) -> Iterator[Decision]:

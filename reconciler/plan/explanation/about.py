@@ -100,7 +100,7 @@ def guard_holding(scene: Scene, consequence: Consequence) -> str:
 
 FATES: dict[Fate, str] = {
     "scaled": "is empty and more than its pool needs: it is deleted at its time",
-    "drained": "is little used: its pods are evicted, and it is deleted",
+    "drained": "is not needed: its pods are evicted, and it is deleted",
     "removed": "drifts and is empty: Karpenter deletes it and does not replace it",
     "replaced": "drifts: Karpenter launches a new node, evicts its pods and deletes it",
     "blocked": "drifts, and stays until what holds it up gives way",
@@ -112,7 +112,8 @@ FATES: dict[Fate, str] = {
 def fate_of(scene: Scene, consequence: Consequence) -> str:
     """What becomes of a node, for a sentence that begins with the node. `consequence`: of one node, or of all."""
     if consequence.fate == "drained":
-        return FATES["drained"] + _drained_from(scene, consequence)
+        words = FATES["drained"] if consequence.pods else "is empty and not needed: it is deleted"
+        return words + _drained_from(scene, consequence)
     waves = ""
     if consequence.wave and consequence.fate in {"removed", "replaced"}:
         waves = f", {counted(consequence.wave, 'node')} at a time"

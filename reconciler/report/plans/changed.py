@@ -10,7 +10,7 @@ from reconciler.model.change import FieldChange, PolicyChange
 from reconciler.model.origin import Origin
 from reconciler.model.planned.action import Apply, Delete, Hold
 from reconciler.model.planned.decision import Decision
-from reconciler.plan.drain.reasons import CANDIDATE, NEXT_CANDIDATE
+from reconciler.plan.drain.reasons import NEXT_CANDIDATE
 from reconciler.plan.drain.reasons import PLANNER as DRAIN
 from reconciler.plan.scaling.reasons import PLANNER as SCALING
 from reconciler.plan.smart_pods.reasons import PLANNER as SMART_PODS
@@ -72,9 +72,10 @@ def _scaled_items(planned: Planned) -> Iterator[Item]:
             decision = each.decision
             key = decision.pool, decision.subject.kind, decision.reason.code, decision.would
             alike.setdefault(key, []).append(each)
-    later = Counter(each.decision.pool for each in planned.told if each.decision.reason.code == NEXT_CANDIDATE.code)
+    nexts = (each.decision for each in planned.told if each.decision.reason.code == NEXT_CANDIDATE.code)
+    later = Counter((each.pool, each.reason.fact("code")) for each in nexts)
     for (pool, kind, code, would_be), group in alike.items():
-        first, more = group[0], later[pool] if code == CANDIDATE.code else 0
+        first, more = group[0], later[pool, code]
         total = len(group) + more
         title = first.decision.subject.title if total == 1 else f"{total} {kind}s of {pool}"
         details = [Detail(first.sentence if total == 1 else f"one of them: {first.sentence}")]

@@ -37,7 +37,7 @@ class _Words(msgspec.Struct, frozen=True):
 
 _FATES: dict[Fate, _Words] = {
     "scaled": _Words("-", "bad", "empty, scaled down"),
-    "drained": _Words("-", "bad", "little used, drained"),
+    "drained": _Words("-", "bad", "not needed, drained"),
     "removed": _Words("-", "bad", "empty, drifted, not replaced", "Karpenter"),
     "replaced": _Words("-/+", "bad", "busy, drifted, pods evicted", "Karpenter"),
     "blocked": _Words("~", "warn", "busy, drifted, held up"),
