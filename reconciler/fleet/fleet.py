@@ -46,6 +46,12 @@ class Fleet:
         """Who is on each node, in sums."""
         return Occupancy(self.observed.pods)
 
+    def renew(self) -> None:
+        """Makes every index anew, once it is asked for: after an exception none is to be trusted."""
+        observed = self.observed
+        self.__dict__.clear()
+        self.observed, self._nodeless, self._pods, self._are_pods_current = observed, {}, None, False
+
     def advance(self, observed: Observed) -> None:
         """To the cluster as it was seen next: what was asked for before moves on by what changed."""
         before, self.observed = self.observed, observed

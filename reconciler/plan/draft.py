@@ -38,6 +38,13 @@ class Missing(msgspec.Struct, frozen=True):
     wanted: tuple[Wanted, ...] = ()  # each of these nodes
 
 
+class Checkpoint(msgspec.Struct, frozen=True):
+    """What a planner may change of the draft by itself; claims are made at the door."""
+
+    missing: tuple[Missing, ...]
+    answered: Answered
+
+
 class Draft:
     """What one planner leaves for the next."""
 
@@ -47,7 +54,24 @@ class Draft:
         self.answered = Answered()
         self._claimed: dict[Ref, Decision] = {}
         self._labelled: set[Ref] = set()
+        self.left_out: frozenset[str] = frozenset()  # pools for which the planner whose turn it is can't plan
         self._taken_away: set[str] = set()
+
+    def checkpoint(self) -> Checkpoint:
+        """Before a planner has its turn, with all pools."""
+        self.left_out = frozenset()
+        return Checkpoint(tuple(self.missing), self.answered)
+
+    def restore(self, checkpoint: Checkpoint) -> None:
+        """After a planner has raised: whatever it had begun with the draft and the fleet is gone."""
+        self.missing, self.answered = list(checkpoint.missing), checkpoint.answered
+        self.fleet.renew()
+        for each in ("requests", "gangs"):
+            self.__dict__.pop(each, None)
+
+    def leave_out(self, pool: str) -> None:
+        """For the rest of the planner's turn."""
+        self.left_out |= {pool}
 
     @cached_property
     def requests(self) -> Requests:

@@ -1,4 +1,5 @@
-"""Inputs become a Plan: each planner in its turn, over one draft; the same inputs give the same bytes."""
+"""Inputs become a Plan: each planner in its turn, over one draft; the same inputs give the same bytes. A planner that
+raises stops no other (see containment.py)."""
 
 from collections.abc import Sequence
 from hashlib import sha256
@@ -15,6 +16,7 @@ from reconciler.model.planned.decision import Decision
 from reconciler.model.planned.inputs import Inputs
 from reconciler.model.planned.memory import Memory
 from reconciler.model.planned.plan import Plan
+from reconciler.plan.containment import Troubles, contained
 from reconciler.plan.draft import Draft, Planner, Verdict
 from reconciler.plan.drain.planner import drain
 from reconciler.plan.drain.remembering import remembered
@@ -38,15 +40,16 @@ PLANNERS: tuple[Planner, ...] = (manifests, scaling, drain, smart_pods)
 
 def plan(inputs: Inputs, fleet: Fleet, planners: tuple[Planner, ...] | None = None) -> Plan:
     """What to do now. `fleet` is of the same Observed as the inputs."""
-    draft = Draft(fleet)
-    door = Door(inputs, draft)
+    draft, troubles = Draft(fleet), Troubles(inputs)
+    door = Door(inputs, draft, troubles)
     decisions: list[Decision] = []
     consequences: list[Consequence] = []
     verdicts: list[Verdict] = []
     for planner in PLANNERS if planners is None else planners:
-        verdict = planner(inputs, draft)
-        verdicts.append(verdict)
-        passed, follows = door.passed(verdict)
+        found = contained(planner, inputs, draft)
+        verdicts.append(found.verdict)
+        decisions += troubles.add(found.troubles)
+        passed, follows = door.passed(found.verdict)
         decisions += passed
         consequences += follows
     judged = judge(inputs, fleet, Proposed(tuple(decisions), tuple(consequences)))
@@ -67,6 +70,7 @@ def plan(inputs: Inputs, fleet: Fleet, planners: tuple[Planner, ...] | None = No
         wake_at,
         guarded=judged.guarded,
         sizes=tuple(size for each in verdicts for size in each.sizes),
+        troubles=tuple(troubles.all),
         weighed=tuple(one for each in verdicts for one in each.weighed),
     )
 

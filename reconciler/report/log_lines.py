@@ -11,6 +11,7 @@ from reconciler.model.planned.action import Hold, Ref
 from reconciler.model.planned.cycled import Cycled
 from reconciler.model.planned.decision import Decision
 from reconciler.model.planned.outcome import Outcome
+from reconciler.model.planned.trouble import Trouble
 from reconciler.plan.explain import sentence
 from reconciler.report.told import place_of
 from reconciler.report.visible import visible
@@ -21,7 +22,7 @@ Level = Literal["info", "warning", "error"]
 class Line(msgspec.Struct, frozen=True):
     """One line: an event of a closed set, a sentence, and what a machine looks for."""
 
-    event: str  # decided, gone, written, trouble, recovered, policies-...; others tell of the process
+    event: str  # decided, gone, written, trouble, recovered, planner-failed, policies-...; others tell of the process
     sentence: str
     fields: tuple[tuple[str, str | int], ...] = ()
     level: Level = "info"
@@ -42,6 +43,8 @@ def lines(before: Cycled | None, after: Cycled) -> Iterator[Line]:
     if before is not None and before.trouble and not after.trouble:
         yield Line("recovered", "what stood in the way is over")
     if after.plan is not None:
+        known = before.plan.troubles if before and before.plan else ()
+        yield from (_of_trouble(each) for each in after.plan.troubles if each not in known)
         yield from _of_decisions(before.plan.decisions if before and before.plan else (), after)
     yield from map(_of_outcome, after.outcomes)
 
@@ -90,6 +93,15 @@ def _of_decision(decision: Decision, after: Cycled) -> Line:
         fields.append(("plan", after.plan.digest))
     told = f"would {verb}" if decision.would else verb
     return Line("decided", f"{told} {decision.subject.title}: {sentence(decision.reason)}", tuple(fields))
+
+
+def _of_trouble(trouble: Trouble) -> Line:
+    """With the places in our code: without them nobody could mend it."""
+    what = f"GpuPool/{trouble.pool}" if trouble.pool else "any pool"
+    fields = [("planner", trouble.planner), ("error", trouble.error), ("trace", " > ".join(trouble.trace))]
+    fields += [("pool", trouble.pool)] if trouble.pool else []
+    told = f"{trouble.planner} could not plan for {what}, by a fault of reconciler: {trouble.error}"
+    return Line("planner-failed", told, tuple(fields), "error")
 
 
 def _of_outcome(outcome: Outcome) -> Line:

@@ -27,6 +27,10 @@ class Metrics:
             "reconciler_writes", "Writes that were sent, by what came of them.", ["verb", "result"],
             registry=self.registry,
         )  # fmt: skip
+        self._failures = Counter(
+            "reconciler_planner_failures", "Plans in which a planner raised, by the pool that it was planning for.",
+            ["planner", "pool"], registry=self.registry,
+        )  # fmt: skip
         self._decisions = Gauge(
             "reconciler_decisions", "Decisions of the last plan.", ["planner", "action"], registry=self.registry
         )
@@ -54,6 +58,8 @@ class Metrics:
         for outcome in cycled.outcomes:
             self._writes.labels(outcome.verb, outcome.result).inc()
         if cycled.plan is not None:
+            for trouble in cycled.plan.troubles:
+                self._failures.labels(trouble.planner, trouble.pool).inc()
             counts = Counts(map(_labels, cycled.plan.decisions))
             self._counted |= set(counts)
             for labels in self._counted:  # one that is not decided any more is told as none

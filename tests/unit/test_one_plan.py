@@ -20,7 +20,7 @@ from tests.unit.drawn_fleets import Drawn
 from tests.unit.manifests_stage import POLICY
 from tests.unit.scaling_stage import World as ScalingWorld
 
-AT_ONCE, DRAWN = 100, 600
+AT_ONCE, DRAWN = 100, 500
 WISHED = {"metadata": {"name": "a100"}, "spec": {"template": {"metadata": {"labels": {f"{names.OURS}tier": "gold"}}}}}
 
 
@@ -29,6 +29,7 @@ def planned(inputs: Inputs) -> Plan:
     fleet = Fleet(inputs.observed)
     made = plan(inputs, fleet)
     check(inputs, fleet, made)
+    assert made.troubles == ()
     return made
 
 

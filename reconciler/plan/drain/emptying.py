@@ -24,6 +24,7 @@ from reconciler.model.instant import Instant, moment, timestamp
 from reconciler.model.planned.action import Delete, Evict, Hold, Presumes, Ref
 from reconciler.model.planned.decision import Decision
 from reconciler.model.planned.drained import Emptied
+from reconciler.plan.containment import planning_for
 from reconciler.plan.drain import marks, reasons
 from reconciler.plan.drain.asking.checkpoints import as_told, saving, told_of, why_evicted
 from reconciler.plan.drain.asking.grace import grace_of
@@ -86,12 +87,17 @@ class Emptying:
 
     def _of_nodes(self, in_hand: list[Seen]) -> Iterator[Decision]:
         for seen in in_hand:
-            mark = seen.draining
-            if mark is not None and mark.since is None:
-                yield self._site.act(seen, mark.off, why(seen, reasons.MARK_UNREADABLE, key=mark.key, value=mark.value))
-                continue
-            pods = self._counting(seen)
-            yield from self._busy(seen, pods) if pods else self._empty(seen)
+            with planning_for(seen.pool):
+                yield from self._of_node(seen)
+
+    def _of_node(self, seen: Seen) -> Iterator[Decision]:
+        mark = seen.draining
+        if mark is not None and mark.since is None:
+            yield self._site.act(seen, mark.off, why(seen, reasons.MARK_UNREADABLE, key=mark.key, value=mark.value))
+        elif pods := self._counting(seen):
+            yield from self._busy(seen, pods)
+        else:
+            yield from self._empty(seen)
 
     def _is_ours(self, seen: Seen) -> bool:
         return not self._site.is_claimed(ref_of(seen.node))

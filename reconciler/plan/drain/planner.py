@@ -4,13 +4,14 @@ What was begun comes first: taints that nobody looks at come off, the last batch
 are emptied. Then candidates are looked for, timers go on and off, and those whose time has come begin as one batch.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Set
+from typing import TypeVar
 
 import msgspec
 
 from reconciler.model.instant import Instant
 from reconciler.model.planned.decision import Decision
-from reconciler.model.planned.drained import Drained, Evicted, Setback
+from reconciler.model.planned.drained import Drained, Evicted, InVain, Moved, Setback
 from reconciler.model.planned.inputs import Inputs
 from reconciler.model.planned.memory import Hints, Memory
 from reconciler.model.planned.reason import Reason
@@ -46,6 +47,8 @@ NEEDED = (
     "persistentvolumes",
 )
 
+_OfPool = TypeVar("_OfPool", Evicted, Moved, InVain)
+
 _NEXT_MS = 10_000  # after a plan in which there was no time for all nodes
 
 
@@ -53,7 +56,7 @@ def drain(inputs: Inputs, draft: Draft) -> Verdict:
     """All DrainPolicies together: what one moves takes the room of another."""
     site = Site(inputs, draft)
     if not site.policies:
-        return Verdict(tuple(_stopped(site, frozenset())), memory=_memory(inputs, Drained()))
+        return Verdict(tuple(_stopped(site, frozenset())), memory=_memory(site, Drained()))
     if why_unread := inputs.observed.why_unread(*NEEDED):
         return Verdict(tuple(_unread(site, why_unread)))
     ground = Ground(site)
@@ -86,7 +89,7 @@ def drain(inputs: Inputs, draft: Draft) -> Verdict:
     wakes = [*_wakes(site, rehomed, drained), *ground.wakes, *site.wakes, *emptying.wakes]
     wakes += [settling.wake_at] if settling.wake_at is not None else []
     wake_at = min((each for each in wakes if each > site.now), default=None)
-    memory = _memory(inputs, drained)
+    memory = _memory(site, drained)
     return Verdict(tuple(decisions), memory=memory, weighed=weighed, hints=hints, wake_at=wake_at)
 
 
@@ -97,8 +100,25 @@ def _stopped(site: Site, gangs: frozenset[Gang]) -> Iterator[Decision]:
     yield from called_off(site, gangs)
 
 
-def _memory(inputs: Inputs, drained: Drained) -> Memory:
-    return msgspec.structs.replace(inputs.memory, drained=drained)
+def _memory(site: Site, drained: Drained) -> Memory:
+    """With what was known of pools that are left out."""
+    left_out, before = site.draft.left_out, site.memory
+    if left_out:
+        names = {each.name for pool in left_out for each in site.fleet.nodes_of(pool)}
+        drained = msgspec.structs.replace(
+            drained,
+            evicted=_with_left_out(left_out, drained.evicted, before.evicted),
+            emptied=tuple(sorted({*drained.emptied, *(each for each in before.emptied if each.node in names)})),
+            moved=_with_left_out(left_out, drained.moved, before.moved),
+            in_vain=_with_left_out(left_out, drained.in_vain, before.in_vain),
+        )
+    return msgspec.structs.replace(site.inputs.memory, drained=drained)
+
+
+def _with_left_out(left_out: Set[str], found: Iterable[_OfPool], before: Iterable[_OfPool]) -> tuple[_OfPool, ...]:
+    """What is known now of the other pools, and what was known before of these."""
+    others = [each for each in found if each.pool not in left_out]
+    return tuple(sorted(others + [each for each in before if each.pool in left_out]))
 
 
 def _wakes(site: Site, rehomed: Rehomed, drained: Drained) -> Iterator[Instant]:

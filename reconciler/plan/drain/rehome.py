@@ -36,6 +36,7 @@ from reconciler.model import names
 from reconciler.model.cluster.node import Node
 from reconciler.model.cluster.pod import Pod
 from reconciler.model.planned.reason import Reason
+from reconciler.plan.containment import planning_for
 from reconciler.plan.drain import reasons
 from reconciler.plan.drain.blockers import moves
 from reconciler.plan.drain.gangs.crews import Crew, crews_of, part
@@ -183,7 +184,8 @@ class Rehoming:
                 continue  # with others of its crew
             emptying.walk.budget = self._way.budget if tried >= LEAST_TRIED else None
             crew = crews.get(seen.name)
-            was_looked_at = self._try_crew(crew, crewing, emptying) if crew else self._try_one(seen, emptying)
+            with planning_for(seen.pool):
+                was_looked_at = self._try_crew(crew, crewing, emptying) if crew else self._try_one(seen, emptying)
             self.told.steps = emptying.walk.steps
             if emptying.walk.spent:
                 self.told.left_out = self._undecided(order[at:])

@@ -19,6 +19,7 @@ from reconciler.model.planned.decision import Decision
 from reconciler.model.planned.drained import Drained
 from reconciler.model.planned.inputs import Inputs
 from reconciler.model.planned.reason import Reason
+from reconciler.plan.containment import planning_for
 from reconciler.plan.draft import Draft, leaves_after
 from reconciler.plan.drain.marks import Mark, candidate_mark, draining_mark
 from reconciler.plan.drain.nodes.budgets_seen import BudgetsSeen
@@ -65,7 +66,8 @@ class Site:
     def __init__(self, inputs: Inputs, draft: Draft) -> None:
         self.inputs, self.draft = inputs, draft
         self.fleet, self.now = draft.fleet, inputs.now
-        self.policy_of = drain_policies(inputs.desired)
+        named = drain_policies(inputs.desired)
+        self.policy_of = {pool: policy for pool, policy in named.items() if pool not in draft.left_out}
         self.provisioner_of = provisioners(inputs.desired)
         self.wakes: list[Instant] = []  # when something that keeps a pod ends, though nothing changes
         self._staying: dict[PodClass, str] = {}
@@ -116,13 +118,14 @@ class Site:
     def _seen(self) -> Iterator[Seen]:
         imagined, looked_at = by_node(self.inputs), self.fleet.what_if.part(LookedAt)
         for pool, policy in self.policy_of.items():
-            nodes = self.fleet.pool(pool).nodes
-            if imagined and pool in self._only_told:
-                for facts in nodes:
-                    taints = imagined.get((facts.name, facts.node.metadata.uid))
-                    yield _looked_at(facts, policy, as_imagined(facts.node, taints) if taints else facts.node)
-            else:
-                yield from looked_at.again(pool, nodes, policy, partial(_all_looked_at, nodes, policy))
+            with planning_for(pool):
+                nodes = self.fleet.pool(pool).nodes
+                if imagined and pool in self._only_told:
+                    for facts in nodes:
+                        taints = imagined.get((facts.name, facts.node.metadata.uid))
+                        yield _looked_at(facts, policy, as_imagined(facts.node, taints) if taints else facts.node)
+                else:
+                    yield from looked_at.again(pool, nodes, policy, partial(_all_looked_at, nodes, policy))
 
     @cached_property
     def by_name(self) -> Mapping[str, Seen]:

@@ -12,6 +12,7 @@ from reconciler.model.planned.decision import Decision
 from reconciler.model.planned.inputs import Inputs
 from reconciler.model.planned.mark import Mark
 from reconciler.model.planned.reason import Reason
+from reconciler.plan.containment import Troubles
 from reconciler.plan.draft import Draft, Verdict
 from reconciler.plan.guards.cluster_min import HELD, ClusterMin, nodes_named
 from reconciler.plan.guards.elsewhere import of_another_cluster
@@ -26,9 +27,10 @@ from reconciler.plan.removal import why_opted_out, why_untouchable
 class Door:
     """What the decisions of one plan are held against."""
 
-    def __init__(self, inputs: Inputs, draft: Draft) -> None:
+    def __init__(self, inputs: Inputs, draft: Draft, troubles: Troubles) -> None:
         self._inputs = inputs
         self._draft = draft
+        self._troubles = troubles
         self._freezes = Freezes(inputs, draft.fleet)
         self._cluster_min = ClusterMin(inputs, draft)
         self._gone: set[str] = set()  # nodes that this plan takes, as they count against clusterMin
@@ -55,7 +57,10 @@ class Door:
     def _why_not(self, stage: Stage, decision: Decision) -> tuple[Reason, Hold] | None:
         if why := of_another_cluster(self._inputs, decision.pool):
             return why, Hold()
-        marks = [each.mark for each in taken(stage, decision) if each.mark.kind == "Node"]
+        takes = list(taken(stage, decision))
+        if why := self._troubles.why_not(decision, takes_away=bool(takes)):
+            return why, Hold()
+        marks = [each.mark for each in takes if each.mark.kind == "Node"]
         if still := self._freezes.why_still(decision, frozenset(each.name for each in marks)):
             return still
         why = why_untouchable(self._draft.fleet, decision)

@@ -2,6 +2,7 @@
 
 from reconciler.model.desired import Manifest
 from reconciler.model.planned.inputs import Inputs
+from reconciler.plan.containment import planning_for
 from reconciler.plan.draft import Draft, Verdict
 from reconciler.plan.manifests.ensure import ensure
 from reconciler.plan.manifests.prune import prune
@@ -11,8 +12,12 @@ from reconciler.plan.manifests.sight import Key, Sight
 def manifests(inputs: Inputs, draft: Draft) -> Verdict:
     """Nothing is decided for what stands as it is wished; that costs one walk over each manifest."""
     sight = Sight(inputs, draft.fleet)
-    verdicts = [ensure(sight, each) for each in sorted(inputs.desired.manifests, key=_key)]
-    verdicts += prune(sight)
+    verdicts = []
+    for each in sorted(inputs.desired.manifests, key=_key):
+        if each.pool not in draft.left_out:
+            with planning_for(each.pool):
+                verdicts.append(ensure(sight, each))
+    verdicts += prune(sight, draft.left_out)
     return Verdict(
         tuple(decision for each in verdicts for decision in each.decisions),
         tuple(consequence for each in verdicts for consequence in each.consequences),

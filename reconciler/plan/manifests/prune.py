@@ -9,7 +9,7 @@ not checked out and a wish for nothing at all look the same from here, and the a
 long ago.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 
 from reconciler.model import names
 from reconciler.model.cluster.whole import Whole
@@ -17,6 +17,7 @@ from reconciler.model.planned.action import Delete, Hold, Presumes, Ref
 from reconciler.model.planned.consequence import Consequence
 from reconciler.model.planned.decision import Decision
 from reconciler.model.planned.reason import Reason
+from reconciler.plan.containment import planning_for
 from reconciler.plan.draft import Verdict
 from reconciler.plan.karpenter.drift import Drift
 from reconciler.plan.manifests import reasons
@@ -29,13 +30,17 @@ _UNCLAIMED = {True: reasons.NODE_POOL_UNCLAIMED, False: reasons.OBJECT_UNCLAIMED
 _PRUNED = {True: reasons.PRUNED_NODE_POOL, False: reasons.PRUNED_OBJECT}
 
 
-def prune(sight: Sight) -> Iterator[Verdict]:
-    """For each object of the inventory that no manifest yields, in order."""
+def prune(sight: Sight, left_out: Set[str] = frozenset()) -> Iterator[Verdict]:
+    """For each object of the inventory that no manifest yields, in order; without those of pools that are left out."""
     wished = {(each.kind, each.namespace, each.name) for each in sight.inputs.desired.manifests}
     for key in sorted(sight.objects.keys() - wished):
         live = sight.objects[key]
         if live.is_ours and not sight.other_environment(live) and not _comes_and_goes(live):
-            yield _orphan(sight, live)
+            pool = live.metadata.labels.get(names.POOL, "")
+            if pool not in left_out:
+                with planning_for(pool):
+                    orphan = _orphan(sight, live)
+                yield orphan
 
 
 def _comes_and_goes(live: Whole) -> bool:

@@ -13,6 +13,7 @@ from reconciler.model.kinds.node_provisioner import NodeProvisioner
 from reconciler.model.planned.action import Hold, Ref
 from reconciler.model.planned.decision import Decision
 from reconciler.model.planned.inputs import Inputs
+from reconciler.plan.containment import planning_for
 from reconciler.plan.draft import Draft, Missing, Verdict
 from reconciler.plan.guards.frozen import Freezes
 from reconciler.plan.guards.imagined import by_node
@@ -35,7 +36,7 @@ def scaling(inputs: Inputs, draft: Draft) -> Verdict:
     """Each NodeProvisioner in order; `Verdict.sizes` tells what each comes to."""
     site = Site(inputs, draft, by_node(inputs))
     grounds = grounds_of(site)
-    decisions = list(left_behind(site, frozenset(each.pool.name for each in grounds)))
+    decisions = list(left_behind(site, draft.left_out.union(each.pool.name for each in grounds)))
     unscaled = unscaled_of(site) if draft.fleet.occupancy.waiting else []
     if not grounds and not unscaled:
         return Verdict(tuple(decisions))
@@ -44,13 +45,14 @@ def scaling(inputs: Inputs, draft: Draft) -> Verdict:
     freezes = Freezes(inputs, draft.fleet)
     sizes = []
     for ground in grounds:
-        demand = asked.of.get(ground.wish.name, Demand())
-        evaluated = evaluate(ground, demand)
-        sizes.append(evaluated)
-        turn = Turn(ground, evaluated, demand, asked.spoken_for, asked.awaiting, draft, freezes)
-        own = reconcile(turn)
-        acted_on = {each.subject.name for each in own if not isinstance(each.act, Hold)}
-        decisions += [*own, *labels(turn, acted_on)]
+        with planning_for(ground.pool.name):
+            demand = asked.of.get(ground.wish.name, Demand())
+            evaluated = evaluate(ground, demand)
+            sizes.append(evaluated)
+            turn = Turn(ground, evaluated, demand, asked.spoken_for, asked.awaiting, draft, freezes)
+            own = reconcile(turn)
+            acted_on = {each.subject.name for each in own if not isinstance(each.act, Hold)}
+            decisions += [*own, *labels(turn, acted_on)]
     for ground in unscaled:
         lacking = asked.of.get(ground.wish.name, Demand())
         if lacking.wanted:
@@ -89,13 +91,22 @@ def grounds_of(site: Site) -> list[Ground]:
     desired = site.inputs.desired
     pools = {pool.name: pool for pool in desired.pools}
     wishes = sorted((each for each in desired.provisioners if not each.spec.suspend), key=_in_order)
-    return [Ground(site, each, pools[each.spec.pool_name]) for each in wishes if each.spec.pool_name in pools]
+    return [
+        _ground(site, each, pools[each.spec.pool_name])
+        for each in wishes
+        if each.spec.pool_name in pools and each.spec.pool_name not in site.draft.left_out
+    ]
 
 
 def unscaled_of(site: Site) -> list[Ground]:
     """The same of pools that nobody scales: pods wait for these too, and they may grow as far as their limits."""
-    scaled = {each.spec.pool_name for each in site.inputs.desired.provisioners}
-    return [Ground(site, _unbounded(pool), pool) for pool in site.inputs.desired.pools if pool.name not in scaled]
+    scaled = {each.spec.pool_name for each in site.inputs.desired.provisioners} | site.draft.left_out
+    return [_ground(site, _unbounded(pool), pool) for pool in site.inputs.desired.pools if pool.name not in scaled]
+
+
+def _ground(site: Site, wish: Declared[NodeProvisioner], pool: Declared[GpuPool]) -> Ground:
+    with planning_for(pool.name):
+        return Ground(site, wish, pool)
 
 
 def _unbounded(pool: Declared[GpuPool]) -> Declared[NodeProvisioner]:

@@ -8,6 +8,7 @@ from reconciler.model.planned.action import Hold, Ref
 from reconciler.model.planned.decision import Decision
 from reconciler.model.planned.inputs import Inputs
 from reconciler.model.planned.shortage import Shortage
+from reconciler.plan.containment import planning_for
 from reconciler.plan.draft import Draft, Verdict
 from reconciler.plan.requests.choices import digest_of
 from reconciler.plan.smart_pods.advance import advance
@@ -32,17 +33,18 @@ def smart_pods(inputs: Inputs, draft: Draft) -> Verdict:
     shortages: list[Shortage] = []
     wakes: list[Instant] = []
     can_ask: set[str] = set()
-    for pool in inputs.desired.pools:
-        turn = Turn(inputs, draft, pool)
-        advanced = [advance(turn, each) for each in turn.requested]
-        decisions += [each.decision for each in advanced if each.decision is not None]
-        shortages += [each.shortage for each in advanced if each.shortage is not None]
-        missing = [each for each in draft.missing if each.pool == pool.name]
-        decisions += [*asking(turn, missing), *opened(turn)]
-        if turn.has_node_pool:
-            can_ask.add(pool.name)
-        if turn.requested:
-            wakes.append(Instant(inputs.now + pool.spec.smart_pods.cleanup_interval.milliseconds))
+    for pool in (each for each in inputs.desired.pools if each.name not in draft.left_out):
+        with planning_for(pool.name):
+            turn = Turn(inputs, draft, pool)
+            advanced = [advance(turn, each) for each in turn.requested]
+            decisions += [each.decision for each in advanced if each.decision is not None]
+            shortages += [each.shortage for each in advanced if each.shortage is not None]
+            missing = [each for each in draft.missing if each.pool == pool.name]
+            decisions += [*asking(turn, missing), *opened(turn)]
+            if turn.has_node_pool:
+                can_ask.add(pool.name)
+            if turn.requested:
+                wakes.append(Instant(inputs.now + pool.spec.smart_pods.cleanup_interval.milliseconds))
     crowd = Crowd.seen(draft, _opening(draft, decisions))
     decisions += [*lifted(crowd, draft), *told(crowd, draft, can_ask), *unmet_holds(draft)]
     memory = msgspec.structs.replace(

@@ -15,6 +15,7 @@ import msgspec
 
 from reconciler.model.instant import Instant
 from reconciler.model.planned.reason import Reason
+from reconciler.plan.containment import planning_for
 from reconciler.plan.drain.beginning.worth import Key
 from reconciler.plan.drain.candidates import Ground, completing
 from reconciler.plan.drain.site import Seen
@@ -32,12 +33,13 @@ def eligible(ground: Ground) -> Eligible:
     order: list[Seen] = []
     refused: dict[str, Reason] = {}
     for seen in ground.site.seen:
-        for rule in ground.rules(seen):
-            if (found := rule.why_not(ground, seen)) is not None:
-                refused[seen.name] = found
-                break
-        else:
-            order.append(seen)
+        with planning_for(seen.pool):
+            for rule in ground.rules(seen):
+                if (found := rule.why_not(ground, seen)) is not None:
+                    refused[seen.name] = found
+                    break
+            else:
+                order.append(seen)
     return Eligible(tuple(_in_order(ground, order)), refused)
 
 

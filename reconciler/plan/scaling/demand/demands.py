@@ -30,6 +30,7 @@ from reconciler.fleet.rows import Mask
 from reconciler.fleet.what_if import WhatIf
 from reconciler.model.cluster.node import Node
 from reconciler.model.cluster.pod import Pod
+from reconciler.plan.containment import planning_for
 from reconciler.plan.recent_evictions import unreplaced
 from reconciler.plan.requests.promised import Promise, promises
 from reconciler.plan.requests.waiting import is_coming, is_gated, waits
@@ -67,13 +68,14 @@ def demands(site: Site, grounds: Sequence[Ground]) -> Demands:
     with what_if.fork():
         arrived = Arrived(site, what_if)
         for each in grounds:
-            arrived.open(each)
+            with planning_for(each.pool.name):
+                arrived.open(each)
         if any(is_gated(pod) for pod in pods):
             # Those that were let go keep the place they were let go to, though no scheduler has looked at them yet.
             place(what_if, [pod for pod in waiting if is_coming(pod)], Search(budget=site.inputs.budget))
         by_uid = {pod.metadata.uid: pod for pod in pods}
         unfit = frozenset(name for each in grounds for name in arrived.unfit(each, by_uid))
-        shapes = {each.wish.name: shapes_of(each) for each in grounds}
+        shapes = {each.wish.name: _shapes(each) for each in grounds}
         allowed = _staying(site, grounds)
         kept = keep(what_if, promises(site.inputs, pods), allowed)
         pods = [pod for pod in pods if pod.metadata.uid not in kept.uids]
@@ -82,12 +84,22 @@ def demands(site: Site, grounds: Sequence[Ground]) -> Demands:
         own = _assigned(what_if, shapes, left)
         awaited = Awaiting(site, grounds, evicted)
         awaited.on_staying(allowed)
-        found = {each.wish.name: Serving(each, shapes[each.wish.name]).serve(own[each.wish.name]) for each in grounds}
+        found = {each.wish.name: _served(each, shapes[each.wish.name], own[each.wish.name]) for each in grounds}
         awaited.on_marked()
         places = {uid: real_name(name) for uid, name in staying.destinations.items()} | dict(kept.at_once)
         gated = {uid: name for uid, name in places.items() if is_gated(by_uid[uid]) and _is_ready(site, name)}
         spoken_for = nominated.union(places.values(), (each.home for each in kept.promises))
         return Demands(found, spoken_for, gated, unfit, kept.promises, frozenset(awaited.nodes))
+
+
+def _shapes(ground: Ground) -> list[Shape]:
+    with planning_for(ground.pool.name):
+        return shapes_of(ground)
+
+
+def _served(ground: Ground, shapes: list[Shape], pods: list[Pod]) -> Demand:
+    with planning_for(ground.pool.name):
+        return Serving(ground, shapes).serve(pods)
 
 
 def _is_ready(site: Site, name: str) -> bool:

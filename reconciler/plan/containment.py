@@ -1,0 +1,133 @@
+"""A planner that raises is contained to the pool that it was planning for, or else to itself.
+
+Theory of operation. No planner should raise, whatever the cluster and the policies are: one that does is a fault of
+ours. Code that plans for one pool runs within `planning_for(pool)`, which notes the pool on an exception. Then the
+planner is run again from the same draft without that pool, until it returns. Where an exception tells no pool, or the
+planner raises again for a pool that is left out, the planner has no verdict at all.
+
+What a planner would do for a pool that is left out is held. So is what later planners would take away from that pool,
+a node or a pod: what the first one would have claimed there is not known.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from traceback import extract_tb
+from types import TracebackType
+from typing import Self
+
+import msgspec
+
+from reconciler.model.planned.action import Hold, Ref
+from reconciler.model.planned.decision import Decision
+from reconciler.model.planned.inputs import Inputs
+from reconciler.model.planned.reason import Reason
+from reconciler.model.planned.trouble import Trouble
+from reconciler.plan.draft import Draft, Planner, Verdict
+from reconciler.plan.reasons import Because
+
+PLANNER_FAILED = Because(
+    "PlannerFailed",
+    "{planner} could not plan for {object} ({error}, at {place}): nothing is done there in this plan. This is a fault "
+    "of reconciler: please report it, with what reconciler dump writes.",
+    hold="blocked",
+)
+
+REASONS = (PLANNER_FAILED,)
+
+_MOST_POOLS = 20  # that are left out one by one, each at the cost of a further run
+_TRACE = 12
+_ADDRESS = re.compile(r" at 0x[0-9a-f]+")
+_OURS = "/reconciler/"
+
+
+class PlanningFailed(Exception):
+    """An exception in code that plans for one pool."""
+
+    def __init__(self, pool: str) -> None:
+        super().__init__(pool)
+        self.pool = pool
+
+
+class planning_for:  # noqa: N801 - read as a statement: with planning_for(pool)
+    """Notes the pool on whatever is raised within; of several around each other the innermost counts."""
+
+    __slots__ = ("_pool",)
+
+    def __init__(self, pool: str) -> None:
+        self._pool = pool
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if isinstance(error, Exception) and not isinstance(error, PlanningFailed):
+            raise PlanningFailed(self._pool) from error
+
+
+class Contained(msgspec.Struct, frozen=True):
+    """What a planner came to, and where it could not plan."""
+
+    verdict: Verdict
+    troubles: tuple[Trouble, ...] = ()
+
+
+def contained(planner: Planner, inputs: Inputs, draft: Draft) -> Contained:
+    """Runs the planner; raises nothing that the planner raises."""
+    before, troubles = draft.checkpoint(), list[Trouble]()
+    while True:
+        try:
+            return Contained(planner(inputs, draft), tuple(troubles))
+        except Exception as error:  # noqa: BLE001 - whatever it is, other pools and planners go on
+            trouble = _trouble_of(planner, error)
+        draft.restore(before)
+        troubles.append(trouble)
+        if not trouble.pool or trouble.pool in draft.left_out or len(troubles) > _MOST_POOLS:
+            whole = msgspec.structs.replace(trouble, pool="")
+            return Contained(Verdict(), (*troubles[:-1], whole))
+        draft.leave_out(trouble.pool)
+
+
+class Troubles:
+    """Owner of what could not be planned in one plan."""
+
+    def __init__(self, inputs: Inputs) -> None:
+        self._inputs = inputs
+        self.all: list[Trouble] = []
+
+    def add(self, troubles: Sequence[Trouble]) -> Iterator[Decision]:
+        """Tells of each pool that is concerned why nothing is done."""
+        self.all += troubles
+        for trouble in troubles:
+            pools = [trouble.pool] if trouble.pool else [each.name for each in self._inputs.desired.pools]
+            for pool in pools:
+                subject = Ref("GpuPool", "", pool)
+                yield Decision(trouble.planner, subject, Hold(), self._reason(trouble, subject), pool)
+
+    def why_not(self, decision: Decision, *, takes_away: bool) -> Reason | None:
+        """Why a decision waits; `takes_away`: the action takes away a node or a pod."""
+        for trouble in self.all:
+            if trouble.pool in {"", decision.pool} and (takes_away or trouble.planner == decision.planner):
+                return self._reason(trouble, decision.subject)
+        return None
+
+    @staticmethod
+    def _reason(trouble: Trouble, subject: Ref) -> Reason:
+        place = trouble.trace[-1] if trouble.trace else "an unknown place"
+        return PLANNER_FAILED.reason(planner=trouble.planner, object=subject.title, error=trouble.error, place=place)
+
+
+def _trouble_of(planner: Planner, error: Exception) -> Trouble:
+    pool = error.pool if isinstance(error, PlanningFailed) else ""
+    cause = error.__cause__ if isinstance(error, PlanningFailed) and error.__cause__ is not None else error
+    told = _ADDRESS.sub("", f"{type(cause).__name__}: {cause}" if str(cause) else type(cause).__name__)
+    name = getattr(planner, "__name__", type(planner).__name__)
+    return Trouble(name, pool, told, tuple(_places(cause))[-_TRACE:])
+
+
+def _places(error: BaseException) -> Iterator[str]:
+    """Without the folder of the installation: the same fault is told alike everywhere."""
+    for frame in extract_tb(error.__traceback__):
+        file = frame.filename.replace("\\", "/")
+        yield f"{file.rpartition(_OURS)[2] if _OURS in file else file.rpartition('/')[2]}:{frame.lineno}"
