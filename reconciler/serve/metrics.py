@@ -71,6 +71,8 @@ class Metrics:
     def lead(self, leads: bool) -> None:
         """Whether this replica leads now."""
         self._leads.set(leads)
+        if not leads:
+            self._smart_pods.forget()
 
     def text(self) -> bytes:
         """As Prometheus reads it."""

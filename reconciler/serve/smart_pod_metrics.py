@@ -1,8 +1,10 @@
 """What is measured of smart pods and of the machines that come; owner of the figures, moved like those in metrics.py.
 
-Theory of operation. All of it follows from one cycle after the other. What was made and cleared away are decisions of
-the planner that were done; how many there are, and how long they wait, is seen. A machine counts once, when it is first
-seen ready: those that were ready when this process first looked came before its time, and count for nobody. What has
+Theory of operation. All of it follows from one cycle after the other. What was made, and how it ended, are decisions of
+the planner that were done; how many there are, and how long they wait, is seen. Each smart pod is one attempt to get a
+node, and each attempt ends in exactly one result, known by the uid of the pod: the first that is decided, which for the
+last of all ways to buy is the note that none is left; or `lost`, where the pod is gone and nobody here deleted it. A
+machine counts once, when it is first seen ready: those that were ready when this process first looked came before its time, and count for nobody. What has
 ended carries no time at which it did, so its time runs from when it was first seen so.
 """
 
@@ -17,7 +19,7 @@ from reconciler.model.cluster.pod import Pod
 from reconciler.model.desired import Desired
 from reconciler.model.instant import Instant, moment
 from reconciler.model.kinds.gpu_pool import SmartPods
-from reconciler.model.planned.action import Apply, Delete, Ref
+from reconciler.model.planned.action import Annotate, Apply, Delete, Ref
 from reconciler.model.planned.cycled import Cycled
 from reconciler.model.planned.decision import Decision
 from reconciler.protocol.turns import verb_of
@@ -25,14 +27,17 @@ from reconciler.protocol.turns import verb_of
 PLANNER = "smart_pods"
 PHASES = ("Pending", "Scheduled", "NodeReady", "Completed", "Failed")
 _ENDED = frozenset({"Completed", "Failed"})
-# What became of one, by the reason for which it is deleted; for any other it is only cleared away.
+# What became of one, by the reason for which it is deleted or noted to have failed.
 _RESULTS = {
     "SmartPodDone": "completed",
     "SmartPodWithoutMachine": "failed",
+    "SmartPodFailed": "failed",
     "SmartPodTimedOut": "timeout",
     "SmartPodOrphaned": "orphaned",
     "SmartPodDuplicate": "duplicate",
+    "SmartPodUnreadable": "unreadable",
 }
+_LOST = "lost"
 _FAILED = ("failed", "timeout")
 _CLAIMS, _PODS = "nodeclaims.karpenter.sh", "pods"
 _INITIALIZED = "Initialized"
@@ -73,7 +78,9 @@ class SmartPodMetrics:
         self._counted_at: dict[tuple[Ref, str], Instant] = {}
         self._initialized: set[str] | None = None  # uids of claims; None before any were seen
         self._ended_at: dict[str, Instant] = {}  # when a pod was first seen to have ended, by its uid
-        for result in sorted(_RESULTS.values()):
+        self._open: set[str] = set()  # uids of pods that were seen, and have no result yet
+        self._closed: dict[str, Instant] = {}  # when a pod got its result, by its uid
+        for result in sorted({*_RESULTS.values(), _LOST}):
             self._finished.labels(result)
         for phase in PHASES:
             self._active.labels(phase)
@@ -82,7 +89,7 @@ class SmartPodMetrics:
     def publish(self, cycled: Cycled) -> None:
         for decision in _done(cycled):
             if self._is_new(decision, cycled.at):
-                self._count(decision)
+                self._count(decision, cycled.at)
         if cycled.inputs is not None:
             observed = cycled.inputs.observed
             if not observed.why_unread(_PODS):
@@ -96,17 +103,40 @@ class SmartPodMetrics:
         self._counted_at = {key: now} | lately
         return key not in lately
 
-    def _count(self, decision: Decision) -> None:
+    def forget(self) -> None:
+        """Another replica leads from now on: how the attempts that are open here will end is seen there."""
+        self._open.clear()
+
+    def _count(self, decision: Decision, now: Instant) -> None:
         result = _RESULTS.get(decision.reason.code)
         if isinstance(decision.act, Apply):
             self._created.inc()
-        elif isinstance(decision.act, Delete) and result:
-            self._finished.labels(result).inc()
-            self._results[result] += 1
-            completed, failed = self._results["completed"], sum(self._results[each] for each in _FAILED)
-            self._success.set(completed / (completed + failed) if completed + failed else 1)
+        elif isinstance(decision.act, Delete | Annotate) and result:
+            self._close(decision.subject.uid, result, now)
+
+    def _close(self, uid: str, result: str, now: Instant) -> None:
+        """The first result of an attempt counts."""
+        self._open.discard(uid)
+        if uid in self._closed:
+            return
+        self._closed[uid] = now
+        self._finished.labels(result).inc()
+        self._results[result] += 1
+        completed, failed = self._results["completed"], sum(self._results[each] for each in _FAILED)
+        self._success.set(completed / (completed + failed) if completed + failed else 1)
+
+    def _follow(self, pods: list[Pod], now: Instant) -> None:
+        """Which attempts are open. A pod that failed before this process looked has had its result."""
+        there = {each.metadata.uid for each in pods}
+        for uid in sorted(self._open - there):
+            self._close(uid, _LOST, now)
+        self._closed = {uid: at for uid, at in self._closed.items() if uid in there or now - at < _AGAIN_MS}
+        self._open |= {
+            each.metadata.uid for each in pods if each.metadata.uid not in self._closed and _phase(each) != "Failed"
+        }
 
     def _look(self, desired: Desired, pods: list[Pod], now: Instant) -> None:
+        self._follow(pods, now)
         phases = Counts(_phase(each) for each in pods)
         self._phases |= set(phases)
         for phase in sorted(self._phases):  # one that none is in any more is told as none

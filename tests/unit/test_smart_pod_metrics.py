@@ -13,7 +13,7 @@ from reconciler.model.cluster.observed import Observed, Unread
 from reconciler.model.cluster.pod import Pod, PodSpec, PodStatus
 from reconciler.model.desired import Desired
 from reconciler.model.instant import Instant, instant, timestamp
-from reconciler.model.planned.action import Apply, Delete, Ref
+from reconciler.model.planned.action import Annotate, Apply, Delete, Ref
 from reconciler.model.planned.cycled import Cycled
 from reconciler.model.planned.decision import Decision
 from reconciler.model.planned.inputs import Inputs
@@ -87,7 +87,7 @@ def test_before_anything_happens_all_figures_are_there() -> None:
     found = told()
     assert found["reconciler_scaling_success_rate"] == 1
     assert found["reconciler_smart_pods_created_total"] == 0
-    for result in ("completed", "failed", "timeout", "orphaned", "duplicate"):
+    for result in ("completed", "failed", "timeout", "orphaned", "duplicate", "unreadable", "lost"):
         assert found[f'reconciler_smart_pods_finished_total{{result="{result}"}}'] == 0
     for phase in ("Pending", "Scheduled", "NodeReady", "Completed", "Failed"):
         assert found[f'reconciler_smart_pods_active{{phase="{phase}"}}'] == 0
@@ -120,6 +120,7 @@ def test_what_is_decided_on_again_before_it_is_seen_counts_once() -> None:
         ("SmartPodTimedOut", "timeout"),
         ("SmartPodOrphaned", "orphaned"),
         ("SmartPodDuplicate", "duplicate"),
+        ("SmartPodUnreadable", "unreadable"),
         ("SmartPodCleared", ""),
     ],
 )
@@ -128,6 +129,52 @@ def test_what_became_of_one_is_told_by_why_it_is_deleted(code: str, result: str)
     counted = {name: value for name, value in found.items() if "smart_pods_finished_total" in name and value}
     assert counted == ({f'reconciler_smart_pods_finished_total{{result="{result}"}}': 1} if result else {})
     assert found["reconciler_smart_pods_created_total"] == 0
+
+
+def noted(name: str, code: str) -> Decision:
+    return Decision(
+        "smart_pods", Ref("Pod", "gpu-system", name, f"uid-{name}"), Annotate(annotations=()), Reason(code), "a100"
+    )
+
+
+def finished(found: dict[str, float]) -> dict[str, float]:
+    prefix = 'reconciler_smart_pods_finished_total{result="'
+    return {name[len(prefix) : -2]: value for name, value in found.items() if name.startswith(prefix) and value}
+
+
+def test_the_last_way_that_failed_counts_when_it_is_noted_and_not_again_when_the_pod_is_cleared() -> None:
+    story = [
+        looked(0, pod("a")),
+        acted(30, noted("a", "SmartPodFailed")),
+        looked(31, pod("a", "Failed")),
+        acted(60, cleared("a", "SmartPodCleared")),
+        looked(61),
+    ]
+    found = told(*story)
+    assert finished(found) == {"failed": 1}
+    assert found["reconciler_scaling_success_rate"] == 0
+
+
+def test_an_attempt_that_was_noted_as_failed_and_gets_its_node_after_all_has_one_result() -> None:
+    story = [looked(0, pod("a")), acted(30, noted("a", "SmartPodFailed")), looked(31, pod("a", "Failed"))]
+    assert finished(told(*story, acted(90, cleared("a", "SmartPodDone")), looked(91))) == {"failed": 1}
+
+
+def test_a_smart_pod_that_somebody_else_deleted_is_lost() -> None:
+    assert finished(told(looked(0, pod("a"), pod("b")), looked(5, pod("b")))) == {"lost": 1}
+    assert finished(told(looked(0, pod("a")), acted(5, cleared("a", "SmartPodOrphaned")), looked(6))) == {"orphaned": 1}
+
+
+def test_a_new_process_counts_nothing_of_an_attempt_that_failed_before() -> None:
+    assert finished(told(looked(0, pod("a", "Failed")), acted(5, cleared("a", "SmartPodCleared")), looked(6))) == {}
+
+
+def test_a_replica_that_leads_no_more_counts_no_attempt_as_lost() -> None:
+    metrics = Metrics()
+    metrics.publish(looked(0, pod("a")))
+    metrics.lead(False)
+    metrics.publish(looked(600))
+    assert b'result="lost"} 0.0' in metrics.text()
 
 
 def test_the_rate_of_success_is_of_those_that_got_their_machine_or_did_not() -> None:

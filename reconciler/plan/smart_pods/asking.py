@@ -25,7 +25,7 @@ from reconciler.plan.requests.request import Request, tag_of
 from reconciler.plan.requests.waiting import unschedulable_since
 from reconciler.plan.requests.wanted import Wanted
 from reconciler.plan.smart_pods import reasons
-from reconciler.plan.smart_pods.making import Body, affinity_of, manifest_of, ruling_out, vram_of
+from reconciler.plan.smart_pods.making import Body, affinity_of, manifest_of, memory_of, ruling_out, vram_of
 from reconciler.plan.smart_pods.turn import Turn
 
 KARPENTERS_TIME_MS = 30_000
@@ -82,7 +82,9 @@ def _key(missing: Missing, wanted: Wanted, taken: set[str]) -> str:
 
 def _asked(turn: Turn, wanted: Wanted, key: str, template: SmartPod) -> Decision:
     request = _request(turn.pool, wanted, key)
-    body = manifest_of(template, request, wanted, len(turn.outlook.failed))
+    is_alive = any(node.instance_type == request.instance_type for node in turn.fleet.pool(turn.pool.name).nodes)
+    memory = memory_of(turn.pool.spec, request, wanted, is_alive)
+    body = manifest_of(template, request, wanted, memory, len(turn.outlook.failed))
     body = ruling_out(body, _nodes_that_would_take(turn, body, request))
     subject = Ref("Pod", body["metadata"]["namespace"], request.name)
     act = Apply(manifest=msgspec.json.encode(body, order="sorted").decode(), presumes=Presumes(absent=True))

@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from reconciler.fleet.amounts import billionths
+from reconciler.fleet.amounts import billionths, pod_request
 from reconciler.fleet.node_terms import readable, term_holds
 from reconciler.model import names
 from reconciler.model.cluster.metadata import Metadata
@@ -29,12 +29,13 @@ from reconciler.plan.smart_pods.phases import Phase
 Body = dict[str, Any]
 
 _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
-_PLENTY_MILLI = 10**14  # what is not known of a machine is taken to suffice
+# Of a declared capacity, the share that pods can surely ask for: kubelet, system and hypervisor take theirs of it.
+_ALLOCATABLE_PERCENT = 85
 _BILLIONTHS = 1_000_000
 _LARGEST_MILLI = 1000 * (10**18 - 1)
 
 
-def manifest_of(template: SmartPod, request: Request, wanted: Wanted, retries: int) -> Body:
+def manifest_of(template: SmartPod, request: Request, wanted: Wanted, memory: Quantity, retries: int) -> Body:
     """Without the nodes that are ruled out, which can't be known before it is asked where it would go."""
     body: Body = msgspec.json.decode(template.body)
     metadata, spec = body["metadata"], body["spec"]
@@ -45,7 +46,7 @@ def manifest_of(template: SmartPod, request: Request, wanted: Wanted, retries: i
         names.RETRIES: str(retries),
     }
     resources = spec["containers"][0].setdefault("resources", {})
-    amounts = {names.NVIDIA_GPU: str(request.count), "memory": _memory(request, wanted)}
+    amounts = {names.NVIDIA_GPU: str(request.count), "memory": str(memory)}
     for each in ("requests", "limits"):
         resources[each] = resources.get(each, {}) | amounts
     selected = dict(pair for pod in wanted.pods for pair in sorted(pod.spec.node_selector.items()))
@@ -89,13 +90,23 @@ def affinity_of(pods: Iterable[Pod]) -> Any:
     return found[0] if len(found) == 1 else found or None
 
 
-def _memory(request: Request, wanted: Wanted) -> str:
-    """The equivalent of what their GPUs have, or what the machine has beside its DaemonSets, if that is less."""
-    asked = Quantity.parse(request.vram)
+def memory_of(pool: GpuPool, request: Request, wanted: Wanted, has_live_node: bool) -> Quantity:
+    """The memory of the GPUs, but never more than a node of the instance type can give.
+
+    What a node can give is known of a live node, less its DaemonSets. Else the declared capacity is the bound, with a
+    margin. Without a declared capacity, the smart pod asks for what the waiting pods ask for: those must fit anyway.
+    """
+    vram = Quantity.parse(request.vram)
+    machine = next((each for each in pool.instance_types if each.name == request.instance_type), None)
     left_milli = billionths(wanted.memory) // _BILLIONTHS
-    if left_milli >= _PLENTY_MILLI or asked.milli <= left_milli:
-        return str(asked)
-    return str(Quantity(left_milli // 1000 * 1000))
+    if not has_live_node:
+        is_declared = machine is not None and "memory" in machine.capacity
+        left_milli = left_milli * _ALLOCATABLE_PERCENT // 100 if is_declared else _most_asked_milli(wanted.pods)
+    return vram if vram.milli <= left_milli else Quantity(left_milli // 1000 * 1000)
+
+
+def _most_asked_milli(pods: Iterable[Pod]) -> int:
+    return max((1000 * pod_request(pod).get("memory", 0) for pod in pods), default=0)
 
 
 def _tolerations(before: list[Body], pods: Iterable[Pod]) -> list[Body]:
