@@ -4,7 +4,8 @@ Theory of operation. All of it follows from one cycle after the other. What was 
 the planner that were done; how many there are, and how long they wait, is seen. Each smart pod is one attempt to get a
 node, and each attempt ends in exactly one result, known by the uid of the pod: the first that is decided, which for the
 last of all ways to buy is the note that none is left; or `lost`, where the pod is gone and nobody here deleted it. A
-machine counts once, when it is first seen ready: those that were ready when this process first looked came before its time, and count for nobody. What has
+machine counts once, when it is first seen ready: those that were ready when this process first
+looked came before its time, and count for nobody. What has
 ended carries no time at which it did, so its time runs from when it was first seen so.
 """
 

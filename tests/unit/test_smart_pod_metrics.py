@@ -1,10 +1,8 @@
 """The figures of smart pods and of machines that come, cycle by cycle; and alerts only name figures that there are."""
 
 import re
-from typing import Any
 
 import pytest
-import yaml
 
 from reconciler.model.bundle import Bundle, Text
 from reconciler.model.cluster.karpenter import ClaimStatus, NodeClaim
@@ -24,11 +22,10 @@ from reconciler.model.planned.reason import Reason
 from reconciler.policy.resolve import resolve
 from reconciler.protocol.turns import verb_of
 from reconciler.serve.metrics import Metrics
-from tests.lab.places import REPOSITORY
+from tests.stages.alerting import rules
 from tests.unit.rights_stage import POOL, WISHED
 
 T0 = instant("2026-11-02T08:00:00Z")
-ALERTS = REPOSITORY / "deploy" / "alerts"
 
 
 def after(seconds: int) -> Instant:
@@ -244,13 +241,6 @@ def test_a_machine_counts_once_when_it_is_first_seen_ready() -> None:
     name = "reconciler_nodeclaim_provision_duration_seconds"
     assert (found[f"{name}_count"], found[f"{name}_sum"]) == (3, 95 + 115 + 59)
     assert (found[f'{name}_bucket{{le="60.0"}}'], found[f'{name}_bucket{{le="120.0"}}']) == (1, 3)
-
-
-def rules() -> list[Any]:
-    built = yaml.safe_load((ALERTS / "kustomization.yaml").read_text())
-    found = [yaml.safe_load((ALERTS / each).read_text()) for each in built["resources"]]
-    assert {each["kind"] for each in found} == {"PrometheusRule"}
-    return [rule for each in found for group in each["spec"]["groups"] for rule in group["rules"]]
 
 
 def test_alerts_name_only_figures_that_there_are() -> None:

@@ -1,0 +1,56 @@
+"""The memory that a smart pod asks for: that of the GPUs, and never more than a node of its instance type can give."""
+
+from hypothesis import given
+from hypothesis import strategies as some
+
+from reconciler.fleet.amounts import billionths
+from reconciler.model.cluster.metadata import Metadata
+from reconciler.model.cluster.pod import Container, Pod, PodSpec, Resources
+from reconciler.model.kinds.gpu_pool import Devices, GpuPool, InstanceType, NodeClassRef
+from reconciler.model.quantity import Quantity
+from reconciler.plan.requests.choices import Choice
+from reconciler.plan.requests.request import Request
+from reconciler.plan.requests.wanted import Wanted
+from reconciler.plan.smart_pods.making import memory_of, vram_of
+
+GI = 2**30
+sizes = some.integers(1, 64 * 1024)  # Gi
+
+
+def pool(gpus: int, of_one: int, declared: int | None) -> GpuPool:
+    capacity = {} if declared is None else {"memory": Quantity.parse(f"{declared}Gi")}
+    return GpuPool(
+        devices=Devices(model="a100", count=gpus, memory=Quantity.parse(f"{of_one}Gi")),
+        instance_types=[InstanceType(name="box", capacity=capacity)],
+        node_class_ref=NodeClassRef(group="example.com", kind="NodeClass", name="gpu"),
+    )
+
+
+def waiting(asked: int | None) -> Pod:
+    requests = {} if asked is None else {"memory": f"{asked}Gi"}
+    return Pod(Metadata("train"), PodSpec(containers=(Container(resources=Resources(requests=requests)),)))
+
+
+def asked_bytes(spec: GpuPool, left: int, pods: tuple[Pod, ...], has_live_node: bool) -> int:
+    count = spec.devices.count
+    request = Request("key", "a100", "a100", count, "demand", instance_type="box", vram=str(vram_of(spec, count)))
+    wanted = Wanted(Choice("box"), {}, str(left), pods)
+    return billionths(str(memory_of(spec, request, wanted, has_live_node))) // 10**9
+
+
+@given(some.integers(1, 16), some.integers(1, 512), sizes)
+def test_it_is_what_a_live_node_has_left_or_less(gpus: int, of_one: int, left: int) -> None:
+    found = asked_bytes(pool(gpus, of_one, None), left * GI, (), has_live_node=True)
+    assert found == min(gpus * of_one, left) * GI
+
+
+@given(some.integers(1, 16), some.integers(1, 512), sizes)
+def test_of_a_declared_capacity_a_margin_is_left_for_what_the_system_takes(gpus: int, of_one: int, left: int) -> None:
+    found = asked_bytes(pool(gpus, of_one, left), left * GI, (), has_live_node=False)
+    assert found == min(gpus * of_one * GI, left * GI * 85 // 100)
+
+
+@given(some.integers(1, 16), some.integers(1, 512), some.none() | some.integers(1, 512))
+def test_where_nothing_is_known_it_is_what_the_waiting_pods_ask_for(gpus: int, of_one: int, asked: int | None) -> None:
+    found = asked_bytes(pool(gpus, of_one, None), 10**12, (waiting(asked), waiting(None)), has_live_node=False)
+    assert found == min(gpus * of_one, asked or 0) * GI
