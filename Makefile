@@ -13,10 +13,10 @@ PAIR := -n 2 --dist loadfile --no-loadscope-reorder
 WITHOUT_LAB := tests/processes tests/tidy tests/unit
 
 .DEFAULT_GOAL := help
-.PHONY: help demo check test lint types tidy unit generate lab soak oracle bench wheel lock clean
+.PHONY: help demo check test test-long lint types tidy unit generate lab soak oracle bench wheel lock clean
 
 help:  ## this list
-	@sed -n 's/^\([a-z]*\):.*##  */  make \1\t/p' $(MAKEFILE_LIST) | expand -t 16
+	@sed -n 's/^\([a-z-]*\):.*##  */  make \1\t/p' $(MAKEFILE_LIST) | expand -t 20
 
 demo: $(READY)  ## what it does, in half a minute, on an imagined cluster
 	@$(BIN)/reconciler demo
@@ -27,6 +27,10 @@ test: $(READY) lint types  ## all tests, the real control plane included (the fi
 	@$(PYTEST) --whole $(WITHOUT_LAB) $(PAIR)
 	@$(BIN)/python -m tests.lab build
 	@$(PYTEST) --whole $(addprefix --ignore ,$(WITHOUT_LAB)) $(PAIR)
+
+test-long: $(READY)  ## slow stories on the real control plane; CI runs them after make test
+	@$(BIN)/python -m tests.lab build
+	@$(PYTEST) -m long tests/long $(PAIR)
 
 lint: $(READY)
 	@$(BIN)/ruff check . && $(BIN)/ruff format --check .

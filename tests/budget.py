@@ -57,7 +57,7 @@ class Stopwatch:
         verdict = (
             ""
             if self.spent <= 2 * self._allowed()
-            else ": FAILED, more than twice that; make tests faster, or move one to make soak"
+            else ": FAILED, more than twice that; make tests faster, or move one to make test-long"
         )
         write(f"{self.spent:.0f} s in all, {self._allowed():.0f} s are allowed{verdict}")
 

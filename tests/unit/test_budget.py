@@ -32,7 +32,7 @@ def test_a_run_over_twice_its_budget_fails_although_its_tests_pass(run: pytest.P
     allow(0.05)
     result = run.runpytest_inprocess("-p", "tests.budget", "--whole")
     assert result.ret == pytest.ExitCode.TESTS_FAILED
-    result.stdout.fnmatch_lines(["*FAILED, more than twice that; make tests faster, or move one to make soak*"])
+    result.stdout.fnmatch_lines(["*FAILED, more than twice that; make tests faster, or move one to make test-long*"])
     result.assert_outcomes(passed=1)
 
 

@@ -11,7 +11,7 @@ TOTAL_SECONDS = 600
 WORKERS = 2
 
 # Run by targets of their own, at a length of their own.
-NOT_IN_MAKE_TEST = ("tests/soak/", "tests/oracle/", "tests/benchmarks/")
+NOT_IN_MAKE_TEST = ("tests/long/", "tests/soak/", "tests/oracle/", "tests/benchmarks/")
 
 
 def every_test_has_a_budget(tree: Tree) -> list[Finding]:
@@ -32,7 +32,7 @@ def every_test_has_a_budget(tree: Tree) -> list[Finding]:
     ]
     total = sum(seconds.values()) / WORKERS
     if total > TOTAL_SECONDS:
-        remedy = "make the slowest tests faster, or move them to tests/soak"
+        remedy = "make the slowest tests faster, or move them to tests/long"
         said = f"The seconds add up to {total:g} for each of {WORKERS} workers, more than {TOTAL_SECONDS}"
         found.append(Finding(BUDGETS, 1, said, remedy))
     return found
