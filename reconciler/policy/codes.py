@@ -28,6 +28,7 @@ CODES: tuple[tuple[str, str], ...] = (
     ("RC204", "computeUnit and resources differ"),
     ("RC205", "A schedule that cron does not know"),
     ("RC206", "A time zone that does not exist"),
+    ("RC207", "A budget with a schedule and no duration"),
     ("RC301", "A name leads to no object"),
     ("RC302", "Two provisioners of one pool"),
     ("RC303", "Two provisioners of the same order for the same pods"),

@@ -30,7 +30,7 @@ _APPLY = "application/apply-patch+yaml"
 
 
 def tuned() -> Manifest:
-    """With much that no field of a GpuPool says, and measures in unusual words."""
+    """With much that few NodePools say, and measures in unusual words."""
     pool = capacity.NodePool(
         "tuned",
         [capacity.P4D],
@@ -179,7 +179,7 @@ def test_three_foreign_node_pools_are_imported_and_adopted_and_no_claim_ever_dri
     monkeypatch.setenv("KUBECONFIG", str(cluster.site.kubeconfig("reader", identities.reconciler(admin))))
     audit = cluster.audit()
     assert main(["import", "--to", str(tmp_path)]) == 0, capsys.readouterr().err
-    assert sorted(path.name for path in tmp_path.rglob("*.j2")) == ["tuned.yaml.j2", "unnamed.yaml.j2"]
+    assert not list(tmp_path.rglob("*.j2")), "each of them has a field in a GpuPool"
     found, hashed = node_pools(admin), hashes(admin)
 
     with ClaimWatch(admin) as watch:

@@ -137,7 +137,9 @@ def test_rules_name_fields_that_are_there_and_say_what_to_do(kind: Kind) -> None
     node = spec(kind)
     assert len(node.get("x-kubernetes-validations", ())) == len(kind.rules)
     for rule in node.get("x-kubernetes-validations", ()):
-        assert rule["fieldPath"].removeprefix(".") in node["properties"]
+        at = node
+        for part in rule["fieldPath"].removeprefix(".").split("."):
+            at = at["properties"][part]
         assert set(re.findall(r"self\.(\w+)", rule["rule"] + rule.get("messageExpression", ""))) <= set(
             node["properties"]
         )

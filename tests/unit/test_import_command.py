@@ -29,8 +29,38 @@ def cluster(*items: dict[str, Any]) -> str:
     return "cluster.json"
 
 
-def weighty() -> dict[str, Any]:
-    return capacity.NodePool("a100", [capacity.P4D], more={"weight": 10}).manifest()
+def fixed() -> dict[str, Any]:
+    """A NodePool that needs a template: no field says how many nodes Karpenter keeps."""
+    return capacity.NodePool("a100", [capacity.P4D], more={"replicas": 2}).manifest()
+
+
+def elaborate() -> dict[str, Any]:
+    """A NodePool that says much that GpuPools have fields for."""
+    found = capacity.NodePool("a100", [capacity.P4D], more={"weight": 10}).manifest()
+    template = found["spec"]["template"]
+    template["spec"]["startupTaints"] = [
+        {"key": "node.cilium.io/agent-not-ready", "value": "true", "effect": "NoExecute"}
+    ]
+    template.setdefault("metadata", {})["annotations"] = {"karpenter.sh/do-not-disrupt": "true"}
+    found["spec"]["disruption"] = {
+        "consolidationPolicy": "Balanced",
+        "consolidateAfter": "30s",
+        "budgets": [{"nodes": "10%"}, {"nodes": "0", "schedule": "@daily", "duration": "8h", "reasons": ["Drifted"]}],
+    }
+    return dict(found)
+
+
+def test_weight_startup_taints_annotations_and_scheduled_budgets_need_no_template(
+    here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """So that they can be custom resources, which bring no template along."""
+    file = cluster(elaborate(), *fleet.nodes(1, fleet.Shape(pool="a100", labels=TOLD)))
+    assert main(["import", "--cluster", file]) == 0
+    told = capsys.readouterr()
+    assert told.out == "policies/base/a100.yaml\n"
+    assert "would not stay as it is" not in told.err
+    assert main(["render", "--as-resources"]) == 0
+    assert "startupTaints" in capsys.readouterr().out
 
 
 def everything(folder: Path) -> dict[str, str]:
@@ -41,7 +71,7 @@ def everything(folder: Path) -> dict[str, str]:
 def test_what_was_written_is_on_standard_output_and_all_else_is_talk(
     here: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    file = cluster(weighty(), *fleet.nodes(1, fleet.Shape(pool="a100", labels=TOLD)))
+    file = cluster(fixed(), *fleet.nodes(1, fleet.Shape(pool="a100", labels=TOLD)))
     assert main(["import", "--cluster", file, "--to", "out"]) == 0
     told = capsys.readouterr()
     assert told.out == "out/policies/base/a100.yaml\nout/templates/a100.yaml.j2\n"
@@ -49,13 +79,13 @@ def test_what_was_written_is_on_standard_output_and_all_else_is_talk(
     assert main(["validate", "out/policies"]) == 0
     assert capsys.readouterr().out == ""
     assert main(["render", "out/policies"]) == 0
-    assert "weight: 10" in capsys.readouterr().out
+    assert "replicas: 2" in capsys.readouterr().out
 
 
 def test_what_could_not_be_known_is_told_and_makes_the_exit_code_that_of_invalid_policies(
     here: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main(["import", "--cluster", cluster(weighty())]) == 3
+    assert main(["import", "--cluster", cluster(fixed())]) == 3
     told = capsys.readouterr()
     assert told.out == "policies/base/a100.yaml\ntemplates/a100.yaml.j2\n"
     assert "note: policies/base/a100.yaml: nothing tells the memory of a GPU (nodes: the file has none" in told.err
@@ -65,7 +95,7 @@ def test_what_could_not_be_known_is_told_and_makes_the_exit_code_that_of_invalid
 
 
 def test_a_file_that_is_there_is_kept_unless_forced(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    file = cluster(weighty())
+    file = cluster(fixed())
     mine = here / "templates" / "a100.yaml.j2"
     mine.parent.mkdir()
     mine.write_text("mine")
@@ -81,7 +111,7 @@ def test_a_file_that_is_there_is_kept_unless_forced(here: Path, capsys: pytest.C
 def test_only_the_pools_that_are_named_and_none_if_one_of_them_is_not_there(
     here: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    file = cluster(weighty(), capacity.NodePool("l4", [capacity.G6]).manifest())
+    file = cluster(fixed(), capacity.NodePool("l4", [capacity.G6]).manifest())
     assert main(["import", "--cluster", file, "l4", "a10"]) == 1
     assert (
         'NodePool/a10 is left out: there is no NodePool of this name; did you mean "a100"?' in capsys.readouterr().err
@@ -119,7 +149,7 @@ def test_a_file_that_holds_no_cluster_is_told_in_a_sentence(here: Path, capsys: 
 
 
 def test_text_from_the_cluster_can_not_steer_the_terminal(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    pool = weighty()
+    pool = fixed()
     pool["metadata"]["name"] = "a\x1b[2Jb"
     assert main(["import", "--cluster", cluster(pool)]) == 0
     assert r"NodePool/a\x1b[2Jb is left out" in capsys.readouterr().err

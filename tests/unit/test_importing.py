@@ -167,9 +167,13 @@ def test_what_stays_in_the_policy_still_has_effect_beside_what_its_own_template_
 
 def test_where_the_node_pool_asks_for_no_capacity_type_none_is_asked_for_and_those_alive_are_written_down() -> None:
     found = imported(observed({"given": [pool(), NODE]}))
-    (policy, template) = (text.content.decode() for text in found.files)
+    (policy,) = (text.content.decode() for text in found.files)
     assert "  capacityTypes: [spot] " in policy
-    assert "capacity-type" not in template
+    assert "- {key: karpenter.sh/capacity-type, operator: Exists}" in policy or (
+        "requirements: [{key: karpenter.sh/capacity-type, operator: Exists}]" in policy
+    )
+    (manifest,) = wiring.check_bundle(found.bundle).resolved.wishes[0].manifests
+    assert "capacity-type" not in manifest.body
 
 
 @pytest.mark.parametrize(

@@ -35,11 +35,14 @@ PLAIN = GpuPool(
     node_class_ref=NodeClassRef(group="karpenter.k8s.aws", kind="EC2NodeClass", name="gpu-a100-nodeclass"),
 )
 # What the design shows, as a policy.
+BY_DAY = Budget(nodes="0", schedule="0 9 * * 1-5", duration=Duration.parse("8h"))
 FULL = msgspec.structs.replace(
     PLAIN,
     mode="Enforce",
     capacity_types=["reserved", "on-demand"],
     labels={"team": "training", "example.com/zone": "a"},
+    annotations={"example.com/note": "{{ a }}", "owner": "ml"},
+    startup_taints=[Taint(key="node.cilium.io/agent-not-ready", value="true", effect="NoExecute")],
     taints=[
         Taint(key="nvidia.com/gpu", value="true", effect="NoSchedule"),
         Taint(key="example.com/slow", effect="PreferNoSchedule"),
@@ -47,7 +50,7 @@ FULL = msgspec.structs.replace(
     requirements=[
         Requirement(key="karpenter.k8s.aws/instance-gpu-name", operator="In", values=["a100"]),
         Requirement(key="karpenter.k8s.aws/instance-category", operator="In", values=["p"]),
-        Requirement(key="topology.kubernetes.io/zone", operator="Exists"),
+        Requirement(key="topology.kubernetes.io/zone", operator="Exists", min_values=2),
     ],
     limits={"nodes": Quantity.parse("128"), "nvidia.com/gpu": Quantity.parse("1k"), "memory": Quantity.parse("9Ti")},
     weight=7,
@@ -56,7 +59,7 @@ FULL = msgspec.structs.replace(
     disruption=Disruption(
         consolidation_policy="WhenEmptyOrUnderutilized",
         consolidate_after=Duration.parse("30s"),
-        budgets=[Budget(nodes="5"), Budget(nodes="20%", reasons=["Drifted", "Empty"])],
+        budgets=[Budget(nodes="5"), Budget(nodes="20%", reasons=["Drifted", "Empty"]), BY_DAY],
     ),
 )
 SAFE = [{"nodes": "0", "reasons": ["Empty", "Underutilized"]}, {"nodes": "10%", "reasons": ["Drifted"]}]
@@ -91,6 +94,7 @@ def test_every_field_of_the_design_s_node_pool_can_be_had() -> None:
                 gpu.scheduling/managed: "true"
                 team: training
                 example.com/zone: a
+              annotations: {example.com/note: "{{ a }}", owner: ml}
             spec:
               nodeClassRef: {group: karpenter.k8s.aws, kind: EC2NodeClass, name: gpu-a100-nodeclass}
               requirements:
@@ -98,12 +102,13 @@ def test_every_field_of_the_design_s_node_pool_can_be_had() -> None:
                 - {key: karpenter.sh/capacity-type, operator: In, values: [reserved, on-demand]}
                 - {key: karpenter.k8s.aws/instance-gpu-name, operator: In, values: [a100]}
                 - {key: karpenter.k8s.aws/instance-category, operator: In, values: [p]}
-                - {key: topology.kubernetes.io/zone, operator: Exists}
+                - {key: topology.kubernetes.io/zone, operator: Exists, minValues: 2}
               taints:
                 - {key: nvidia.com/gpu, value: "true", effect: NoSchedule}
                 - {key: example.com/slow, effect: PreferNoSchedule}
               startupTaints:
                 - {key: gpu.scheduling/arriving, effect: NoSchedule}
+                - {key: node.cilium.io/agent-not-ready, value: "true", effect: NoExecute}
               expireAfter: 720h
               terminationGracePeriod: 1h30m
           limits: {nodes: "128", nvidia.com/gpu: "1000", memory: 9Ti}
@@ -114,6 +119,7 @@ def test_every_field_of_the_design_s_node_pool_can_be_had() -> None:
             budgets:
               - {nodes: "5"}
               - {nodes: 20%, reasons: [Drifted, Empty]}
+              - {nodes: "0", schedule: 0 9 * * 1-5, duration: 8h}
     """)
 
 
@@ -144,6 +150,56 @@ def test_consolidation_that_a_policy_asks_for_is_blocked_only_where_the_pool_is_
 def test_budgets_that_a_policy_declares_are_taken_as_they_are_even_where_the_pool_is_covered() -> None:
     spec = msgspec.structs.replace(PLAIN, disruption=Disruption(budgets=[Budget(nodes="0")]))
     assert node_pool(spec, covered=True)["spec"]["disruption"]["budgets"] == [{"nodes": "0"}]
+
+
+CILIUM = Taint(key="node.cilium.io/agent-not-ready", effect="NoExecute")
+OURS = Taint(key="gpu.scheduling/arriving", effect="NoSchedule")
+
+
+@pytest.mark.parametrize(
+    ("mode", "declared", "expected"),
+    [
+        ("Observe", [], None),
+        ("Observe", [CILIUM], [CILIUM]),
+        ("Observe", [OURS], [OURS]),
+        ("Enforce", [], [OURS]),
+        ("Enforce", [CILIUM], [OURS, CILIUM]),
+        ("Enforce", [CILIUM, OURS], [OURS, CILIUM]),
+    ],
+)
+def test_startup_taints_of_a_policy_stand_beside_ours(
+    mode: Any, declared: list[Taint], expected: list[Taint] | None
+) -> None:
+    spec = msgspec.structs.replace(PLAIN, mode=mode, startup_taints=declared)
+    found = node_pool(spec)["spec"]["template"]["spec"].get("startupTaints")
+    wanted = [{"key": each.key, "effect": each.effect} for each in expected or ()]
+    assert found == (wanted or None)
+
+
+TYPE, CAPACITY = "node.kubernetes.io/instance-type", "karpenter.sh/capacity-type"
+
+
+@pytest.mark.parametrize(
+    ("further", "demanded"),
+    [
+        ([], [(TYPE, "In"), (CAPACITY, "In")]),
+        ([Requirement(key=TYPE, operator="Exists")], [(CAPACITY, "In")]),
+        ([Requirement(key=TYPE, operator="Exists"), Requirement(key=CAPACITY, operator="Exists")], []),
+        ([Requirement(key=TYPE, operator="Exists", min_values=3)], [(CAPACITY, "In"), (TYPE, "Exists")]),
+        # Without Exists it is one more demand.
+        (
+            [Requirement(key=CAPACITY, operator="NotIn", values=["spot"])],
+            [(TYPE, "In"), (CAPACITY, "In"), (CAPACITY, "NotIn")],
+        ),
+        ([Requirement(key="other", operator="Exists")], [(TYPE, "In"), (CAPACITY, "In"), ("other", "Exists")]),
+    ],
+)
+def test_exists_leaves_the_instance_type_or_the_capacity_type_open(
+    further: list[Requirement], demanded: list[tuple[str, str]]
+) -> None:
+    spec = msgspec.structs.replace(PLAIN, requirements=further)
+    found = node_pool(spec)["spec"]["template"]["spec"]["requirements"]
+    assert [(each["key"], each["operator"]) for each in found] == demanded
 
 
 def test_the_provisioner_s_label_is_not_in_the_template_where_it_would_drift_the_pool() -> None:
@@ -182,7 +238,7 @@ def test_each_line_comes_from_the_line_of_the_template_that_says_so() -> None:
 
 def test_the_values_are_the_policy_s_own_words_with_defaults_filled_in() -> None:
     values = values_of("p", FULL, covered=True)
-    assert set(values) == {"pool", "covered"}
+    assert set(values) == {"pool", "requirements", "covered"}
     pool = values["pool"]
     assert pool["name"] == "p"
     assert pool["limits"] == {"memory": "9Ti", "nodes": "128", "nvidia.com/gpu": "1000"}
@@ -206,19 +262,25 @@ PRINTED = {
     "nodeClassRef.group": "spec.template.spec.nodeClassRef.group",
     "nodeClassRef.kind": "spec.template.spec.nodeClassRef.kind",
     "nodeClassRef.name": "spec.template.spec.nodeClassRef.name",
-    "capacityTypes": "spec.template.spec.requirements.1.values",
+    "requirements.1.values": "spec.template.spec.requirements.1.values",
     "weight": "spec.weight",
     "expireAfter": "spec.template.spec.expireAfter",
     "disruption.consolidationPolicy": "spec.disruption.consolidationPolicy",
     "disruption.consolidateAfter": "spec.disruption.consolidateAfter",
     "disruption.budgets.0.nodes": "spec.disruption.budgets.0.nodes",
     "limits.nodes": "spec.limits.nodes",
-    "requirements.0.key": "spec.template.spec.requirements.2.key",
-    "requirements.0.operator": "spec.template.spec.requirements.2.operator",
+    "requirements.2.key": "spec.template.spec.requirements.2.key",
+    "requirements.2.operator": "spec.template.spec.requirements.2.operator",
+    "requirements.4.minValues": "spec.template.spec.requirements.4.minValues",
+    "annotations.owner": "spec.template.metadata.annotations.owner",
+    "startupTaints.0.key": "spec.template.spec.startupTaints.1.key",
+    "disruption.budgets.2.schedule": "spec.disruption.budgets.2.schedule",
     "taints.0.key": "spec.template.spec.taints.0.key",
     "taints.0.effect": "spec.template.spec.taints.0.effect",
     "name": "metadata.name",
 }
+# Not printed at all where there is none.
+OPTIONAL = {"weight", "requirements.4.minValues", "disruption.budgets.2.schedule"}
 
 
 @given(drawn=some.lists(some.tuples(some.sampled_from(sorted(PRINTED)), JSON), min_size=20, max_size=60))
@@ -226,8 +288,10 @@ PRINTED = {
 def test_a_field_can_hold_anything_and_changes_nothing_but_its_place(drawn: list[tuple[str, Any]]) -> None:
     asked, expected = [], []
     for field, value in drawn:
+        if value is None and field in OPTIONAL:
+            continue
         values, document = values_of("gpu-a100-pool", FULL, covered=True), load(text_of_full())
-        _put(values["pool"], field.split("."), value)
+        _put(values if field.startswith("requirements.") else values["pool"], field.split("."), value)
         place = [part.replace("gpu/type", "gpu.scheduling/gpu-type") for part in PRINTED[field].split(".")]
         _put(document, place, value)
         asked.append(RenderRequest(TEMPLATE, values))

@@ -58,11 +58,14 @@ class Requirement(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
 
     key: Annotated[str, Says("Label of the node."), Shaped(LABEL_KEY.pattern, LABEL_KEY.words)]
     operator: Annotated[
-        Literal["In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt"], Says("How the label is compared.")
+        Literal["In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt", "Gte", "Lte"], Says("How the label is compared.")
     ]
     values: Annotated[list[Annotated[str, LABEL_VALUE]], Says("Values to compare with."), Within(most=100)] = (
         msgspec.field(default_factory=list)
     )
+    min_values: Annotated[
+        int | None, Says("How many different values Karpenter must be able to choose between."), Within(1, 50)
+    ] = None
 
 
 class Budget(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
@@ -74,13 +77,26 @@ class Budget(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
     reasons: Annotated[
         list[Literal["Empty", "Underutilized", "Drifted"]], Says("For which reasons; empty means all.")
     ] = msgspec.field(default_factory=list)
+    schedule: Annotated[
+        str | None,
+        Says("When the budget begins to count, in UTC: five fields of cron, or @daily and the like; absent, always."),
+        Within(1, 200),
+        Shaped(
+            r"^(@(annually|yearly|monthly|weekly|daily|midnight|hourly)|[^ @]+( [^ ]+){4})$",
+            "five fields of cron, such as 0 9 * * 1-5, or @daily",
+        ),
+    ] = None
+    duration: Annotated[
+        Duration | None, Says("How long it counts from then on, in whole minutes; given with a schedule.")
+    ] = None
 
 
 class Disruption(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
     """Karpenter's own initiative; absent, it is quiet and only replaces drifted nodes, a tenth at a time."""
 
     consolidation_policy: Annotated[
-        Literal["WhenEmpty", "WhenEmptyOrUnderutilized"], Says("Which nodes Karpenter takes away by itself.")
+        Literal["WhenEmpty", "WhenEmptyOrUnderutilized", "Balanced"],
+        Says("Which nodes Karpenter takes away by itself."),
     ] = "WhenEmpty"
     consolidate_after: Annotated[
         Duration | Literal["Never"], Says("How long a node must be so; Never leaves it to the reconciler.")
@@ -131,12 +147,26 @@ class GpuPool(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
     labels: Annotated[
         Annotated[dict[str, Annotated[str, LABEL_VALUE]], LABEL_KEY], Says("Further labels of its nodes.")
     ] = msgspec.field(default_factory=dict)
+    annotations: Annotated[
+        Annotated[dict[str, Annotated[str, Within(most=1024)]], LABEL_KEY], Says("Annotations of its nodes.")
+    ] = msgspec.field(default_factory=dict)
     taints: Annotated[list[Taint], Says("Taints of its nodes."), Within(most=50), MergeKey(("key", "effect"))] = (
         msgspec.field(default_factory=list)
     )
-    requirements: Annotated[list[Requirement], Says("Further demands on its nodes: zones, say."), Within(most=90)] = (
-        msgspec.field(default_factory=list)
-    )
+    startup_taints: Annotated[
+        list[Taint],
+        Says("Taints of new nodes that another program removes, such as Cilium; pods need not tolerate them."),
+        Within(most=50),
+        MergeKey(("key", "effect")),
+    ] = msgspec.field(default_factory=list)
+    requirements: Annotated[
+        list[Requirement],
+        Says(
+            "Further demands on its nodes: zones, say. Exists with the key node.kubernetes.io/instance-type or "
+            "karpenter.sh/capacity-type leaves instanceTypes or capacityTypes out of the NodePool."
+        ),
+        Within(most=90),
+    ] = msgspec.field(default_factory=list)
     limits: Annotated[Resources, Says("The most the pool may ever hold: nodes, cpu, memory, nvidia.com/gpu.")] = (
         msgspec.field(default_factory=dict)
     )

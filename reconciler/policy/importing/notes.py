@@ -74,7 +74,7 @@ def _capacity(pool: FoundPool) -> Told:
     if pool.lifeless_types:
         told = f"no live node tells the capacity and the GPUs of {_listed(pool.lifeless_types)}"
         yield told, "write their capacity, such as {cpu: 96, memory: 1152Gi, pods: 250}, and check them against devices"
-    if pool.portion.kept.capacity_types is None and not pool.living_capacity_types:
+    if not pool.portion.follows_capacity_types and not pool.living_capacity_types:
         told = "the NodePool does not say how its nodes may be bought, and none is alive"
         yield told, "see whether spec.capacityTypes, on-demand by default, says it"
 

@@ -10,6 +10,18 @@ from reconciler.policy.importing.plain_yaml import entry, flow, items
 from reconciler.policy.importing.portion import Kept
 from reconciler.policy.manifests.render import consolidates
 
+_FIELDS = (
+    "nodeClassRef",
+    "labels",
+    "annotations",
+    "taints",
+    "startupTaints",
+    "requirements",
+    "limits",
+    "weight",
+    "expireAfter",
+    "terminationGracePeriod",
+)
 _COMMENTS_AT = 37
 _WIDTH = 120
 _UNTIL = "until a NodeProvisioner or a DrainPolicy names this pool."
@@ -36,7 +48,7 @@ def _lines(pool: FoundPool) -> Iterator[str]:
     yield from _instance_types(pool)
     yield from _capacity_types(pool)
     said = pool.portion.said
-    for name in ("nodeClassRef", "labels", "taints", "requirements", "limits", "expireAfter", "terminationGracePeriod"):
+    for name in _FIELDS:
         if name in said:
             yield from entry(name, said[name], 2)
     if "disruption" in said:
@@ -67,8 +79,8 @@ def _instance_types(pool: FoundPool) -> Iterator[str]:
         yield from _noted("instanceTypes", [], "nothing told them; write such as [{name: p4d.24xlarge}]")
         return
     yield f"  # {_PRICES}"
-    follows = pool.portion.kept.instance_types is not None
-    first = "first choice first" if follows else "what its nodes can be; the NodePool does not follow this list"
+    follows = pool.portion.follows_instance_types
+    first = "first choice first" if follows else "what its nodes can be; requirements leave the type open"
     yield _beside("  instanceTypes:", first)
     for name in pool.types:
         capacity = pool.capacity(name)
@@ -77,10 +89,10 @@ def _instance_types(pool: FoundPool) -> Iterator[str]:
 
 def _capacity_types(pool: FoundPool) -> Iterator[str]:
     said = pool.portion.said.get("capacityTypes")
-    if pool.portion.kept.capacity_types is None:
+    if not pool.portion.follows_capacity_types:
         living = list(pool.living_capacity_types)
         if living:
-            yield from _noted("capacityTypes", living, "of its live nodes; the NodePool does not follow this list")
+            yield from _noted("capacityTypes", living, "of its live nodes; requirements leave it open")
     elif said != ["on-demand"]:
         yield from entry("capacityTypes", said, 2)
 
@@ -100,11 +112,8 @@ def _what(kept: Kept) -> str:
         "requirements": kept.requirements,
         "limits": kept.limits,
         "budgets": kept.budgets or kept.no_budgets,
-        "instanceTypes not followed": kept.instance_types is None,
-        "capacityTypes not followed": kept.capacity_types is None,
     }
     told = [flow(name) for fields in kept.fields.values() for name in fields]
-    told += [flow(name) for more in (kept.instance_types, kept.capacity_types) for name in more or ()]
     told += [*kept.instead, *(name for name, there in parts.items() if there)]
     return ", ".join(sorted(set(told)))
 

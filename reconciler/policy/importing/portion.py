@@ -21,11 +21,13 @@ _USUAL_BUDGETS = [{"nodes": "10%"}]
 # Parts of a NodePool that have fields, by where they stand; whatever else stands there has none.
 SPEC, TEMPLATE, METADATA, NODE, CLASS = "", "template", "template.metadata", "template.spec", "nodeClassRef"
 DISRUPTION = "disruption"
+# Where a field stands that a GpuPool says as a whole.
+_PLACES = {"startupTaints": NODE, "annotations": METADATA, "weight": SPEC}
 _FIELDS = {
-    SPEC: {"template", "limits", "disruption"},
+    SPEC: {"template", "limits", "disruption", "weight"},
     TEMPLATE: {"metadata", "spec"},
-    METADATA: {"labels"},
-    NODE: {"nodeClassRef", "requirements", "taints", "expireAfter", "terminationGracePeriod"},
+    METADATA: {"labels", "annotations"},
+    NODE: {"nodeClassRef", "requirements", "taints", "startupTaints", "expireAfter", "terminationGracePeriod"},
     CLASS: {"group", "kind", "name"},
     DISRUPTION: {"consolidationPolicy", "consolidateAfter", "budgets"},
 }
@@ -43,9 +45,6 @@ class Kept(msgspec.Struct, frozen=True):
     limits: Plain = {}
     budgets: tuple[Plain, ...] = ()
     no_budgets: bool = False  # an empty list of them: no cap at all
-    # Of the two requirements that a template makes of a field: what else stands in them; None where there is none.
-    instance_types: Plain | None = {}
-    capacity_types: Plain | None = {}
 
     @property
     def anything(self) -> bool:
@@ -58,6 +57,8 @@ class Portion(msgspec.Struct, frozen=True):
 
     said: Plain  # fields of a GpuPool
     kept: Kept
+    follows_instance_types: bool = True  # the NodePool demands just what the field lists
+    follows_capacity_types: bool = True
 
 
 def portion(spec: Plain, can_be: Sequence[str], model: str) -> Portion:
@@ -66,18 +67,22 @@ def portion(spec: Plain, can_be: Sequence[str], model: str) -> Portion:
     node = template["spec"]
     said: Plain = {"nodeClassRef": {name: node["nodeClassRef"].get(name) for name in ("group", "kind", "name")}}
     kept: Plain = {"fields": _others(spec), "instead": {}}
-    _asked(node["requirements"], can_be, said, kept)
+    followed = _asked(node["requirements"], can_be, said, kept)
     given = {names.GPU_TYPE: model, names.MANAGED: "true"}
     labels = template["metadata"]["labels"]
     kept["given"] = {key: labels[key] for key in given if labels.get(key, given[key]) != given[key]}
     said["labels"], kept["labels"] = _parted_map("labels", {key: labels[key] for key in labels if key not in given})
-    said["taints"], kept["taints"] = parted(node["taints"], _can_say_taints)
+    said["taints"], kept["taints"] = parted(_taints(node["taints"]), lambda each: can_say("taints", each))
+    _wholly("startupTaints", _taints(node["startupTaints"]), said, kept)
+    _wholly("annotations", template["metadata"]["annotations"], said, kept)
+    _wholly("weight", spec.get("weight"), said, kept)
     said["limits"], kept["limits"] = _parted_map("limits", spec["limits"])
     _measures(node, said, kept)
     _disruption(disruption, said, kept)
     for name in ("taints", "requirements", "budgets"):
         kept[name] = tuple(kept.get(name, ()))
-    return Portion({name: value for name, value in said.items() if value not in ([], {})}, Kept(**kept))
+    said = {name: value for name, value in said.items() if value not in ([], {}, None)}
+    return Portion(said, Kept(**kept), *followed)
 
 
 def asked_types(spec: Plain) -> Plain | None:
@@ -102,21 +107,54 @@ def _others(spec: Plain) -> dict[str, Plain]:
     return {place: fields for place, fields in found.items() if fields}
 
 
-def _asked(requirements: Sequence[Plain], can_be: Sequence[str], said: Plain, kept: Plain) -> None:
-    """The first requirement of each of the two keys is a field of its own, where the field would yield just that."""
+def _wholly(field: str, value: Any, said: Plain, kept: Plain) -> None:
+    """A field of both, of which a GpuPool says all or nothing."""
+    if value in ([], {}, None):
+        return
+    if can_say(field, value):
+        said[field] = value
+    else:
+        kept["fields"].setdefault(_PLACES[field], {})[field] = value
+
+
+def _taints(taints: Sequence[Plain]) -> list[Plain]:
+    """An empty value is as good as none."""
+    return [{name: value for name, value in each.items() if (name, value) != ("value", "")} for each in taints]
+
+
+def _asked(requirements: Sequence[Plain], can_be: Sequence[str], said: Plain, kept: Plain) -> tuple[bool, bool]:
+    """Requirements, and which of the two fields that yield one, instanceTypes and capacityTypes, the NodePool follows.
+
+    A label that it does not follow is left open by `Exists`, beside what the NodePool demands of it.
+    """
     left = list(requirements)
-    types, capacity = _naming(left, names.INSTANCE_TYPE), _naming(left, names.CAPACITY_TYPE)
-    if types is None or list(types["values"]) != list(can_be):
-        types = None
-    if capacity is not None and not can_say("capacityTypes", list(capacity["values"])):
-        capacity = None
-    for field, found in (("instance_types", types), ("capacity_types", capacity)):
-        left = [each for each in left if each is not found]
-        more = {name: value for name, value in (found or {}).items() if name not in {"key", "operator", "values"}}
-        kept[field] = None if found is None else more
-    if capacity is not None:
+    types, capacity = _only(left, names.INSTANCE_TYPE), _only(left, names.CAPACITY_TYPE)
+    follows_types = types is not None and types["values"] == list(can_be)
+    follows_capacity = capacity is not None and can_say("capacityTypes", capacity["values"])
+    if capacity is not None and follows_capacity:
         said["capacityTypes"] = list(capacity["values"])
-    said["requirements"], kept["requirements"] = parted(left, _can_say_requirements)
+    followed = [each for each, follows in ((types, follows_types), (capacity, follows_capacity)) if follows]
+    left = [each for each in left if not any(each is one for one in followed)]
+    keys = ((names.INSTANCE_TYPE, follows_types), (names.CAPACITY_TYPE, follows_capacity))
+    opened = [{"key": key, "operator": "Exists"} for key, follows in keys if not follows]
+    # In a GpuPool it would leave the label open, and would not be rendered.
+    lost = [each for each in left if _leaves_open(each)]
+    sayable = [each for each in left if not _leaves_open(each)]
+    said["requirements"], kept["requirements"] = parted([*opened, *sayable], _can_say_requirements)
+    kept["requirements"] += lost
+    return follows_types, follows_capacity
+
+
+def _leaves_open(requirement: Plain) -> bool:
+    is_plain = requirement.get("operator") == "Exists" and "minValues" not in requirement
+    return is_plain and requirement.get("key") in {names.INSTANCE_TYPE, names.CAPACITY_TYPE}
+
+
+def _only(requirements: Sequence[Plain], key: str) -> Plain | None:
+    """The only requirement of the key, where it lists values and says nothing else."""
+    found = [each for each in requirements if each.get("key") == key]
+    named = _naming(requirements, key)
+    return named if len(found) == 1 and named is not None and set(named) == {"key", "operator", "values"} else None
 
 
 def _naming(requirements: Sequence[Plain], key: str) -> Plain | None:
@@ -158,15 +196,10 @@ def _disruption(disruption: Plain, said: Plain, kept: Plain) -> None:
     said["disruption"] = {name: value for name, value in mine.items() if value != defaults[name]}
 
 
-def _can_say_taints(taints: Sequence[Plain]) -> bool:
-    # The default template leaves an empty value out.
-    return all(each.get("value") != "" for each in taints) and can_say("taints", taints)
-
-
 def _can_say_requirements(requirements: Sequence[Plain]) -> bool:
     # The default template writes an empty list of values only where the operator asks for values.
     usual = all(
-        "values" in each if each.get("operator") not in {"Exists", "DoesNotExist"} else each.get("values") != []
+        each.get("values") != [] if each.get("operator") in {"Exists", "DoesNotExist"} else "values" in each
         for each in requirements
     )
     return usual and can_say("requirements", requirements)
@@ -174,4 +207,5 @@ def _can_say_requirements(requirements: Sequence[Plain]) -> bool:
 
 def _can_say_budgets(budgets: Sequence[Plain]) -> bool:
     # Of no reasons is never; a GpuPool takes it for all of them.
-    return all(each.get("reasons") != [] for each in budgets) and can_say("disruption", {"budgets": list(budgets)})
+    usual = all(each.get("reasons") != [] and ("schedule" in each) == ("duration" in each) for each in budgets)
+    return usual and can_say("disruption", {"budgets": list(budgets)})

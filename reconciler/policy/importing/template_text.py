@@ -28,28 +28,29 @@ _LABELS = """\
         {{ key }}: {{ value }}
 {% endfor %}
 """
+_ANNOTATIONS = """\
+{% if pool.annotations %}
+      annotations:
+{% for key, value in pool.annotations | items %}
+        {{ key }}: {{ value }}
+{% endfor %}
+{% endif %}
+"""
 _CLASS = """\
       nodeClassRef:
         group: {{ pool.nodeClassRef.group }}
         kind: {{ pool.nodeClassRef.kind }}
         name: {{ pool.nodeClassRef.name }}
 """
-_INSTANCE_TYPES = """\
-        - key: node.kubernetes.io/instance-type
-          operator: In
-          values: {{ pool.instanceTypes | map(attribute="name") }}
-"""
-_CAPACITY_TYPES = """\
-        - key: karpenter.sh/capacity-type
-          operator: In
-          values: {{ pool.capacityTypes }}
-"""
 _REQUIREMENTS = """\
-{% for requirement in pool.requirements %}
+{% for requirement in requirements %}
         - key: {{ requirement.key }}
           operator: {{ requirement.operator }}
 {% if requirement.values or requirement.operator not in ["Exists", "DoesNotExist"] %}
           values: {{ requirement.values }}
+{% endif %}
+{% if requirement.minValues is not none %}
+          minValues: {{ requirement.minValues }}
 {% endif %}
 """
 _TAINTS = """\
@@ -64,10 +65,19 @@ _TAINTS = """\
 _ARRIVING = """\
 {# Nodes are held back until they can be used. Only a NodePool that is made gets this: into others it is never put, and
    none loses it. While a pool only observes nobody takes the taint off. #}
-{% if pool.mode == "Enforce" %}
+{% if pool.mode == "Enforce" or pool.startupTaints %}
       startupTaints:
+{% if pool.mode == "Enforce" %}
         - key: gpu.scheduling/arriving
           effect: NoSchedule
+{% endif %}
+{% for taint in pool.startupTaints if pool.mode != "Enforce" or taint.key != "gpu.scheduling/arriving" %}
+        - key: {{ taint.key }}
+          effect: {{ taint.effect }}
+{% if taint.value %}
+          value: {{ taint.value }}
+{% endif %}
+{% endfor %}
 {% endif %}
 """
 _GRACE = """\
@@ -91,6 +101,10 @@ _BUDGETS = """\
       - nodes: {{ budget.nodes }}
 {% if budget.reasons %}
         reasons: {{ budget.reasons }}
+{% endif %}
+{% if budget.schedule is not none and budget.duration is not none %}
+        schedule: {{ budget.schedule }}
+        duration: {{ budget.duration }}
 {% endif %}
 """
 _OTHER_BUDGETS = """\
@@ -124,6 +138,8 @@ def _sections(kept: Kept) -> Iterator[str]:
         yield _lines(entry(label, kept.given[label], 8)) if label in kept.given else text
     yield _LABELS
     yield _lines(entries(kept.labels, 8))
+    if "annotations" not in kept.fields.get(portion.METADATA, {}):
+        yield _ANNOTATIONS
     yield _more(kept, portion.METADATA, 6)
     yield "    spec:\n"
     yield _CLASS
@@ -147,15 +163,10 @@ def _sections(kept: Kept) -> Iterator[str]:
 
 
 def _requirements(kept: Kept) -> Iterator[str]:
-    yield "      requirements:\n"
-    for text, more in ((_INSTANCE_TYPES, kept.instance_types), (_CAPACITY_TYPES, kept.capacity_types)):
-        if more is not None:
-            yield text + _lines(entries(more, 10))
-    yield _REQUIREMENTS
-    if kept.instance_types is None and kept.capacity_types is None and not kept.requirements:
+    yield "      requirements:\n" + _REQUIREMENTS
+    if not kept.requirements:
         yield "{% else %}\n        []\n"
-    yield "{% endfor %}\n"
-    yield _lines(items(kept.requirements, 8))
+    yield "{% endfor %}\n" + _lines(items(kept.requirements, 8))
 
 
 def _where(asked: str, opening: str, text: str, more: str) -> Iterator[str]:

@@ -1,7 +1,7 @@
 """GpuPool: its names, columns and rules; the fields stand in `model.kinds.gpu_pool`."""
 
 from reconciler.model.kinds.gpu_pool import GpuPool
-from reconciler.policy.kind import AGE, MESSAGE, READY, Column, Kind
+from reconciler.policy.kind import AGE, MESSAGE, READY, Column, Kind, Rule
 
 GPU_POOL = Kind(
     spec=GpuPool,
@@ -15,5 +15,17 @@ GPU_POOL = Kind(
         READY,
         AGE,
         MESSAGE,
+    ),
+    rules=(
+        Rule(
+            code="RC207",
+            at="disruption.budgets",
+            sentence="a budget has a schedule and a duration, or neither: one of them has only one",
+            remedy="give the budget both, or take the other one out",
+            cel="self.disruption.budgets.all(b, has(b.schedule) == has(b.duration))",
+            holds=lambda spec: all(
+                (each.schedule is None) == (each.duration is None) for each in spec.disruption.budgets
+            ),
+        ),
     ),
 )

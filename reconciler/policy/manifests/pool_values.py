@@ -4,7 +4,8 @@ from typing import Any
 
 import msgspec
 
-from reconciler.model.kinds.gpu_pool import GpuPool, InstanceType
+from reconciler.model import names
+from reconciler.model.kinds.gpu_pool import GpuPool, InstanceType, Requirement
 from reconciler.policy.shape import ListOf, MapOf, Measured, Object, Shape, describe
 
 
@@ -29,7 +30,26 @@ def values_of(name: str, spec: GpuPool, covered: bool, scaled: OfProvisioner = U
         pool["limits"] = dict(sorted({**pool["limits"], "nodes": str(scaled.most_nodes)}.items()))
     if spec.weight is None:
         pool["weight"] = scaled.weight
-    return {"pool": pool, "covered": covered}
+    return {"pool": pool, "requirements": _requirements(spec), "covered": covered}
+
+
+def _requirements(spec: GpuPool) -> list[dict[str, Any]]:
+    """All demands of the NodePool. `Exists` of a label that each node has demands nothing: it only leaves the label to
+    the other requirements, or to Karpenter."""
+    derived = (
+        Requirement(key=names.INSTANCE_TYPE, operator="In", values=[each.name for each in spec.instance_types]),
+        Requirement(key=names.CAPACITY_TYPE, operator="In", values=list(spec.capacity_types)),
+    )
+    left_open = {each.key for each in spec.requirements if each.operator == "Exists"}
+    found = [each for each in derived if each.key not in left_open]
+    found += [each for each in spec.requirements if not demands_nothing(each)]
+    return [_plain(describe(Requirement), each) for each in found]
+
+
+def demands_nothing(requirement: Requirement) -> bool:
+    """Whether each node meets it."""
+    is_open = requirement.operator == "Exists" and requirement.min_values is None
+    return is_open and requirement.key in {names.INSTANCE_TYPE, names.CAPACITY_TYPE}
 
 
 def values_of_pod(name: str, spec: GpuPool, instance: InstanceType) -> dict[str, Any]:

@@ -7,8 +7,10 @@ from collections.abc import Iterator, Mapping
 import cronsim
 import msgspec
 
+from reconciler.model.budget_schedule import is_readable
 from reconciler.model.kinds.change_guard import Ceiling, ChangeGuard
 from reconciler.model.kinds.drain_policy import DrainPolicy, Window
+from reconciler.model.kinds.gpu_pool import Budget, GpuPool
 from reconciler.model.problem import Problem
 from reconciler.policy.kind import Kind
 from reconciler.policy.tree import Mark, problem
@@ -24,6 +26,9 @@ def own_problems(kind: Kind, spec: msgspec.Struct, marks: Mapping[str, Mark]) ->
     if isinstance(spec, DrainPolicy):
         for number, window in enumerate(spec.windows):
             found += _window(window, f"spec.windows[{number}]")
+    if isinstance(spec, GpuPool):
+        for number, budget in enumerate(spec.disruption.budgets):
+            found += _budget(budget, f"spec.disruption.budgets[{number}]")
     return [problem(marks.get(path) or marks[""], *told) for path, *told in found]
 
 
@@ -45,6 +50,14 @@ def _never_acts(spec: msgspec.Struct) -> Iterator[Told]:
         case ChangeGuard(cluster_uid=None, per_plan=plan, per_hour=hour) if plan == hour == Ceiling():
             told = "this guard has no limit and names no cluster: it never holds anything back"
             yield "", "RC310", told, "add a limit below perPlan or perHour, or set suspend: true"
+
+
+def _budget(budget: Budget, path: str) -> Iterator[Told]:
+    """With a schedule that Karpenter can't read it disrupts no node of the pool, for whatever reason."""
+    if budget.schedule is not None and not is_readable(budget.schedule):
+        told = f'{path}.schedule: "{budget.schedule}" is no schedule'
+        remedy = 'write minute, hour, day, month and weekday, as in "0 9 * * 1-5", or @daily; in UTC'
+        yield f"{path}.schedule", "RC205", told, remedy
 
 
 def _window(window: Window, path: str) -> Iterator[Told]:
