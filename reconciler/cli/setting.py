@@ -1,12 +1,16 @@
 """What a report says it is about, from what was asked and seen."""
 
+import shlex
+
 from reconciler import __version__
 from reconciler.plan.kept.scene import Scene
 from reconciler.report.setting import Setting
-from reconciler.wiring import Sight
+from reconciler.wiring import Origins, Sight
+
+_POLICIES = "policies"  # where commands look without options
 
 
-def setting_of(sight: Sight, head: Scene, base: Scene | None = None) -> Setting:
+def setting_of(sight: Sight, head: Scene, base: Scene | None = None, origins: Origins | None = None) -> Setting:
     """Policies, cluster, time and version."""
     inputs = head.inputs
     return Setting(
@@ -18,4 +22,16 @@ def setting_of(sight: Sight, head: Scene, base: Scene | None = None) -> Setting:
         now=inputs.now,
         tool_version=__version__,
         base_revision=base.inputs.desired.revision if base else "",
+        policies_from=None if origins is None else _options(origins, inputs.desired.revision),
     )
+
+
+def _options(origins: Origins, revision: str) -> str:
+    """Such as name the same policies to another command."""
+    if origins.resources:
+        return "--resources"
+    paths = [each.as_posix() for each in origins.paths]
+    words = [] if paths == [_POLICIES] else [f"--policies {shlex.quote(each)}" for each in paths]
+    if origins.repository:
+        words = [f"--repo {shlex.quote(origins.repository)}", f"--revision {shlex.quote(revision)}", *words]
+    return " ".join(words)

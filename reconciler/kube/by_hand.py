@@ -1,12 +1,14 @@
 """What a person writes, with rights of their own: annotations that freeze, and approvals; one object at a time."""
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import msgspec
 
 from reconciler.kube.api_server import JSON, MERGE_PATCH, Answer, Request, Writer
 from reconciler.kube.seeing.outcome import said
 from reconciler.model.kinds.change_approval import ChangeApproval
+from reconciler.plan.guards.approvals import INSTALL
 
 
 class NotWritten(Exception):
@@ -67,18 +69,24 @@ def annotate(
     return tuple(written)
 
 
-def approve(server: Writer, spec: ChangeApproval) -> str:
-    """Makes an approval; its name. What was approved before stays as it is. Raises NotWritten, Unreachable."""
-    body = {
+def approval_manifest(spec: ChangeApproval) -> dict[str, Any]:
+    """As it is made: the API server completes its name."""
+    return {
         "apiVersion": "gpu.scheduling/v1",
         "kind": "ChangeApproval",
-        "metadata": {"generateName": f"{spec.guard_name}-"},
+        "metadata": {"generateName": f"{spec.guard_name or 'prune'}-"},
         "spec": _told(msgspec.to_builtins(spec)),
     }
-    answer = server.send(Request("POST", _APPROVALS, msgspec.json.encode(body), JSON, _MANAGER))
+
+
+def approve(server: Writer, spec: ChangeApproval) -> str:
+    """Makes an approval; its name. What was approved before stays as it is. Raises NotWritten, Unreachable."""
+    body = msgspec.json.encode(approval_manifest(spec))
+    answer = server.send(Request("POST", _APPROVALS, body, JSON, _MANAGER))
     if answer.status == 404:
-        make_known = "reconciler schema ChangeApproval --crd | kubectl apply -f -"
-        raise NotWritten(f"this cluster knows no ChangeApproval; make it known with {make_known}")
+        raise NotWritten(f"this cluster has no definition of ChangeApproval\n  remedy: {INSTALL}")
+    if answer.status == 422:  # a definition of an older version, which asks for a revision
+        raise NotWritten(f"the cluster's definition refuses it ({said(answer)})\n  remedy: update it: {INSTALL}")
     if answer.status != 201:
         raise _refused(answer, "make a ChangeApproval", "approver")
     return msgspec.json.decode(answer.body, type=_Made).metadata.name
@@ -88,7 +96,7 @@ def _told(value: object) -> object:
     """Without what says nothing."""
     if not isinstance(value, dict):
         return value
-    return {key: _told(each) for key, each in value.items() if each is not None and each != ""}
+    return {key: told for key, each in value.items() if (told := _told(each)) not in (None, "", [], {})}
 
 
 def _refused(answer: Answer, what: str, person: str) -> NotWritten:

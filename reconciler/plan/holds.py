@@ -7,21 +7,18 @@ Without a base, a blocked hold counts where it is on a declared object, or on an
 With a base, it counts where it is on an object of the change, or where the base has no such hold on the same subject.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 
 import msgspec
 
-from reconciler.model.desired import Desired
 from reconciler.model.planned.action import Hold, Ref
 from reconciler.model.planned.decision import Decision
 from reconciler.model.planned.inputs import Inputs
 from reconciler.model.planned.plan import Plan
-from reconciler.plan.drain.reasons import PLANNER as DRAIN
+from reconciler.plan.causes import PolicyKey, policies_behind
 from reconciler.plan.explain import REASONS
+from reconciler.plan.guards.approvals import Approvals
 from reconciler.plan.reasons import HoldClass
-from reconciler.plan.scaling.reasons import PLANNER as SCALING
-
-PolicyKey = tuple[str, str]  # kind and name
 
 
 class ChangeScope(msgspec.Struct, frozen=True):
@@ -49,7 +46,7 @@ def blocked_holds(inputs: Inputs, decisions: Iterable[Decision], scope: ChangeSc
         return ()
     if scope is None:
         titles = {
-            *inputs.prune,
+            *Approvals(inputs).losses,
             *(Ref(each.kind, each.namespace, each.name).title for each in inputs.desired.manifests),
         }
         pools = {each.name for each in inputs.desired.pools}
@@ -60,18 +57,6 @@ def blocked_holds(inputs: Inputs, decisions: Iterable[Decision], scope: ChangeSc
         for each in blocked
         if _known_by(each) not in in_base or not scope.policies.isdisjoint(policies_behind(inputs.desired, each))
     )
-
-
-def policies_behind(desired: Desired, decision: Decision) -> Iterator[PolicyKey]:
-    """The policies that a decision follows from: a NodeProvisioner scales, a DrainPolicy drains, and everything else of
-    a pool follows from its GpuPool."""
-    pool = decision.pool
-    if decision.planner == SCALING:
-        yield from (("NodeProvisioner", each.name) for each in desired.provisioners if each.spec.pool_name == pool)
-    elif decision.planner == DRAIN:
-        yield from (("DrainPolicy", each.name) for each in desired.drains if {"*", pool} & set(each.spec.pool_names))
-    elif pool:
-        yield "GpuPool", pool
 
 
 def _known_by(decision: Decision) -> tuple[Ref, str, tuple[tuple[str, str | int], ...]]:

@@ -21,6 +21,7 @@ class Setting(msgspec.Struct, frozen=True):
     now: Instant
     tool_version: str
     base_revision: str = ""
+    policies_from: str | None = None  # options of a command that reads the same policies; None: nobody can tell
 
     @property
     def policies(self) -> str:

@@ -39,6 +39,7 @@ class DryRun(msgspec.Struct, frozen=True):
     base: Scene | None = None
     changed: tuple[PolicyChange, ...] = ()
     notices: tuple[str, ...] = ()  # what a reader must know of the comparison
+    origins: Origins | None = None  # where the policies were read; None: they are those of a dump
 
 
 def dry_run(question: Question) -> DryRun:
@@ -55,10 +56,11 @@ def dry_run(question: Question) -> DryRun:
     wish = chosen(checkup.resolved, question.environment, sight.observed.cluster_uid)
     head, notices = decide(_inputs(question, sight, wish)), _forgetful(sight, wish)
     if before is None:
-        return DryRun(checkup, sight, head, notices=notices)
+        return DryRun(checkup, sight, head, notices=notices, origins=question.origins)
     was = before.wish(wish.environment)
     base = decide(_inputs(question, sight, was))
-    return DryRun(checkup, sight, head, base, changes(was, wish), (*before.notices, *notices))
+    compared = (*before.notices, *notices)
+    return DryRun(checkup, sight, head, base, changes(was, wish), compared, question.origins)
 
 
 def inputs_of(question: Question) -> tuple[Checkup, Sight | None, Inputs | None]:
@@ -71,6 +73,13 @@ def inputs_of(question: Question) -> tuple[Checkup, Sight | None, Inputs | None]
     sight = seen or observed_cluster(question.place)
     wish = chosen(checkup.resolved, question.environment, sight.observed.cluster_uid)
     return checkup, sight, _inputs(question, sight, wish)
+
+
+def checked(origins: Origins, place: ClusterPlace) -> Checkup:
+    """The policies alone. Where they are custom resources, what else of the cluster can't be read does not matter."""
+    if not origins.resources:
+        return check(origins)
+    return check_seen(observed_cluster(place).observed)
 
 
 def _checked(question: Question) -> tuple[Checkup, Sight | None]:

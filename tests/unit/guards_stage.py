@@ -20,6 +20,7 @@ from reconciler.model.cluster.whole import Whole, WholeMetadata
 from reconciler.model.desired import Declared, Desired
 from reconciler.model.instant import Instant, timestamp
 from reconciler.model.kinds.change_guard import ChangeGuard
+from reconciler.model.kinds.node_provisioner import NodeProvisioner
 from reconciler.model.origin import Origin
 from reconciler.model.planned.action import Action, Apply, Delete, Evict, Presumes, Ref, Taint
 from reconciler.model.planned.consequence import Consequence, Share, summed
@@ -31,6 +32,7 @@ from reconciler.model.planned.plan import Plan
 from reconciler.model.planned.reason import Reason
 from reconciler.plan.check import check
 from reconciler.plan.draft import Draft, Verdict
+from reconciler.plan.guards.digests import policy_digest
 from reconciler.plan.manifests.reasons import MISSING
 from reconciler.plan.planner import plan
 from tests.unit.manifests_stage import POLICY, pool
@@ -39,6 +41,7 @@ FOLDER = Path(__file__).parents[1] / "cases" / "guards"
 NOW = Instant(1_793_000_000_000)
 MINUTE_MS = 60_000
 GPUS = 8
+SCALED = {"minSize": 1, "maxSize": 200, "minGPUUtilizationPercent": 70}
 REVISION = "4c1f9e2b7d0a155f1e2d3c4b5a69788796a5b4c3"
 
 Json = dict[str, Any]
@@ -67,9 +70,18 @@ def guard(name: str, said: Json) -> Declared[ChangeGuard]:
     return Declared("ChangeGuard", name, spec, tuple(places.items()))
 
 
-def approval(name: str, said: Json) -> Whole:
+def approval(name: str, said: Json, desired: Desired) -> Whole:
+    """`objects` are titles of policies and their digests: `now` is that of the policy as the case declares it."""
     ends = timestamp(Instant(NOW + said.pop("minutes", 60) * MINUTE_MS))
-    spec = {"guardName": "fleet", "revision": REVISION, "ceilings": {}, "expires": ends, **said}
+    spec = {"guardName": "fleet", "ceilings": {}, "expires": ends, **said}
+    if not {"revision", "objects", "prune"} & set(said):
+        spec["revision"] = REVISION
+    if "objects" in said:
+        spec["objects"] = []
+        for title, digest in said["objects"].items():
+            kind, object_name = title.split("/")
+            found = policy_digest(desired, kind, object_name) if digest == "now" else f"sha256:{digest * 64}"
+            spec["objects"].append({"kind": kind, "name": object_name, "digest": found})
     return Whole("gpu.scheduling/v1", "ChangeApproval", WholeMetadata(name), {"spec": spec})
 
 
@@ -126,11 +138,17 @@ class World:
             if not said.get("undeclared")
         )
         guards = tuple(guard(*each) for each in sorted(self._case.get("guards", {}).items()))
-        return Desired(self._case.get("revision", REVISION), "prod", pools=declared, guards=guards)
+        provisioners = tuple(
+            Declared("NodeProvisioner", name, _scaling(name), (("", POLICY),))
+            for name, said in sorted(pools.items())
+            if said.get("scaled")
+        )
+        revision = self._case.get("revision", REVISION)
+        return Desired(revision, "prod", pools=declared, provisioners=provisioners, guards=guards)
 
     def _observed(self) -> Observed:
         case = self._case
-        approvals = [approval(name, dict(said)) for name, said in case.get("approvals", {}).items()]
+        approvals = [approval(name, dict(said), self._desired()) for name, said in case.get("approvals", {}).items()]
         nodes, pods, claims = [], [], []
         for name, said in case.get("pools", {}).items():
             gone = numbers(str(said.get("gone", "")))
@@ -206,12 +224,14 @@ class World:
                 )
 
     def _each(self, verb: str, rest: str) -> Iterator[Decision]:
+        """scale-down a100 6-7, drain a100 3 by drain."""
+        rest, _, planner = rest.partition(" by ")
         name, which = rest.split(" ", 1)
         for at in numbers(which):
             node = Ref("Node", "", f"{name}-{at}", f"uid-{name}-{at}")
             pod = Ref("Pod", "research", f"train-{name}-{at}", f"uid-train-{name}-{at}")
             subject = pod if verb == "evict" else node
-            yield Decision("hand", subject, _act(verb), _why(subject), name)
+            yield Decision(planner or "hand", subject, _act(verb), _why(subject), name)
 
     def _edit(self, verb: str, rest: str) -> tuple[Decision, list[Consequence]]:
         """edit a100 removed 6-9; replaced 0-2."""
@@ -227,11 +247,15 @@ class World:
             like = Consequence(name, name, "change", fate, (), 0, 0, 0, 0)
             brought.append(summed(like, [(f"{name}-{at}", self._share(name, at)) for at in numbers(which)]))
         subject = Ref("NodePool", "", name, f"uid-{name}")
-        return Decision("hand", subject, act, _why(subject), name), brought
+        return Decision("manifests" if verb == "prune" else "hand", subject, act, _why(subject), name), brought
 
     def _share(self, name: str, at: int) -> Share:
         used = GPUS if at < self._case["pools"][name].get("busy", 0) else 0
         return Share(GPUS, used, used // GPUS, 0, 0, ())
+
+
+def _scaling(pool_name: str) -> NodeProvisioner:
+    return msgspec.convert({**SCALED, "poolName": pool_name}, NodeProvisioner)
 
 
 def _why(subject: Ref) -> Reason:

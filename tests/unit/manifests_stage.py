@@ -184,6 +184,16 @@ def strangers(case: Json, kind: str) -> list[Metadata]:
     return [Metadata(name, namespace=namespace) for found, namespace, name in named if found == kind]
 
 
+def approvals(case: Json) -> list[Whole]:
+    """`approvals` agree to lose what they list; their specs may say more."""
+    found = []
+    for name, said in case.get("approvals", {}).items():
+        body = {"apiVersion": "gpu.scheduling/v1", "kind": "ChangeApproval", "metadata": {"name": name}}
+        spec = {"expires": "2026-10-27T00:00:00Z", **said}
+        found.append(whole({**body, "spec": spec}))
+    return found
+
+
 def inputs_of(case: Json) -> Inputs:
     """What the case describes."""
     absent = case.get("live") == "absent"
@@ -198,6 +208,7 @@ def inputs_of(case: Json) -> Inputs:
         node_pools=() if absent else (there,),
         node_claims=tuple(claims(case, there)),
         kept=tuple(kept),
+        policies=tuple(approvals(case)),
         unread=tuple(Unread(kind, why) for kind, why in case.get("unread", {}).items()),
         absent=tuple(case.get("not_served", [])),
     )

@@ -68,10 +68,14 @@ def _judge_what_is_told(case: dict[str, Any], world: World, made: Plan, held: li
         assert [msgspec.to_builtins(each.needed) for each in real] == [
             dict.fromkeys(msgspec.to_builtins(real[0].needed)) | case["needs"]
         ]
+    if "needs_objects" in case:
+        assert [each.needed_objects for each in real] == [tuple(case["needs_objects"])]
+    if "needs_losses" in case:
+        assert [each.needed_losses for each in real] == [tuple(case["needs_losses"])]
     if "alone" in case:
         assert [each.alone for each in real] == [tuple(case["alone"])]
     if "approval" in case:
-        assert [each.approval for each in real] == [case["approval"]]
+        assert [each.approvals for each in real] == [tuple(case["approval"].split())]
     if "remembered" in case:
         assert len(made.memory.marks) == case["remembered"]
     if "room_in" in case:

@@ -95,6 +95,34 @@ def test_what_an_approval_covers_passes_however_the_fleet_is(
     assert other.decisions == blocked.decisions
 
 
+@settings(max_examples=60, deadline=None)
+@given(
+    st.sets(st.integers(0, NODES - 1), min_size=1),
+    st.sets(st.integers(0, NODES - 1), min_size=1),
+    st.integers(0, NODES),
+    st.integers(0, NODES),
+    st.booleans(),
+)
+def test_an_approval_of_objects_adds_no_more_than_its_ceilings_for_these_objects(
+    edited: set[int], scaled: set[int], limit: int, ceiling: int, is_current: bool
+) -> None:
+    scaled = scaled - edited
+    which = [",".join(map(str, sorted(each))) for each in (edited, scaled)]
+    does = [f"edit a100 removed {which[0]}", *([f"scale-down a100 {which[1]} by scaling"] if scaled else [])]
+    given_case: dict[str, Any] = {
+        "pools": {"a100": {"nodes": NODES, "scaled": True}},
+        "guards": {"fleet": {"perPlan": {"maxRemovedNodes": limit}}},
+        "does": does,
+    }
+    digest = "now" if is_current else "0"
+    granted = {"objects": {"GpuPool/a100": digest}, "ceilings": {"maxRemovedNodes": ceiling}}
+    made = World({**given_case, "approvals": {"granted": granted}}).planned()
+    went = not any(isinstance(each.act, Hold) for each in made.decisions)
+    is_within = len(edited) + len(scaled) <= limit
+    is_covered = is_current and len(edited) <= ceiling and len(scaled) <= limit
+    assert went == (is_within or is_covered)
+
+
 @settings(max_examples=100, deadline=None)
 @given(
     st.sets(st.integers(0, NODES - 1), min_size=1),

@@ -1,10 +1,11 @@
-"""`reconciler approve`: one revision may pass a guard, up to ceilings, for a time."""
+"""`reconciler approve`: what policies cause may pass a guard, up to ceilings and for a time; objects may be lost."""
 
+import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import wraps
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import click
 import msgspec
@@ -13,15 +14,22 @@ from reconciler import wiring
 from reconciler.cli.asking import answered
 from reconciler.cli.exit_codes import ExitCode
 from reconciler.cli.lasting import LastingType
-from reconciler.kube.by_hand import NotWritten
+from reconciler.cli.telling import refused
+from reconciler.kube.by_hand import NotWritten, approval_manifest
+from reconciler.model.desired import Desired
 from reconciler.model.fields import why_no_name
 from reconciler.model.instant import Instant, timestamp
-from reconciler.model.kinds.change_approval import ChangeApproval
+from reconciler.model.kinds.change_approval import ApprovedKind, ApprovedObject, ChangeApproval
 from reconciler.model.kinds.change_guard import Ceiling
 from reconciler.model.quantity import Duration
+from reconciler.plan.guards.approvals import SHOWN
+from reconciler.plan.guards.digests import policy_digest
+from reconciler.wiring import Checkup, ClusterPlace, Origins
 
 _BEGINNING = re.compile(r"[0-9a-f]{4,39}")
 _REVISION = re.compile(r"[A-Za-z0-9][A-Za-z0-9:._/-]{0,252}")
+_LOST = re.compile(r"[A-Za-z][A-Za-z0-9]*(/[a-z0-9][-a-z0-9.]*){1,2}")
+_KINDS: tuple[ApprovedKind, ...] = get_args(ApprovedKind)
 _COUNT = click.IntRange(0, 100_000)
 
 
@@ -32,24 +40,47 @@ class Terms(msgspec.Struct, frozen=True):
     ceilings: Ceiling
     expires: Duration
     reason: str
+    prune: tuple[str, ...]
 
 
-def _term_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """The command gets them as `terms`."""
+class Place(msgspec.Struct, frozen=True):
+    """Where the policies are, of which environment they are meant, and in which cluster it is approved."""
+
+    origins: Origins
+    environment: str | None
+    context: str | None
+
+
+class _InvalidPolicies(Exception):
+    """Policies with problems are not approved."""
+
+    def __init__(self, checkup: Checkup) -> None:
+        super().__init__()
+        self.checkup = checkup
+
+
+def _options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """The command gets them as `terms` and `place`."""
 
     @wraps(command)
-    def with_terms(guard: str, expires: Duration, reason: str, **given: Any) -> Any:
+    def with_values(**given: Any) -> Any:
         ceilings = Ceiling(**{field: given.pop(field) for field in Ceiling.__struct_fields__})
-        return command(terms=Terms(guard, ceilings, expires, reason), **given)
+        terms = Terms(
+            ceilings=ceilings, **{field: given.pop(field) for field in ("guard", "expires", "reason", "prune")}
+        )
+        paths = given.pop("policies") or (Path("policies"),)
+        origins = Origins(paths, given.pop("repository"), given.pop("revision"), given.pop("resources"))
+        place = Place(origins, given.pop("environment"), given.pop("context"))
+        return command(terms=terms, place=place, **given)
 
     for option in reversed(_OPTIONS):
-        with_terms = option(with_terms)
-    return with_terms
+        with_values = option(with_values)
+    return with_values
 
 
 _OPTIONS = (
-    click.option("--guard", metavar="NAME", required=True, help="The ChangeGuard that it may pass."),
-    click.option("--removed-nodes", "max_removed_nodes", type=_COUNT, help="Empty nodes that it may remove."),
+    click.option("--guard", metavar="NAME", default="", help="The ChangeGuard that is passed."),
+    click.option("--removed-nodes", "max_removed_nodes", type=_COUNT, help="Empty nodes that may be removed."),
     click.option(
         "--removed-percent", "max_removed_percent", type=click.IntRange(0, 100), help="Percent of a pool, likewise."
     ),
@@ -59,45 +90,145 @@ _OPTIONS = (
     click.option(
         "--deleted-node-pools", "max_deleted_node_pools", type=click.IntRange(0, 1_000), help="NodePools, likewise."
     ),
+    click.option(
+        "--prune",
+        metavar="KIND/NAME",
+        multiple=True,
+        help="An object that may be deleted once no policy declares it: NodePool/old.",
+    ),
     click.option("--expires", type=LastingType(), default="24h", show_default=True, help="How long it holds."),
     click.option("--reason", default="", help="Why, for whoever asks."),
+    click.option(
+        "--policies",
+        type=click.Path(path_type=Path),
+        multiple=True,
+        metavar="PATH",
+        help="Where the policies are: policies, or else this.",
+    ),
+    click.option("--repo", "repository", default="", metavar="URL", help="The repository that they are in."),
+    click.option("--revision", default="HEAD", show_default=True, metavar="REV", help="Its revision."),
+    click.option("--resources", is_flag=True, help="They are custom resources of the cluster."),
+    click.option("-e", "--environment", help="base, or the name of an overlay; needed where there are several."),
+    click.option("--context", metavar="NAME", help="Context of the kubeconfig."),
+)
+_DRY_RUN = click.option(
+    "--dry-run", is_flag=True, help="Print the ChangeApproval, for kubectl create -f -, and write nothing."
 )
 
 
 @click.command()
-@click.argument("revision")
-@_term_options
-@click.option("--repo", "repository", default=".", metavar="URL", help="Where an abbreviated commit is looked up.")
-@click.option("--context", metavar="NAME", help="Context of the kubeconfig.")
-def command(revision: str, terms: Terms, repository: str, context: str | None) -> int:
-    """Let plans of REVISION pass a guard, within the ceilings that are given: each plan of it, however the fleet moves,
-    and no other revision's. Limits that are not named stay. It takes the right to make a ChangeApproval."""
+@click.argument("approved", nargs=-1, metavar="[KIND/NAME]...")
+@_options
+@_DRY_RUN
+def command(approved: tuple[str, ...], terms: Terms, place: Place, *, dry_run: bool) -> int:
+    """Let what the policies KIND/NAME cause pass a guard, within the ceilings that are given.
+
+    Each policy is approved by a digest of its spec and rendering, as they are now in the files, the repository or the
+    cluster that is named. It stays approved over rebases, squash merges and other commits, until its content changes or
+    the approval expires. Limits that are not named stay. With --prune, objects may be lost that no policy declares any
+    more. A revision, in the place of KIND/NAME, approves all that this very revision causes.
+
+    It takes the right to make a ChangeApproval: see `reconciler rbac --person approver`.
+    """
+    _check(approved, terms)
+    try:
+        spec = answered(lambda: _approval(approved, terms, place))
+    except _InvalidPolicies as invalid:
+        return refused(invalid.checkup)
+    if dry_run:
+        click.echo(json.dumps(approval_manifest(spec), indent=2))
+        return ExitCode.FINE
+    try:
+        name = answered(lambda: wiring.approve(place.context, spec))
+    except NotWritten as wrong:
+        raise click.ClickException(str(wrong)) from None
+    for sentence in _sentences(spec):
+        click.echo(f"ChangeApproval/{name}: {sentence}")
+    if spec.objects:
+        click.echo("note: of a policy whose content changes nothing is approved any more", err=True)
+    click.echo(f"note: kubectl delete changeapproval {name} takes it back", err=True)
+    return ExitCode.FINE
+
+
+def _check(approved: tuple[str, ...], terms: Terms) -> None:
+    if not approved and not terms.prune:
+        raise click.UsageError("say what is approved: KIND/NAME of a policy, or --prune KIND/NAME of what may be lost")
+    for title in terms.prune:
+        if not _LOST.fullmatch(title):
+            raise click.UsageError(f'"{title}" names no object; write KIND/NAME, as plan tells it')
+    if not terms.guard:
+        if approved or terms.ceilings != Ceiling():
+            raise click.UsageError("name the guard that is passed, with --guard NAME")
+        return
     if why := why_no_name(terms.guard):
         raise click.UsageError(f'"{terms.guard}" is no name: write {why}')
     if terms.ceilings == Ceiling():
-        raise click.UsageError("say how far, as in --removed-nodes 40: a ChangeApproval without ceilings lifts nothing")
+        raise click.UsageError("say how far, as in --removed-nodes 40: without ceilings no limit of a guard is lifted")
+
+
+def _approval(approved: tuple[str, ...], terms: Terms, place: Place) -> ChangeApproval:
+    """Raises _InvalidPolicies, NotChosen, OSError and UsageError."""
     ends = Instant((wiring.current_instant() + terms.expires.milliseconds) // 1000 * 1000)
-    approval = ChangeApproval(
-        guard_name=terms.guard,
-        revision=_whole(revision, repository),
+    whole_revision = approved[0] if len(approved) == 1 and _key(approved[0]) is None else None
+    return ChangeApproval(
+        guard_name=terms.guard or None,
+        objects=[] if whole_revision else _objects(approved, terms.guard, place),
+        prune=sorted(set(terms.prune)),
+        revision=_whole(whole_revision, place.origins.repository or ".") if whole_revision else None,
         ceilings=terms.ceilings,
         expires=timestamp(ends),
         reason=terms.reason,
     )
-    try:
-        name = answered(lambda: wiring.approve(context, approval))
-    except NotWritten as wrong:
-        raise click.ClickException(str(wrong)) from None
-    told = f"ChangeApproval/{name}: plans of {approval.revision} may pass guard {terms.guard} until {approval.expires}"
-    click.echo(f"{told}, within {_ceilings(terms.ceilings)}")
-    click.echo(f"note: kubectl delete changeapproval {name} takes it back", err=True)
-    return ExitCode.FINE
+
+
+def _key(title: str) -> tuple[ApprovedKind, str] | None:
+    """GpuPool/a100; None of what names no policy."""
+    kind, _, name = title.partition("/")
+    found = next((each for each in _KINDS if each == kind), None)
+    return (found, name) if found and name else None
+
+
+def _objects(approved: Sequence[str], guard: str, place: Place) -> list[ApprovedObject]:
+    if not approved:
+        return []
+    keys = []
+    for title in dict.fromkeys(approved):
+        key = _key(title)
+        if key is None:
+            raise click.UsageError(f'"{title}" names no policy; write KIND/NAME, with a kind of {", ".join(_KINDS)}')
+        keys.append(key)
+    desired = _desired(place)
+    if guard not in {each.name for each in desired.guards}:
+        known = ", ".join(each.name for each in desired.guards) or "none"
+        raise click.UsageError(
+            f"there is no ChangeGuard/{guard} in environment {desired.environment}; there is: {known}"
+        )
+    return [_object(desired, *key) for key in sorted(keys)]
+
+
+def _object(desired: Desired, kind: ApprovedKind, name: str) -> ApprovedObject:
+    digest = policy_digest(desired, kind, name)
+    if digest is None:
+        known = ", ".join(each.name for each in desired.declared if each.kind == kind) or "none"
+        told = f"there is no {kind}/{name} in environment {desired.environment} of {desired.revision}"
+        raise click.UsageError(f"{told}; there is: {known}")
+    return ApprovedObject(kind=kind, name=name, digest=digest)
+
+
+def _desired(place: Place) -> Desired:
+    cluster = ClusterPlace(None, False, place.context)
+    checkup = wiring.checked(place.origins, cluster)
+    if checkup.resolved.problems:
+        raise _InvalidPolicies(checkup)
+    return wiring.chosen(checkup.resolved, place.environment)
 
 
 def _whole(revision: str, repository: str) -> str:
     """A commit's whole id: what begins alike may be another, and could be made to be."""
     if not _REVISION.fullmatch(revision):
-        raise click.UsageError(f'"{revision}" is no revision: write one as plan tells it')
+        raise click.UsageError(
+            f'"{revision}" is no policy and no revision: write KIND/NAME, or a revision as plan tells it'
+        )
     if not _BEGINNING.fullmatch(revision):
         return revision
     found = wiring.read(wiring.Origins((Path(),), repository, revision)).revision
@@ -105,6 +236,22 @@ def _whole(revision: str, repository: str) -> str:
         told = f"{revision} is the beginning of a commit's id, and {repository} has no such commit"
         raise click.UsageError(f"{told}: name a repository that has, with --repo, or write the whole id")
     return found
+
+
+def _sentences(spec: ChangeApproval) -> Sequence[str]:
+    """What is approved, for people; digests are shown in short."""
+    told = []
+    if spec.objects:
+        what = ", ".join(f"{each.kind}/{each.name} ({each.digest[:SHOWN]})" for each in spec.objects)
+        told.append(f"what {what} {'cause' if len(spec.objects) > 1 else 'causes'} may pass guard {spec.guard_name}")
+    if spec.revision:
+        told.append(f"plans of {spec.revision} may pass guard {spec.guard_name}")
+    within = f", within {_ceilings(spec.ceilings)}" if spec.ceilings != Ceiling() else ""
+    told = [f"{each} until {spec.expires}{within}" for each in told]
+    if spec.prune:
+        once = f"once no policy declares {'them' if len(spec.prune) > 1 else 'it'}"
+        told.append(f"{', '.join(spec.prune)} may be deleted until {spec.expires}, {once}")
+    return told
 
 
 def _ceilings(ceilings: Ceiling) -> str:

@@ -43,7 +43,7 @@ def command(question: wiring.Question, ending: Ending, outputs: tuple[Output, ..
         *_pointless(question.prune, run.head),
         *unknown_node_classes(run.head.inputs),
     )
-    planned = planned_of(setting_of(run.sight, run.head, run.base), run.head, compared, notices)
+    planned = planned_of(setting_of(run.sight, run.head, run.base, run.origins), run.head, compared, notices)
     document = plan_document(planned)
     if (ahead := given["ahead"]) is not None:
         document = _with_forecast(document, (run, run.head), ahead)

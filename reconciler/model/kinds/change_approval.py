@@ -1,25 +1,70 @@
-"""ChangeApproval: a revision of the policies that may pass a guard, how far, and how long."""
+"""ChangeApproval: what policies cause and may pass a guard, how far and how long; and objects that may be lost."""
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 import msgspec
 
-from reconciler.model.fields import Refers, Says, Shaped, Within
+from reconciler.model.fields import NAME, MergeKey, Refers, Says, Shaped, Within
 from reconciler.model.kinds.change_guard import Ceiling
+
+ApprovedKind = Literal["GpuPool", "NodeProvisioner", "DrainPolicy", "PressurePolicy"]
+
+
+class ApprovedObject(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
+    """A policy at exactly one content."""
+
+    kind: Annotated[ApprovedKind, Says("Kind of the policy.")]
+    name: Annotated[str, Says("Name of the policy."), Within(1, 253), NAME]
+    digest: Annotated[
+        str,
+        Says("Of its resolved result, spec and rendering, whole: with any other content it is not approved."),
+        Shaped(r"^sha256:[0-9a-f]{64}$", "sha256: and 64 hexadecimal digits, as reconciler approve writes it"),
+    ]
 
 
 class ChangeApproval(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
-    """Lets every plan of one revision pass a guard, however the fleet moves, as long as it stays within ceilings."""
+    """Lets what named policies or a revision cause pass a guard, within ceilings; agrees to the loss of objects."""
 
     suspend: Annotated[bool, Says("Set aside: it approves nothing until this is taken back.")] = False
-    guard_name: Annotated[str, Says("The guard that is passed."), Refers("ChangeGuard")]
+    guard_name: Annotated[
+        str | None,
+        Says("The guard that is passed; absent, only the loss of objects is agreed to."),
+        Refers("ChangeGuard"),
+    ] = None
+    objects: Annotated[
+        list[ApprovedObject],
+        Says(
+            "The policies whose consequences pass, each by the digest of its content: over rebases, squash merges and "
+            "commits that leave it as it is, until its content changes. Absent, those of all policies of the revision."
+        ),
+        Within(0, 1000),
+        MergeKey(("kind", "name")),
+    ] = msgspec.field(default_factory=list)
+    prune: Annotated[
+        list[
+            Annotated[
+                str,
+                Shaped(
+                    r"^[A-Za-z][A-Za-z0-9]*(/[a-z0-9][-a-z0-9.]*){1,2}$",
+                    "KIND/NAME or KIND/NAMESPACE/NAME, as plan tells it",
+                ),
+                Within(1, 600),
+            ]
+        ],
+        Says("Objects that no policy declares any more and that may be deleted, such as NodePool/old."),
+        Within(0, 1000),
+    ] = msgspec.field(default_factory=list)
     revision: Annotated[
-        str,
-        Says("The revision of the policies, whole: what begins alike is another."),
+        str | None,
+        Says(
+            "Only policies of this revision, whole: what begins alike is another. Absent, the revision does not matter."
+        ),
         Within(1, 253),
         Shaped(r"^[A-Za-z0-9][A-Za-z0-9:._/-]*$", "a commit's whole id, or a revision as plan tells it"),
-    ]
-    ceilings: Annotated[Ceiling, Says("What it may come to; where one is absent, the guard's own limit stays.")]
+    ] = None
+    ceilings: Annotated[
+        Ceiling, Says("What the approved consequences may come to; where one is absent, the guard's own limit stays.")
+    ] = Ceiling()
     expires: Annotated[
         str,
         Says("When it ends."),

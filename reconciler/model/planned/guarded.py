@@ -48,8 +48,10 @@ class Guarded(msgspec.Struct, frozen=True, gc=False):
     held: int = 0  # decisions that it holds
     would: bool = False  # of pools that only observe: told, and nothing is held
     until: Instant | None = None  # when there is room again, where only the hour is full
-    approval: str = ""  # the ChangeApproval that let it pass
+    approvals: tuple[str, ...] = ()  # names of the ChangeApprovals that let something pass
     needed: Needed = Needed()
+    needed_objects: tuple[str, ...] = ()  # titles of the policies that an approval would have to name
+    needed_losses: tuple[str, ...] = ()  # titles of the objects whose loss it would have to agree to
     alone: tuple[str, ...] = ()  # titles of what would pass by itself, where something else does not
     too_large: int = 0  # nodes to be drained later that exceed a limit each by itself; told in reports alone
 

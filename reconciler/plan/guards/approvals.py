@@ -1,19 +1,29 @@
-"""Which ChangeApprovals hold now: for one revision, whole, and one guard, until they end."""
+"""Which ChangeApprovals hold now, and what each covers: until they end, and only while they can be read.
+
+An approval of objects covers the decisions that follow from policies with exactly the digests that it names, at any
+revision. An approval of a revision covers every decision of a plan of that revision. What `prune` names may be deleted
+once no policy declares it, and its deletion is covered too.
+"""
 
 from collections.abc import Iterable, Iterator
+from functools import cached_property
 
 import msgspec
 
 from reconciler.model.cluster.kinds import SEEN
 from reconciler.model.cluster.whole import Whole
 from reconciler.model.instant import Instant, instant
-from reconciler.model.kinds.change_approval import ChangeApproval
+from reconciler.model.kinds.change_approval import ApprovedObject, ChangeApproval
 from reconciler.model.planned.guarded import Measure
 from reconciler.model.planned.inputs import Inputs
+from reconciler.plan.causes import Cause, PolicyKey
+from reconciler.plan.guards.digests import policy_digest
 from reconciler.plan.guards.sums import Sums, limit_of
 
 KIND = "ChangeApproval"
 TITLE = next(each.title for each in SEEN if each.kind == KIND)
+INSTALL = "reconciler schema ChangeApproval --crd | kubectl apply --server-side -f -"
+SHOWN = 15  # of a digest: sha256: and as many digits as tell two apart, as a rule
 
 
 class Approval(msgspec.Struct, frozen=True):
@@ -22,29 +32,75 @@ class Approval(msgspec.Struct, frozen=True):
     name: str
     spec: ChangeApproval
     ends: Instant
+    policies: frozenset[PolicyKey] = frozenset()  # that it names, and that have the digests that it names
 
-    def covers(self, sums: Sums, measures: Iterable[Measure]) -> bool:
+    def covers(self, cause: Cause) -> bool:
+        """Whether the decision is within what was approved, however much it takes."""
+        if cause.lost and cause.lost in self.spec.prune:
+            return True
+        if self.spec.objects:
+            return bool(cause.policies) and cause.policies <= self.policies
+        return self.spec.revision is not None
+
+    def allows(self, sums: Sums, measures: Iterable[Measure]) -> bool:
         """Whether what is over the guard's own limits is within its ceilings."""
         ceilings = ((measure, limit_of(self.spec.ceilings, measure)) for measure in measures)
         return all(limit is not None and not sums.count(measure, limit).is_over for measure, limit in ceilings)
 
 
-def approvals_for(inputs: Inputs, guard: str) -> tuple[Approval, ...]:
-    """Those that hold for this guard and revision, by name. One may have been taken back where they can't be read."""
-    revision = "" if inputs.observed.why_unread(TITLE) else inputs.desired.revision
-    found = (each for each in _readable(inputs) if each.spec.guard_name == guard and each.spec.revision == revision)
-    holding = (each for each in found if not each.spec.suspend and inputs.now < each.ends)
-    return tuple(sorted(holding, key=lambda each: each.name)) if revision else ()
+class Approvals:
+    """Owner of what was looked up of them for one plan."""
+
+    def __init__(self, inputs: Inputs) -> None:
+        self._inputs = inputs
+
+    def for_guard(self, guard: str) -> tuple[Approval, ...]:
+        """Those that hold for this guard, by name."""
+        return tuple(each for each in self.holding if each.spec.guard_name == guard)
+
+    @cached_property
+    def holding(self) -> tuple[Approval, ...]:
+        """Those that hold now, by name. One may have been taken back where they can't be read."""
+        inputs = self._inputs
+        if inputs.observed.why_unread(TITLE):
+            return ()
+        found = (
+            each
+            for each in _readable(inputs)
+            if each.spec.revision in {None, inputs.desired.revision or None}
+            and not each.spec.suspend
+            and inputs.now < each.ends
+        )
+        return tuple(sorted(found, key=lambda each: each.name))
+
+    @cached_property
+    def losses(self) -> dict[str, str]:
+        """Titles of objects that may be lost, and who agreed to that."""
+        found = {title: f"{KIND}/{each.name}" for each in reversed(self.holding) for title in each.spec.prune}
+        return found | {title: f"--prune {title}" for title in self._inputs.prune}
 
 
 def told_of_approvals(inputs: Inputs) -> Iterator[str]:
     """What a person must know who relies on one."""
     if inputs.desired.guards and (why := inputs.observed.why_unread(TITLE)):
         yield f"approvals could not be read, so none counts: {why}"
+    if inputs.desired.guards and TITLE in inputs.observed.absent:
+        yield f"this cluster has no definition of {KIND}, so nothing can be approved; install it with: {INSTALL}"
     read = {each.name for each in _readable(inputs)}
     for whole in sorted(_there(inputs), key=lambda each: each.name):
         if whole.name not in read:
             yield f"{KIND}/{whole.name} can't be read, and approves nothing: compare it with its definition"
+    for approval in Approvals(inputs).holding:
+        for each in approval.spec.objects:
+            if (each.kind, each.name) not in approval.policies:
+                yield f"{KIND}/{approval.name} does not cover {each.kind}/{each.name}: {_other(inputs, each)}"
+
+
+def _other(inputs: Inputs, approved: ApprovedObject) -> str:
+    found = policy_digest(inputs.desired, approved.kind, approved.name)
+    if found is None:
+        return "no such policy is declared"
+    return f"it was approved as {approved.digest[:SHOWN]}, and is {found[:SHOWN]} now"
 
 
 def _there(inputs: Inputs) -> Iterator[Whole]:
@@ -55,6 +111,13 @@ def _readable(inputs: Inputs) -> Iterator[Approval]:
     for whole in _there(inputs):
         try:
             spec = msgspec.convert(whole.spec, ChangeApproval)
-            yield Approval(whole.name, spec, instant(spec.expires))
+            ends = instant(spec.expires)
         except ValueError:  # that a field is not what it should be is one too
             continue
+        yield Approval(whole.name, spec, ends, frozenset(_unchanged(inputs, spec)))
+
+
+def _unchanged(inputs: Inputs, spec: ChangeApproval) -> Iterator[PolicyKey]:
+    for each in spec.objects:
+        if policy_digest(inputs.desired, each.kind, each.name) == each.digest:
+            yield each.kind, each.name

@@ -6,14 +6,15 @@ import msgspec
 
 from reconciler.fleet.fleet import Fleet
 from reconciler.model.instant import Instant
-from reconciler.model.planned.action import Hold, Ref
+from reconciler.model.planned.action import Delete, Hold, Ref
 from reconciler.model.planned.consequence import Consequence
 from reconciler.model.planned.decision import Decision
 from reconciler.model.planned.guarded import Guarded
 from reconciler.model.planned.inputs import Inputs
 from reconciler.model.planned.mark import Mark
+from reconciler.plan.causes import Cause, cause_of
 from reconciler.plan.explain import sentence
-from reconciler.plan.guards.approvals import approvals_for
+from reconciler.plan.guards.approvals import Approvals
 from reconciler.plan.guards.elsewhere import is_elsewhere
 from reconciler.plan.guards.ledger import HOUR_MS, Ledger
 from reconciler.plan.guards.panel import Held, Panel
@@ -51,7 +52,7 @@ def judge(inputs: Inputs, fleet: Fleet, proposed: Proposed) -> Judged:
     ledger = Ledger(stage, inputs.memory.marks, frozenset(each.name for each in inputs.desired.pools))
     books = Books(ledger, Roll(fleet), Roll(fleet, Instant(inputs.now - HOUR_MS)), inputs.now)
     real, seen = (
-        Panel(_tallies(inputs, books), _takes(stage, ledger, proposed.decisions, would=would))
+        Panel(_tallies(inputs, books), _takes(inputs, stage, ledger, proposed.decisions, would=would))
         for would in (False, True)
     )
     decisions = tuple(_held(each, real.held.get(at)) for at, each in enumerate(proposed.decisions))
@@ -63,10 +64,13 @@ def judge(inputs: Inputs, fleet: Fleet, proposed: Proposed) -> Judged:
 
 def _tallies(inputs: Inputs, books: Books) -> list[Tally]:
     guards = [each for each in inputs.desired.guards if not each.spec.suspend and not is_elsewhere(inputs, each)]
-    return [Tally(books, each, approvals_for(inputs, each.name)) for each in guards]
+    approvals = Approvals(inputs)
+    return [Tally(books, each, approvals.for_guard(each.name)) for each in guards]
 
 
-def _takes(stage: Stage, ledger: Ledger, decisions: Sequence[Decision], *, would: bool) -> tuple[Take, ...]:
+def _takes(
+    inputs: Inputs, stage: Stage, ledger: Ledger, decisions: Sequence[Decision], *, would: bool
+) -> tuple[Take, ...]:
     """What does not count already. A pod whose node is taken in the same plan goes with it."""
     found = [
         (at, each, [one for one in taken(stage, each) if one.weighs and not ledger.counts_already(one.mark)])
@@ -76,10 +80,15 @@ def _takes(stage: Stage, ledger: Ledger, decisions: Sequence[Decision], *, would
     nodes = {one.mark.name: one for _, _, several in found for one in several if one.mark.kind == "Node"}
     counted = _counted_nodes(stage, ledger) if any(one.node for _, _, several in found for one in several) else ()
     takes = []
+    causes: dict[tuple[str, str, str], Cause] = {}
     for at, decision, several in found:
         own = tuple(nodes.get(one.node, one) for one in several if one.node not in counted)
         if own:
-            takes.append(Take(at, _title(decision), own))
+            deleted = decision.subject.title if isinstance(decision.act, Delete) else ""
+            alike = (decision.planner, decision.pool, deleted)
+            if alike not in causes:
+                causes[alike] = cause_of(inputs.desired, decision)
+            takes.append(Take(at, _title(decision), own, causes[alike]))
     return tuple(takes)
 
 

@@ -26,7 +26,7 @@ class Panel:
         self.takes = tuple(takes)
         self.held: dict[int, Held] = {}  # by the place of the decision
         self.marks: list[Mark] = []  # of what goes
-        self.approvals: dict[str, str] = {}  # by guard, what let something pass
+        self.approvals: dict[str, set[str]] = {}  # by guard, what let something pass
         for tally in self.tallies:
             self._look_at_the_plan(tally)
         for take in self.takes:
@@ -39,8 +39,8 @@ class Panel:
     def _look_at_the_plan(self, tally: Tally) -> None:
         tally.count(self.takes)
         room = tally.judge_plan()
-        if room.approval:
-            self.approvals[tally.guard.name] = room.approval
+        if room.approvals:
+            self.approvals[tally.guard.name] = set(room.approvals)
         if room.is_free:
             return
         for take in self.takes:
@@ -49,17 +49,19 @@ class Panel:
 
     def _look_at_the_hour(self, take: Take) -> None:
         guarding = [tally for tally in self.tallies if tally.own(take)]
-        passed: dict[str, str] = {}
+        passed: dict[str, tuple[str, ...]] = {}
         for tally in guarding:
             room = tally.room(take)
             if not room.is_free:
                 self.held[take.at] = Held(tally, room, _why(room))
                 return
-            passed[tally.guard.name] = room.approval or self.approvals.get(tally.guard.name, "")
+            of_plan = self.approvals.get(tally.guard.name, set())
+            passed[tally.guard.name] = room.approvals or tuple(sorted(of_plan.intersection(tally.covering(take))))
         for tally in guarding:
             tally.admit(take, passed[tally.guard.name])
-        self.approvals |= {guard: name for guard, name in passed.items() if name}
-        names = tuple(sorted({name for name in passed.values() if name}))
+        for guard, approvals in passed.items():
+            self.approvals.setdefault(guard, set()).update(approvals)
+        names = tuple(sorted({name for approvals in passed.values() for name in approvals}))
         if guarding:
             self.marks += [msgspec.structs.replace(each.mark, approvals=names) for each in take.taken]
 

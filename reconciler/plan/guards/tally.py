@@ -5,8 +5,10 @@ it. Then what is left, in the order of the plan, against the hour: what has no r
 later and needs room of the same sort waits behind it, so that a large edit is not passed by small ones for ever. What
 is too large for any hour waits for nothing, and keeps nothing from going on.
 
-An approval covers one plan up to its ceilings, whatever the hour holds already; what it has let pass in the hour counts
-against its ceilings there, so that a revision does not pass a full hour again and again, in slices.
+An approval covers some of what a plan takes: what follows from the objects that it names, or all of it (see
+`approvals.py`). Of each measure that is over its limit, what approvals cover passes where it is within their ceilings,
+and what is left must be within the limit by itself. This holds whatever the hour holds already; what an approval has
+let pass in the hour counts against its ceilings there, so that it does not pass a full hour again and again, in slices.
 """
 
 from collections import Counter
@@ -19,6 +21,7 @@ from reconciler.model.instant import Instant
 from reconciler.model.kinds.change_guard import ChangeGuard
 from reconciler.model.planned.guarded import GuardCount, Measure, Period
 from reconciler.model.planned.mark import Mark
+from reconciler.plan.causes import Cause
 from reconciler.plan.guards.approvals import Approval
 from reconciler.plan.guards.ledger import HOUR_MS, Ledger
 from reconciler.plan.guards.sums import FIELDS, MEASURES, Roll, Sums, limit_of
@@ -31,13 +34,14 @@ class Take(msgspec.Struct, frozen=True):
     at: int  # the place of the decision in the plan
     title: str  # of what it comes from
     taken: tuple[Taken, ...]
+    cause: Cause = Cause()
 
 
 class Room(msgspec.Struct, frozen=True):
     """Whether there is room for a take: by an approval or without; else when there is, if ever."""
 
     is_free: bool = True
-    approval: str = ""
+    approvals: tuple[str, ...] = ()
     until: Instant | None = None
     over: tuple[GuardCount, ...] = ()  # what is exceeded
 
@@ -63,6 +67,7 @@ class Tally:
         self._in_hour = {books.ledger.key(each): each for each in self.window}
         self._plan = Sums(books.roll)
         self.counted: dict[str, Taken] = {}
+        self._takes: tuple[Take, ...] = ()
         self._admitted: list[Mark] = []
         self._by_approval = {
             each.name: Sums(books.hour_roll, (mark for mark in self.window if each.name in mark.approvals))
@@ -72,7 +77,8 @@ class Tally:
 
     def count(self, takes: Iterable[Take]) -> None:
         """All that the plan takes, each once."""
-        for each in (each for take in takes for each in self.own(take)):
+        self._takes = tuple(take for take in takes if self.own(take))
+        for each in (each for take in self._takes for each in self.own(take)):
             key = self._books.ledger.key(each.mark)
             if key not in self.counted:
                 self.counted[key] = each
@@ -97,8 +103,8 @@ class Tally:
         over = self._plan.over(self.guard.spec.per_plan)
         if not over:
             return Room()
-        covering = next((each.name for each in self._approvals if each.covers(self._plan, over)), "")
-        return Room(bool(covering), covering, over=self.counts("plan", self._plan, over))
+        covering = self._covering(over)
+        return Room(covering is not None, covering or (), over=self.counts("plan", self._plan, over))
 
     def room(self, take: Take) -> Room:
         """A take of the plan against `perHour`."""
@@ -112,8 +118,8 @@ class Tally:
         if not wanting:
             return Room()
         for approval in self._approvals:
-            if approval.covers(self._by_approval[approval.name].plus(new), wanting):
-                return Room(approval=approval.name)
+            if approval.covers(take.cause) and approval.allows(self._by_approval[approval.name].plus(new), wanting):
+                return Room(approvals=(approval.name,))
         if not set(over).isdisjoint(alone.over(limits)):
             return Room(is_free=False, over=self.counts("hour", hour, over))
         # Once something waits, nobody knows better what comes after it until that has gone on.
@@ -122,13 +128,13 @@ class Tally:
         self._waiting |= dict.fromkeys(wanting, until)
         return Room(is_free=False, until=until, over=self.counts("hour", hour, over))
 
-    def admit(self, take: Take, approval: str) -> None:
+    def admit(self, take: Take, approvals: Iterable[str]) -> None:
         """It goes: what comes after it finds less room."""
         new, self._hour = self._hour_plus(self.own(take))
         self._admitted += new
         self._in_hour |= {self._books.ledger.key(each): each for each in new}
-        if approval in self._by_approval:
-            self._by_approval[approval] = self._by_approval[approval].plus(new)
+        for name in approvals:
+            self._by_approval[name] = self._by_approval[name].plus(new)
 
     def counts(self, period: Period, sums: Sums, measures: Sequence[Measure] = MEASURES) -> tuple[GuardCount, ...]:
         """What is limited of it, and by how much."""
@@ -166,6 +172,29 @@ class Tally:
             amount = Sums(self._books.roll, [each.mark]).amount(measure)
             found[each.part] += amount if measure != "removed_percent" else 0
         return tuple((part, count) for part, count in found.items() if count)
+
+    def covering(self, take: Take) -> tuple[str, ...]:
+        """Names of the approvals that cover it, whatever they allow."""
+        return tuple(each.name for each in self._approvals if each.covers(take.cause))
+
+    def _covering(self, over: Sequence[Measure]) -> tuple[str, ...] | None:
+        """Approvals under which the plan is within its limits; None where it is not."""
+        used: set[str] = set()
+        for measure in over:
+            left = list(self._takes)
+            for approval in self._approvals:
+                covered = [take for take in self._takes if approval.covers(take.cause)]
+                if covered and approval.allows(self._sums_of(covered), (measure,)):
+                    left = [take for take in left if not approval.covers(take.cause)]
+                    used.add(approval.name)
+            if measure in self._sums_of(left).over(self.guard.spec.per_plan):
+                return None
+        return tuple(sorted(used))
+
+    def _sums_of(self, takes: Iterable[Take]) -> Sums:
+        """Over what these take, each once."""
+        marks = {self._books.ledger.key(each.mark): each.mark for take in takes for each in self.own(take)}
+        return Sums(self._books.roll, marks.values())
 
     def _guards(self, mark: Mark) -> bool:
         return bool({"*", mark.pool} & set(self.guard.spec.pool_names))

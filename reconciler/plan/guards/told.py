@@ -20,6 +20,7 @@ WORDS: dict[Measure, str] = {
 def guarded_of(panel: Panel, tally: Tally, *, would: bool = False) -> Guarded:
     """What one guard of a panel says; of pools that only observe, nothing is held."""
     held = panel.held_by(tally)
+    causes = {take.cause for take in panel.takes if take.at in panel.held and panel.held[take.at].tally is tally}
     plan = tuple(
         msgspec.structs.replace(each, parts=tally.parts(each.measure)) for each in tally.counts("plan", tally.plan)
     )
@@ -31,8 +32,10 @@ def guarded_of(panel: Panel, tally: Tally, *, would: bool = False) -> Guarded:
         held=0 if would else len(held),
         would=would,
         until=None if None in waits else max((each for each in waits if each is not None), default=None),
-        approval=panel.approvals.get(tally.guard.name, ""),
+        approvals=tuple(sorted(panel.approvals.get(tally.guard.name, ()))),
         needed=_needed(tally, held),
+        needed_objects=tuple(sorted({f"{kind}/{name}" for cause in causes for kind, name in cause.policies})),
+        needed_losses=tuple(sorted({cause.lost for cause in causes if cause.lost})),
         alone=tuple(_alone(panel, tally)) if any(each.because is OVER_PLAN for each in held) else (),
     )
 

@@ -1,5 +1,7 @@
 """What of ours no policy yields any more: it stays until a person agrees by its title, and goes only when all is known.
 
+A ChangeApproval agrees to the loss, or `--prune` of the command that plans.
+
 What is ours is told by labels on the objects themselves, so that nothing else need be remembered. An annotation tells
 which environment keeps it: what is another's is never pruned, and not even told. Where there is none, since it was
 applied before there were any, it may be anyone's: that is told, and a person may agree all the same.
@@ -54,10 +56,13 @@ def _orphan(sight: Sight, live: Whole) -> Verdict:
     if why := _in_the_way(sight, live, subject):
         return Verdict((Decision(reasons.PLANNER, subject, Hold(), why, pool),))
     takes = sight.fates(live, None, Drift(), pool) if live.kind == NODE_POOL else ()
-    agreed = subject.title in sight.inputs.prune
+    agreed = sight.approvals.losses.get(subject.title, "")
     says_whose = names.ENVIRONMENT in live.metadata.annotations
     because = _PRUNED if agreed else _GONE if says_whose else _UNCLAIMED
-    why = _told(because[live.kind == NODE_POOL], live, sight.environment, takes)
+    facts: dict[str, str | int] = {"environment": sight.environment}
+    if agreed:
+        facts["by"] = agreed
+    why = _told(because[live.kind == NODE_POOL], live, facts, takes)
     if not agreed:
         return Verdict((Decision(reasons.PLANNER, subject, Hold(), why, pool),))
     delete = Delete(presumes=Presumes(resource_version=live.metadata.resource_version))
@@ -76,13 +81,14 @@ def _in_the_way(sight: Sight, live: Whole, subject: Ref) -> Reason | None:
     return reasons.PRUNE_UNREAD.reason(object=subject.title, why=why) if why else None
 
 
-def _told(because: Because, live: Whole, environment: str, takes: tuple[Consequence, ...]) -> Reason:
+def _told(because: Because, live: Whole, facts: dict[str, str | int], takes: tuple[Consequence, ...]) -> Reason:
     title = Ref(live.kind, live.metadata.namespace, live.name).title
     if live.kind != NODE_POOL:
-        return because.reason(object=title, environment=environment)
+        return because.reason(None, object=title, **facts)
     return because.reason(
+        None,
         object=title,
-        environment=environment,
+        **facts,
         nodes=sum(len(each.nodes) for each in takes),
         gpus=sum(each.gpus for each in takes),
         pods=sum(each.pods for each in takes),

@@ -102,34 +102,35 @@ NODE_LABELS = Because(
 NODE_POOL_GONE = Because(
     "NodePoolNotDeclared",
     "no policy declares {object} any more. Deleting it takes {nodes} nodes, {gpus} GPUs and {pods} pods at once, "
-    "outside all budgets: it stays until you agree with --prune {object}.",
+    "outside all budgets: it stays until somebody agrees to lose it (reconciler approve --prune {object}).",
     hold="blocked",
 )
 OBJECT_GONE = Because(
     "ObjectNotDeclared",
-    "no policy yields {object} any more: it stays until you agree with --prune {object}.",
+    "no policy yields {object} any more: it stays until somebody agrees to lose it "
+    "(reconciler approve --prune {object}).",
     hold="blocked",
 )
 NODE_POOL_UNCLAIMED = Because(
     "NodePoolUnclaimed",
     "no policy of environment {environment} declares {object}, and it does not say whose it is: another environment "
     "may. Deleting it takes {nodes} nodes, {gpus} GPUs and {pods} pods at once, outside all budgets: "
-    "it stays until you agree with --prune {object}.",
+    "it stays until somebody agrees to lose it (reconciler approve --prune {object}).",
     hold="blocked",
 )
 OBJECT_UNCLAIMED = Because(
     "ObjectUnclaimed",
     "no policy of environment {environment} yields {object}, and it does not say whose it is: another environment may. "
-    "It stays until you agree with --prune {object}.",
+    "It stays until somebody agrees to lose it (reconciler approve --prune {object}).",
     hold="blocked",
 )
 PRUNED_NODE_POOL = Because(
     "NodePoolPruned",
-    "no policy declares {object} any more, and --prune {object} was given: it is deleted, and with it {nodes} nodes, "
+    "no policy declares {object} any more, and {by} agrees to lose it: it is deleted, and with it {nodes} nodes, "
     "{gpus} GPUs and {pods} pods, outside all budgets.",
 )
 PRUNED_OBJECT = Because(
-    "ObjectPruned", "no policy yields {object} any more, and --prune {object} was given: it is deleted."
+    "ObjectPruned", "no policy yields {object} any more, and {by} agrees to lose it: it is deleted."
 )
 PRUNE_UNREAD = Because(
     "PruneUnread",
@@ -138,7 +139,7 @@ PRUNE_UNREAD = Because(
 NOTHING_DECLARED = Because(
     "NothingDeclared",
     "the policies declare no GpuPool at all, which is more likely a wrong folder than a wish: {object} stays, "
-    "--prune or not. Declare at least one pool; or, if all shall go, delete {object} by hand.",
+    "agreed to or not. Declare at least one pool; or, if all shall go, delete {object} by hand.",
     hold="blocked",
 )
 

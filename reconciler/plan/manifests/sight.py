@@ -13,6 +13,7 @@ from reconciler.model.kinds.gpu_pool import GpuPool
 from reconciler.model.planned.consequence import Consequence
 from reconciler.model.planned.inputs import Inputs
 from reconciler.plan.eviction import PodBudgets
+from reconciler.plan.guards.approvals import Approvals
 from reconciler.plan.karpenter.drift import Drift
 from reconciler.plan.karpenter.fates import Surroundings, fates
 
@@ -42,6 +43,11 @@ class Sight:
         kept = (each for each in observed.kept if names.COMPONENT not in each.metadata.labels)
         self.objects: dict[Key, Whole] = {key_of(each): each for each in (*observed.node_pools, *kept)}
         self.pools: dict[str, Declared[GpuPool]] = {pool.name: pool for pool in inputs.desired.pools}
+
+    @cached_property
+    def approvals(self) -> Approvals:
+        """The ChangeApprovals that hold now."""
+        return Approvals(self.inputs)
 
     @property
     def environment(self) -> str:

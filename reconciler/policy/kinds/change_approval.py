@@ -9,6 +9,7 @@ CHANGE_APPROVAL = Kind(
     short="capproval",
     columns=(
         Column("Guard", "string", ".spec.guardName"),
+        Column("Prune", "string", ".spec.prune"),
         Column("Revision", "string", ".spec.revision"),
         Column("Expires", "string", ".spec.expires"),
         AGE,

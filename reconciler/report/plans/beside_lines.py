@@ -40,7 +40,7 @@ def _blocked(planned: Planned) -> Iterator[Finding]:
         if each.blocks:
             origin = each.exceeded[0].origin if each.exceeded else each.origin
             sentence = blocked_words(planned, each)
-            remedy = approve_words(planned.setting.revision, each)
+            remedy = approve_words(planned.setting, each)
             title = f"ChangeGuard/{each.guard}"
             severity: Severity = "error" if is_blocking(planned.told, each) else "warning"
             found = _beside(origin, severity, title, sentence)

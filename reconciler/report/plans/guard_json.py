@@ -25,8 +25,11 @@ def _guard(guarded: Guarded) -> GuardTold:
         would=guarded.would,
         held=guarded.held,
         until=None if guarded.until is None else timestamp(guarded.until),
-        approval=guarded.approval,
+        approval=", ".join(guarded.approvals),
+        approvals=list(guarded.approvals),
         needed=guarded.needed,
+        needed_objects=list(guarded.needed_objects),
+        needed_losses=list(guarded.needed_losses),
         alone=list(guarded.alone),
         limits=[_limit(each) for each in guarded.counts],
     )

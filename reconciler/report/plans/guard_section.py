@@ -10,6 +10,7 @@ from reconciler.plan.guards.told import WORDS
 from reconciler.report.blocks import Block, Column, Group, Line, Row, Section, Table, line
 from reconciler.report.plans.blocked import beside_guards, is_blocking, reason_lines
 from reconciler.report.plans.planned import Planned
+from reconciler.report.setting import Setting
 from reconciler.report.told import place_of
 from reconciler.report.wording import counted
 
@@ -54,24 +55,30 @@ def ways_on(planned: Planned, guarded: Guarded) -> Iterator[Line]:
     ways = [f"{title} alone passes" for title in guarded.alone]
     if guarded.until is not None:
         ways.append(f"there is room at {clock(guarded.until, planned.setting.now)}")
-    approve = approve_words(planned.setting.revision, guarded)
+    approve = approve_words(planned.setting, guarded)
     if approve:
         yield line(f"Ways on: {'; '.join([*ways, 'or'])}" if ways else "Way on:")
         yield line(f"  {approve}")
-        if planned.setting.revision.startswith("dir:"):
-            yield line(
-                "  (that is this folder as it stands; where Git is followed, plan --repo . --revision REV names it)"
-            )
     elif ways:
         yield line(f"Ways on: {'; '.join(ways)}")
 
 
-def approve_words(revision: str, guarded: Guarded) -> str:
-    """The command that lets it pass; nothing where the policies have no revision to approve."""
-    options = [f"{OPTIONS[measure]} {ceiling}" for measure, ceiling in _ceilings(guarded.needed)]
-    if not revision or not options:
+def approve_words(setting: Setting, guarded: Guarded) -> str:
+    """The command that lets it pass: by the policies that cause it, or else by the revision; nothing where neither is
+    known."""
+    ceilings = [f"{OPTIONS[measure]} {ceiling}" for measure, ceiling in _ceilings(guarded.needed)]
+    if not ceilings:
         return ""
-    return f"reconciler approve {revision} --guard {guarded.guard} {' '.join(options)} --expires 24h"
+    words = ["reconciler approve"]
+    if setting.policies_from is not None and (guarded.needed_objects or guarded.needed_losses):
+        words += [*guarded.needed_objects, *(f"--prune {each}" for each in guarded.needed_losses)]
+        if guarded.needed_objects:
+            words += [setting.policies_from, f"-e {setting.environment}"]
+    elif setting.revision:
+        words.append(setting.revision)
+    else:
+        return ""
+    return " ".join(filter(None, [*words, f"--guard {guarded.guard}", *ceilings, "--expires 24h"]))
 
 
 def _ceilings(needed: Needed) -> Iterator[tuple[Measure, int]]:
@@ -110,7 +117,8 @@ def _section(guarded: Guarded) -> Section:
     would = " (would: its pools only observe)" if guarded.would else ""
     heading = f"Guard {guarded.guard}{would}" + (f", {place}" if place else "")
     rows = tuple(_row(each, guarded) for each in guarded.counts)
-    approved = (line(f"Approved by ChangeApproval/{guarded.approval}."),) if guarded.approval else ()
+    names = ", ".join(f"ChangeApproval/{each}" for each in guarded.approvals)
+    approved = (line(f"Approved by {names}."),) if names else ()
     return Section(heading, (Table(_COLUMNS, (Group(rows),)), *_too_large(guarded), *approved))
 
 
@@ -125,7 +133,7 @@ def _too_large(guarded: Guarded) -> Iterator[Line]:
 def _row(count: GuardCount, guarded: Guarded) -> Row:
     verdict = ""
     if count.exceeded:
-        verdict = "approved" if guarded.approval and not guarded.blocks else "EXCEEDED"
+        verdict = "approved" if guarded.approvals and not guarded.blocks else "EXCEEDED"
     name = WORDS[count.measure] + (" in the hour" if count.period == "hour" else "")
     parts = ", ".join(f"{number} {part}" for part, number in count.parts)
     told = f"of {count.pool}" if count.pool and (count.counted or count.expected) else parts

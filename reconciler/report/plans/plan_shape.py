@@ -169,8 +169,11 @@ class GuardTold(msgspec.Struct, frozen=True):
     would: Annotated[bool, msgspec.Meta(description="Of pools that only observe: nothing is held.")]
     held: Annotated[int, msgspec.Meta(description="Decisions that it holds.")]
     until: Annotated[Time | None, msgspec.Meta(description="When there is room again, where only the hour is full.")]
-    approval: Annotated[str, msgspec.Meta(description="The ChangeApproval that lets it pass.")]
+    approval: Annotated[str, msgspec.Meta(description="The names of `approvals`, with commas between them.")]
+    approvals: Annotated[list[str], msgspec.Meta(description="The ChangeApprovals that let something pass.")]
     needed: Annotated[Needed, msgspec.Meta(description="Ceilings of an approval that would let it pass.")]
+    needed_objects: Annotated[list[str], msgspec.Meta(description="Policies that it would have to name.")]
+    needed_losses: Annotated[list[str], msgspec.Meta(description="Objects whose loss it would have to agree to.")]
     alone: Annotated[list[str], msgspec.Meta(description="What would pass by itself.")]
     limits: list[LimitTold]
 

@@ -8,10 +8,11 @@ from reconciler.cli.main import main
 from reconciler.kube.client import connect
 from reconciler.kube.observe import observe_once
 from reconciler.model import names
+from reconciler.model.cluster.observed import Observed
 from reconciler.model.desired import Desired
 from reconciler.model.instant import instant
 from reconciler.model.planned.inputs import Inputs
-from reconciler.plan.guards.approvals import approvals_for
+from reconciler.plan.guards.approvals import Approval, Approvals
 from reconciler.policy.kind import API_VERSION
 from reconciler.policy.kinds.gpu_pool import GPU_POOL
 from reconciler.wiring import current_instant
@@ -87,20 +88,24 @@ def test_an_approval_is_made_and_read_again(
     with acting_as(cluster, "approver") as kubeconfig:
         monkeypatch.setenv("KUBECONFIG", str(kubeconfig))
         assert main(arguments) == 1
-        assert "this cluster knows no ChangeApproval" in capsys.readouterr().err
+        assert "this cluster has no definition of ChangeApproval" in capsys.readouterr().err
     with defined(cluster):
         with acting_as(cluster, "approver") as kubeconfig:
             monkeypatch.setenv("KUBECONFIG", str(kubeconfig))
             assert main(arguments) == 0
             assert "within 40 removed nodes" in capsys.readouterr().out
             observed = observe_once(connect(None))
-            (approval,) = approvals_for(Inputs(Desired(COMMIT, "prod"), observed, current_instant()), "fleet")
+            (approval,) = approved(COMMIT, observed)
             assert approval.spec.ceilings.max_removed_nodes == 40
-            assert approvals_for(Inputs(Desired(COMMIT[:-1] + "0", "prod"), observed, current_instant()), "fleet") == ()
+            assert approved(COMMIT[:-1] + "0", observed) == ()
         with acting_as(cluster, "freezer") as kubeconfig:
             monkeypatch.setenv("KUBECONFIG", str(kubeconfig))
             assert main(arguments) == 1
             assert "`reconciler rbac --person approver` prints the rights that it takes" in capsys.readouterr().err
+
+
+def approved(revision: str, observed: Observed) -> tuple[Approval, ...]:
+    return Approvals(Inputs(Desired(revision, "prod"), observed, current_instant())).for_guard("fleet")
 
 
 def frozen_pools(lab: Lab) -> int:

@@ -1,12 +1,15 @@
-"""What people need who do with their own rights what the controller may not: let a revision pass, freeze, release."""
+"""What people need who do with their own rights what the controller may not: approve, freeze, release."""
 
 from collections.abc import Callable, Mapping
 
 import msgspec
 
 from reconciler.policy.kind import GROUP
+from reconciler.policy.kinds import KINDS
 from reconciler.policy.published.rights.reading import reading_rights
 from reconciler.policy.published.rights.right import Right
+
+_POLICIES = tuple(sorted(kind.plural for kind in KINDS if kind.is_policy))
 
 
 class Person(msgspec.Struct, frozen=True):
@@ -23,8 +26,9 @@ def _approver(_: str) -> tuple[Right, ...]:
             GROUP,
             ("changeapprovals",),
             ("create", "delete", "get", "list"),
-            "To let a revision pass a guard, and to take that back.",
+            "To let what policies cause pass a guard, to agree to the loss of objects, and to take that back.",
         ),
+        Right(GROUP, _POLICIES, ("get", "list"), "The policies that are approved, where they are custom resources."),
     )
 
 
