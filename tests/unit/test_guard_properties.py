@@ -45,7 +45,7 @@ def later(world: World, memory: Memory, minutes: int) -> None:
     world.inputs = msgspec.structs.replace(world.inputs, memory=memory, now=moved)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(steps, limits, limits, st.integers(0, NODES))
 def test_no_hour_and_no_plan_holds_more_than_is_allowed(
     planned: list[tuple[str, set[int], int, bool]], per_plan: dict[str, int], per_hour: dict[str, int], busy: int
@@ -74,7 +74,7 @@ def test_no_hour_and_no_plan_holds_more_than_is_allowed(
         minutes += pause
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(st.sampled_from(VERBS), st.sets(st.integers(0, NODES - 1), min_size=1), limits, st.integers(0, NODES))
 def test_what_an_approval_covers_passes_however_the_fleet_is(
     verb: str, nodes: set[int], per_plan: dict[str, int], busy: int
@@ -95,7 +95,7 @@ def test_what_an_approval_covers_passes_however_the_fleet_is(
     assert other.decisions == blocked.decisions
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(
     st.sets(st.integers(0, NODES - 1), min_size=1),
     st.sets(st.integers(0, NODES - 1), min_size=1),
@@ -123,7 +123,7 @@ def test_an_approval_of_objects_adds_no_more_than_its_ceilings_for_these_objects
     assert went == (is_within or is_covered)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(
     st.sets(st.integers(0, NODES - 1), min_size=1),
     st.integers(0, 59),
