@@ -157,6 +157,10 @@ def test_the_summary_counts_all_candidates_though_one_plan_taints_200() -> None:
     told = text(case)
     assert "204 Nodes of a100" in told
     assert "200 of them in this plan, 4 in the plans after it" in told
+    assert "204 objects to change, 0 to add, 0 to delete" in told
+    would = text(case | {"pool": {"mode": "Observe"}})
+    assert "0 objects to change" in would
+    assert "204 more if their pools did not only observe" in would
     assert "not needed, drained    204" in told
 
 

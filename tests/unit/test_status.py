@@ -79,6 +79,11 @@ def test_what_is_held_is_shown_with_its_reason_once_for_all_that_share_it() -> N
     assert [each["reason"] for each in payload(world)["holds"]] == ["WindowClosed", "WindowClosed"]
 
 
+def test_all_candidates_are_counted_though_one_plan_taints_200() -> None:
+    nodes: Json = {"n": {"pods": ["web 1"], "copies": 204}, "z": {"pods": ["web 1", "big 4"], "copies": 80}}
+    assert "204 to carry out: reconciler plan tells which." in text(drain_stage.World({"nodes": nodes}))
+
+
 LEASE = LeaseSpec("pod-7f", 15, "2026-11-02T05:00:00.000000Z", "2026-11-02T07:59:58.000000Z", 3)
 
 

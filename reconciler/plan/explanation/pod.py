@@ -25,7 +25,11 @@ def about_pod(scene: Scene, namespace: str, name: str) -> About:
     fates = list(_fates(scene, pod))
     sentences = [told(each) for each in decisions]
     sentences += [would_be(scene, each, f"Its node {fate_of(scene, each)}.") for each in fates]
-    outcome = " ".join(sentences) or "Nothing is planned that would move it."
+    waits = not pod.node and pod.counts
+    nothing = (
+        "It waits, and no decision of this plan is about it." if waits else "Nothing is planned that would move it."
+    )
+    outcome = " ".join(sentences) or nothing
     rows = (*_rows(scene, pod), *_homeless(pod, fates))
     return About(f"pod/{namespace}/{name}", _headline(pod), outcome, rows, decisions)
 

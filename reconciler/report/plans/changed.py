@@ -41,6 +41,11 @@ def count(planned: Planned) -> Count:
     if planned.base is None:
         verbs = [verb_of(each.decision) for each in planned.acted if not each.decision.would]
         would = len(planned.acted) - len(verbs)
+        # One plan writes to some of the candidates of a drain, and its counts are of all.
+        later = [each.decision.pool for each in planned.told if each.decision.reason.code == NEXT_CANDIDATE.code]
+        observed = {each.pool for each in planned.pools if each.mode == "Observe"}
+        verbs += ["change" for pool in later if pool not in observed]
+        would += sum(pool in observed for pool in later)
     return Count(verbs.count("change"), verbs.count("add"), verbs.count("remove"), would)
 
 

@@ -4,6 +4,8 @@ from reconciler.model.desired import Declared
 from reconciler.model.kinds.gpu_pool import GpuPool
 from reconciler.model.planned.action import Hold
 from reconciler.plan.departures.consequences import with_departures
+from reconciler.plan.drain.reasons import NEXT_CANDIDATE
+from reconciler.plan.guards.door import observes
 from reconciler.plan.guards.frozen import Freezes
 from reconciler.plan.kept.scene import Scene
 from reconciler.plan.planner import unread_of_use
@@ -23,13 +25,16 @@ def overview_of(setting: Setting, scene: Scene, notices: tuple[str, ...] = ()) -
     decisions = tuple(each for each in scene.plan.decisions if not is_at_rest(each))
     holds = tuple(each for each in decisions if isinstance(each.act, Hold))
     held = len(holds)
-    would = sum(each.would for each in decisions)
+    # One plan writes to some of the candidates of a drain, and counts are of all.
+    later = [each for each in scene.plan.decisions if each.reason.code == NEXT_CANDIDATE.code]
+    would_later = sum(observes(scene.inputs, each.pool) for each in later)
+    would = sum(each.would for each in decisions) + would_later
     return Overview(
         setting=setting,
         pools=tuple(_standing(scene, pool) for pool in scene.inputs.desired.pools),
         unread=unread_of_use(scene.inputs.observed),
         notices=notices,
-        pending=len(decisions) - held - would,
+        pending=len(decisions) + len(later) - held - would,
         would=would,
         held=held,
         freezes=Freezes(scene.inputs, scene.fleet).all(),
