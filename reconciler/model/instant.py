@@ -6,6 +6,7 @@ from typing import NewType
 
 Instant = NewType("Instant", int)  # unix milliseconds
 
+_FIRST, _LAST = -62_135_596_800_000, 253_402_300_799_000  # of the years 1 and 9999: there is no writing others
 _MOST_DIGITS = 11  # of unix seconds: until the year 5138
 
 
@@ -37,8 +38,9 @@ def unix_seconds(text: str) -> Instant | None:
 
 @lru_cache(maxsize=1_024)
 def timestamp(moment: Instant) -> str:
-    """2026-11-02T08:00:00Z; with milliseconds where there are any."""
-    seconds, milliseconds = divmod(moment, 1000)
+    """2026-11-02T08:00:00Z; with milliseconds where there are any. What is further off is the first or the last moment
+    that can be written: people may ask for any length of time."""
+    seconds, milliseconds = divmod(min(max(moment, _FIRST), _LAST), 1000)
     minutes, second = divmod(seconds, 60)
     fraction = f".{milliseconds:03}" if milliseconds else ""
     return f"{_minute(minutes)}:{second:02}{fraction}Z"

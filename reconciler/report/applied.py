@@ -94,7 +94,7 @@ def _blocks(applied: Applied) -> Iterator[Block]:
     if notes:
         yield Notes(tuple(notes))
     acted = [each for each in applied.told if not each.held and not each.decision.would]
-    rest = [each for each in applied.told if each.held or each.decision.would]
+    rest = [each for each in applied.told if (each.held and not is_at_rest(each.decision)) or each.decision.would]
     if not acted and not rest:
         if not applied.cycled.trouble:
             yield line(NOTHING, "good")

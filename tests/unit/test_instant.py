@@ -29,3 +29,8 @@ def test_anything_else_is_refused_with_an_example(text: str) -> None:
 @given(st.integers(0, 4_000_000_000_000))
 def test_what_is_written_is_read_as_the_same(moment: int) -> None:
     assert instant(timestamp(Instant(moment))) == moment
+
+
+def test_a_moment_beyond_all_calendars_is_written_as_the_last_of_them() -> None:
+    assert timestamp(Instant(10**18)) == "9999-12-31T23:59:59Z"
+    assert timestamp(Instant(-(10**18))) == "0001-01-01T00:00:00Z"
