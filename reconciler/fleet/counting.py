@@ -32,6 +32,7 @@ class Counting:
         self._observed = fleet.observed
         self._forget()
         fleet.listen(self)
+        fleet.on_vacated.append(self.eligibles.flip_vacated)
 
     def catch_up(self, fleet: WhatIf) -> None:
         """Learns of the classes and namespaces that are new."""

@@ -44,6 +44,7 @@ class WhatIf:
         self._journal = Journal()
         self._parts: dict[Callable[[WhatIf], Any], Any] = {}
         self._listeners: list[Listener] = []
+        self.on_vacated: list[Callable[[int, int], None]] = []  # of a row: -1 as it is vacated, 1 as it is no longer
         self.sightings += 1
         self.rows.on_growth.append(self._grow)
         nodes = sorted(observed.nodes, key=lambda each: each.name)
@@ -116,7 +117,8 @@ class WhatIf:
         self.vacate(row, stands=False)
 
     def vacate(self, row: int, stands: bool = True) -> None:
-        """What if all that is booked on it were gone, and nothing could come; while it stands it counts as a domain."""
+        """What if it were drained: all that is booked on it is gone, and nothing can come. While it stands it counts as
+        a domain, but for pods that honor taints and do not tolerate the one of a drain."""
         booked, self._booked[row] = self._booked[row], {}
         left = self.stock.give_all(row)
         self._journal.note(self._give_back, row, booked, left)
@@ -124,6 +126,8 @@ class WhatIf:
             for each in self._listeners:
                 each.removed(pod_class, row, count, self)
         self.rows.alive[row] = False
+        for vacated in self.on_vacated:
+            vacated(row, -1)
         if not stands:
             self._fall(row)
 
@@ -261,6 +265,8 @@ class WhatIf:
 
     def _give_back(self, row: int, booked: dict[PodClass, int], left: Counts) -> None:
         self.rows.alive[row] = True
+        for vacated in self.on_vacated:
+            vacated(row, 1)
         if not self.rows.standing[row]:
             self.rows.standing[row] = True
             for each in self._listeners:

@@ -159,4 +159,6 @@ def _spread(kind: Json) -> tuple[Spread, ...]:
     """spread: web says that pods of web are spread over nodes, one more on one than on another at most."""
     if "spread" not in kind:
         return ()
-    return (Spread(1, names.HOSTNAME, "DoNotSchedule", LabelSelector({"app": kind["spread"]})),)
+    taints = "Honor" if kind.get("honors_taints") else "Ignore"
+    selector = LabelSelector({"app": kind["spread"]})
+    return (Spread(1, names.HOSTNAME, "DoNotSchedule", selector, node_taints_policy=taints),)

@@ -11,11 +11,13 @@ from reconciler.fleet.judging import Judging
 from reconciler.fleet.predicates.interpod import InterPod
 from reconciler.fleet.predicates.spread import Spread
 from reconciler.fleet.what_if import WhatIf
+from reconciler.model import names
 from reconciler.model.cluster.node import Node
 from tests.unit import topology_reference as reference
 from tests.unit.topology_stage import Json, node_of, observed_of, pod, pod_of, what_if_of
 from tests.unit.topology_worlds import askers, nodes, pods, worlds
 
+DRAINED = {"key": names.DRAINING, "effect": "NoSchedule", "value": "1"}
 SLOW = {InterPod: reference.interpod_fits, Spread: reference.spread_fits}
 
 
@@ -86,12 +88,15 @@ class Stage:
             self.world = {**self.world, "nodes": kept, "pods": left}
 
     def vacate(self) -> None:
-        """The node stands, and counts as a domain."""
+        """The node stands, and counts as a domain; to those who honor taints it is one that is drained."""
         if open_to_pods := self.open_to_pods:
-            name = self.draw(some.sampled_from(open_to_pods))["metadata"]["name"]
+            vacated = self.draw(some.sampled_from(open_to_pods))
+            name, spec = vacated["metadata"]["name"], vacated.get("spec") or {}
             self.fleet.vacate(self.fleet.rows.row_of[name])
             left = [each for each in self.world["pods"] if each["spec"]["nodeName"] != name]
-            self.world = {**self.world, "pods": left}
+            tainted = {**vacated, "spec": {**spec, "taints": [*spec.get("taints", ()), DRAINED]}}
+            there = [tainted if each is vacated else each for each in self.world["nodes"]]
+            self.world = {**self.world, "nodes": there, "pods": left}
 
     def bring(self) -> None:
         made = self.draw(nodes(self.name()))

@@ -166,7 +166,10 @@ def may_run(pod: Json, node: Json) -> bool:
 
 def bears_all(pod: Json, node: Json) -> bool:
     return all(
-        any(each["key"] == taint["key"] and each["operator"] == "Exists" for each in pod["spec"].get("tolerations", []))
+        any(
+            each.get("key", taint["key"]) == taint["key"] and each["operator"] == "Exists"
+            for each in pod["spec"].get("tolerations", [])
+        )
         for taint in node["spec"].get("taints", [])
         if taint["effect"] in HARD
     )

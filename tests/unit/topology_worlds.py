@@ -4,6 +4,7 @@ from typing import Any
 
 from hypothesis import strategies as some
 
+from reconciler.model import names
 from tests.unit.topology_stage import Json, node_of, pod_of
 
 NAMESPACES: dict[str, Json] = {"default": {}, "other": {"team": "x"}, "third": {"team": "y"}}
@@ -26,6 +27,9 @@ BY_NAMESPACE: tuple[Json | None, ...] = (
 )
 
 labels = some.sampled_from(LABELS)
+tolerations = some.sampled_from(
+    [{"key": "gpu", "operator": "Exists"}, {"key": names.DRAINING, "operator": "Exists"}, {"operator": "Exists"}]
+)
 
 
 @some.composite
@@ -83,7 +87,7 @@ def pods(draw: some.DrawFn, name: str, on: str = "") -> Json:
     if draw(some.integers(0, 3)) == 0:
         spec["nodeSelector"] = {"zone": draw(some.sampled_from("ab"))}
     if draw(some.booleans()):
-        spec["tolerations"] = [{"key": "gpu", "operator": "Exists"}]
+        spec["tolerations"] = [draw(tolerations)]
     case: Json = {
         "at": on,
         "namespace": draw(some.sampled_from(["default", "default", "other"])),
@@ -106,7 +110,15 @@ def askers(draw: some.DrawFn, name: str) -> Json:
         "labels": {"app": draw(some.sampled_from(["web", "db"]))},
         "near": [{"topologyKey": draw(key), **web}] if draw(some.booleans()) else [],
         "apart": [{"topologyKey": draw(key), **web}] if draw(some.booleans()) else [],
-        "spread": [{"maxSkew": draw(some.integers(1, 2)), "topologyKey": draw(key), **web}],
+        "spread": [
+            {
+                "maxSkew": draw(some.integers(1, 2)),
+                "topologyKey": draw(key),
+                "nodeTaintsPolicy": draw(some.sampled_from(["Ignore", "Honor"])),
+                **web,
+            }
+        ],
+        "spec": {"tolerations": [draw(tolerations)]} if draw(some.booleans()) else {},
     }
     return pod_of(case, name)
 

@@ -14,13 +14,17 @@ import numpy as np
 from reconciler.fleet.counting import Counting
 from reconciler.fleet.pod_class import PodClass
 from reconciler.fleet.predicates.selection import Selection
-from reconciler.fleet.predicates.taints import Taints
+from reconciler.fleet.predicates.taints import Taints, tolerated
 from reconciler.fleet.rows import Mask
 from reconciler.fleet.topology.columns import Column
 from reconciler.fleet.topology.eligible import Asker
 from reconciler.fleet.topology.spread_count import SpreadCount
 from reconciler.fleet.topology.terms import SpreadRule
 from reconciler.fleet.what_if import WhatIf
+from reconciler.model import names
+from reconciler.model.cluster.node import NodeTaint
+
+_OF_A_DRAIN = NodeTaint(names.DRAINING, "NoSchedule")  # that a vacated node bears
 
 
 class _Bound:
@@ -116,7 +120,8 @@ class Spread:
         needs = pod_class.needs
         honored = [needs.selector, needs.terms] if rule.honors_affinity else None
         borne = needs.tolerations if rule.honors_taints else None
-        asker = Asker(rule.key, keys, msgspec.json.encode([honored, borne], order="sorted"))
+        leaves_out = rule.honors_taints and not tolerated(_OF_A_DRAIN, needs.tolerations)
+        asker = Asker(rule.key, keys, msgspec.json.encode([honored, borne], order="sorted"), leaves_out)
         found = self._counts.get((rule.matcher, asker))
         if found is None:
             found = SpreadCount(self._counting.tally((rule.matcher,), staying=True))

@@ -2,6 +2,9 @@
 
 They are found once for each version of the rows and shared by all rules of one label that the same nodes are eligible
 for. As nodes come and go each is counted once for all of these rules, and none of them has to look for what changed.
+
+A node that is vacated is drained: it stands, and bears a taint. It counts for most rules, but not for those that honor
+taints, of pods that do not tolerate this one.
 """
 
 from collections.abc import Callable
@@ -19,15 +22,17 @@ class Asker(NamedTuple):
     key: str  # the label that tells the domain
     keys: tuple[str, ...]  # of all rules of the class: an eligible node has them all
     honored: bytes  # what counts of the pod's node affinity and tolerations
+    leaves_out_vacated: bool = False
 
 
 class Eligible:
     """The nodes, whether or not they are gone for now; all of them have the label that tells the domain."""
 
-    __slots__ = ("_nodes", "column", "counted", "domains", "is_kept")
+    __slots__ = ("_nodes", "column", "counted", "domains", "is_kept", "leaves_out_vacated")
 
-    def __init__(self, column: Column, counted: bytes, nodes: list[int]) -> None:
+    def __init__(self, column: Column, counted: bytes, nodes: list[int], leaves_out_vacated: bool = False) -> None:
         self.column = column
+        self.leaves_out_vacated = leaves_out_vacated
         self.counted = counted  # a byte a row
         self.is_kept = True  # nodes that come and go are told to it
         self.domains = sum(map(bool, nodes))  # that have a node that is not gone
@@ -41,10 +46,10 @@ class Eligible:
         if not before or not before + change:
             self.domains += change
 
-    def is_true(self, standing: Mask) -> bool:
-        return self._nodes == _nodes(self.column, np.frombuffer(self.counted, bool) & standing) and self.domains == sum(
-            map(bool, self._nodes)
-        )
+    def is_true(self, rows: Rows) -> bool:
+        there = rows.alive if self.leaves_out_vacated else rows.standing
+        nodes = _nodes(self.column, np.frombuffer(self.counted, bool) & there)
+        return self._nodes == nodes and self.domains == sum(map(bool, nodes))
 
 
 NOBODY = Eligible(NOWHERE, b"", [])
@@ -56,7 +61,7 @@ class Eligibles:
     def __init__(self) -> None:
         self._version = -1
         self._by_asker: dict[Asker, Eligible] = {}
-        self._shared: dict[tuple[str, bytes], Eligible] = {}
+        self._shared: dict[tuple[str, bytes, bool], Eligible] = {}
         self._by_row: dict[int, list[Eligible]] = {}
 
     def of(self, asker: Asker, rows: Rows, find: Callable[[], tuple[Column, Mask]]) -> Eligible:
@@ -66,23 +71,32 @@ class Eligibles:
             self._forget()
         found = self._by_asker.get(asker)
         if found is None:
-            found = self._by_asker[asker] = self._share(asker.key, *find(), rows.standing)
+            found = self._by_asker[asker] = self._share(asker, *find(), rows)
         return found
 
     def flip(self, row: int, change: int) -> None:
         """A node came (1) or went (-1)."""
         for each in self._by_row.get(row, ()):
-            each.flip(row, change)
+            if not each.leaves_out_vacated:
+                each.flip(row, change)
+
+    def flip_vacated(self, row: int, change: int) -> None:
+        """A node was vacated (-1), or is no longer (1)."""
+        for each in self._by_row.get(row, ()):
+            if each.leaves_out_vacated:
+                each.flip(row, change)
 
     def are_true(self, rows: Rows) -> bool:
         """Whether counting afresh would find the same."""
-        return self._version != rows.version or all(each.is_true(rows.standing) for each in self._shared.values())
+        return self._version != rows.version or all(each.is_true(rows) for each in self._shared.values())
 
-    def _share(self, key: str, column: Column, mask: Mask, standing: Mask) -> Eligible:
-        counted = mask.tobytes()
-        found = self._shared.get((key, counted))
+    def _share(self, asker: Asker, column: Column, mask: Mask, rows: Rows) -> Eligible:
+        counted, leaves_out = mask.tobytes(), asker.leaves_out_vacated
+        key = asker.key, counted, leaves_out
+        found = self._shared.get(key)
         if found is None:
-            found = self._shared[key, counted] = Eligible(column, counted, _nodes(column, mask & standing))
+            nodes = _nodes(column, mask & (rows.alive if leaves_out else rows.standing))
+            found = self._shared[key] = Eligible(column, counted, nodes, leaves_out)
             for row in mask.nonzero()[0].tolist():
                 self._by_row.setdefault(row, []).append(found)
         return found
