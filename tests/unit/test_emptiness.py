@@ -8,6 +8,7 @@ import pytest
 
 from reconciler.kube.api_server import JSON, Answer, Request
 from reconciler.kube.apply.applying import Applying, Limits
+from reconciler.model import names
 from reconciler.model.instant import instant
 from reconciler.model.planned.action import Delete, Presumes, Ref
 from reconciler.model.planned.decision import Decision
@@ -27,7 +28,10 @@ def pod(name: str, phase: str = "Running", **metadata: Any) -> Object:
     return {"metadata": {"name": name, "namespace": "team-a", **metadata}, "status": {"phase": phase}}
 
 
-IDLE = [pod(f"exporter-{number}", ownerReferences=[DAEMON]) for number in range(3)] + [pod("done", "Succeeded")]
+IDLE = [pod(f"exporter-{number}", ownerReferences=[DAEMON]) for number in range(2)] + [
+    pod("agent", annotations={names.DAEMONSET_POD: "true"}),
+    pod("done", "Succeeded"),
+]
 
 
 class NodeServer:

@@ -131,6 +131,22 @@ def test_a_broken_rule_is_told(rule: str) -> None:
     assert site.rules == {rule}
 
 
+def test_a_pod_that_runs_to_completion_is_not_evicted_by_us() -> None:
+    site = Site()
+    site.world.put(pod("train", "n1", annotations={names.SAFE_TO_EVICT: "on-completion"}))
+    site.taint("n1", DRAINING)
+    site.world.evict(Ref("Pod", "default", "train"), US)
+    assert "no pod that says so is disrupted by us" in site.rules
+
+
+def test_a_node_with_nothing_but_a_pod_that_counts_as_one_of_a_daemon_set_may_be_deleted() -> None:
+    site = Site()
+    site.world.put(pod("agent", "n1", annotations={names.DAEMONSET_POD: "true"}))
+    site.taint("n1", DELETION)
+    site.world.delete(Ref("Node", "", "n1"), US)
+    assert site.rules == set()
+
+
 def test_a_pool_that_only_observes_is_not_written_to() -> None:
     site = Site("Observe")
     site.taint("n1", DELETION)

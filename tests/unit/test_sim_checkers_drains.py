@@ -86,6 +86,17 @@ def test_a_pod_is_moved_if_it_is_made_anew_or_may_be_lost(version: str, kind: st
     assert site.rules == rules
 
 
+@pytest.mark.parametrize(("counts_as_daemon", "rules"), [("true", set[str]()), ("false", {ANEW})])
+def test_a_pod_that_counts_as_one_of_a_daemon_set_may_be_moved_whoever_made_it(
+    counts_as_daemon: str, rules: set[str]
+) -> None:
+    annotations = {names.SAFE_TO_EVICT: "", names.DAEMONSET_POD: counts_as_daemon}
+    site = settled(running("agent-0", "n1", annotations=annotations))
+    begin(site, "n1")
+    move(site, "agent-0")
+    assert site.rules == rules
+
+
 @pytest.mark.parametrize(("moved", "rules"), [(1, set[str]()), (2, {PLACE})])
 def test_a_pod_for_which_no_room_is_left_is_told(moved: int, rules: set[str]) -> None:
     """Of one node that stays, on which there is room for one of two."""

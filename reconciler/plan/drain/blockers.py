@@ -7,14 +7,14 @@ before.
 The drainability rules of Cluster Autoscaler 1.35, and what corresponds to each of them:
 
 - Mirror, DaemonSet, Terminal: such pods are never asked (Pod.counts).
-- LongTerminating: a leaving pod is not asked, and its node is not empty until the pod is gone.
+- LongTerminating: a leaving pod is not asked. The node of one that never goes is removed where it is not ready.
 - ReplicaCount: CONTROLLER_GONE, except that a pod may go that says it is safe to evict, and that the pod of a DaemonSet
   which no longer exists goes with its node. PodDisruptionBudgets take the place of min-replica-count.
 - SafeToEvict: lifts the lines that ask `is_safe`. Budgets and karpenter.sh/do-not-disrupt hold all the same.
 - OnCompletion: TO_COMPLETION. The pod is not evicted, and its node is a candidate that waits (beginning/batch.py).
 - Replicated: NO_CONTROLLER and CUSTOM_CONTROLLER.
 - System: SYSTEM_POD, until systemPodTimeout.
-- NotSafeToEvict, LocalStorage: the lines of these names.
+- NotSafeToEvict, LocalStorage: the lines of these names. There may be blanks between the names of volumes.
 - PDB: as the eviction API weighs them. Several budgets, or one without a status, keep a pod too.
 - SkipReschedule, ForceScaleDown: not read. Each pod that is evicted has another place.
 """

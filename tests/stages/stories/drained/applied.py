@@ -105,6 +105,8 @@ def _marks(chance: Random) -> dict[str, str]:
         return {names.DO_NOT_DISRUPT: f"{chance.randint(5, 60)}m"}
     if drawn < 0.1:
         return {names.SAFE_TO_EVICT: "false"}
+    if drawn < 0.13:
+        return {names.SAFE_TO_EVICT: "on-completion"}
     if drawn < 0.18:
         return {names.SAFE_TO_EVICT: "true"}
     if drawn > 0.8:
@@ -122,6 +124,7 @@ def _neighbours(chance: Random, app: _App) -> Json:
     if drawn < 0.2:
         key = chance.choice([names.HOSTNAME, names.ZONE])
         spread = {"maxSkew": chance.randint(1, 2), "topologyKey": key, "whenUnsatisfiable": "DoNotSchedule"}
+        spread |= {"nodeTaintsPolicy": chance.choice(["Ignore", "Honor"])}
         return {"topologySpreadConstraints": [{**spread, "labelSelector": selector}]}
     return {}
 

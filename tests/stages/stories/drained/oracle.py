@@ -125,7 +125,9 @@ class Oracle:
 
     def _may_move(self, pod: Pod) -> bool:
         said = pod.metadata.annotations
-        if pod.metadata.leaving or said.safe_to_evict == "false" or said.claim or not self._may_be_disrupted(pod):
+        if pod.metadata.leaving or said.safe_to_evict in {"false", "on-completion"} or said.claim:
+            return False
+        if not self._may_be_disrupted(pod):
             return False
         if said.safe_to_evict != "true" and (_is_local(pod) or not _is_made_anew(pod)):
             return False
