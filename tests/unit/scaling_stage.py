@@ -74,12 +74,12 @@ class World:
         unread = tuple(Unread(kind, "timed out") for kind in case.get("unread", []))
         observed = Observed(
             unread=unread,
-            nodes=tuple(node for one in each for node in one.nodes),
+            nodes=(*(node for one in each for node in one.nodes), *_nodes_of_others(case)),
             pods=tuple(pods),
-            node_claims=tuple(claim for one in each for claim in one.claims),
+            node_claims=(*(claim for one in each for claim in one.claims), *_claims_of_others(case)),
             leases=tuple(lease for one in each for lease in one.leases),
             workloads=tuple(_daemon_set(*one) for one in case.get("daemons", {}).items()),
-            node_pools=tuple(one.node_pool for one in each),
+            node_pools=(*(one.node_pool for one in each if one.has_node_pool), *_node_pools_of_others(case)),
             namespaces=(Namespace(Metadata(names.OWN_NAMESPACE)),),
         )
         lately = (evicted_pods.remembered(pod, said, after(-said["ago"])) for pod, said in evicted)
@@ -130,6 +130,10 @@ class _PoolCase:
         body = {"poolName": self._name, "minSize": 0, "maxSize": 200, "minGPUUtilizationPercent": 80}
         spec = convert(body | self._said.get("keep", {}), NodeProvisioner)
         return Declared("NodeProvisioner", self._name, spec, (("", POLICY),))
+
+    @property
+    def has_node_pool(self) -> bool:
+        return not self._said.get("no_node_pool")
 
     @property
     def node_pool(self) -> Whole:
@@ -252,7 +256,8 @@ def _pending(case: Json) -> Iterator[Pod]:
 def _pod(name: str, said: Json) -> Pod:
     requests = {names.NVIDIA_GPU: str(said.get("gpus", 0)), "cpu": str(said.get("cpu", 1))}
     owner = (OwnerReference(*evicted_pods.OWNERS[said["owner"]], controller=True),) if "owner" in said else ()
-    annotations = Annotations(claim=f"claim-{said['claim']}" if "claim" in said else "")
+    claim = f"claim-{said['claim']}" if "claim" in said else ""
+    annotations = Annotations(claim=claim, waits_for=said.get("told", ""))
     metadata = Metadata(
         name,
         "research",
@@ -275,6 +280,39 @@ def _pod(name: str, said: Json) -> Pod:
     conditions = (unschedulable,) if said.get("unschedulable") else ()
     phase = said.get("phase", "Running" if "node" in said else "Pending")
     return Pod(metadata, spec, PodStatus(phase, nominated_node_name=said.get("nominated", ""), conditions=conditions))
+
+
+def _node_pools_of_others(case: Json) -> Iterator[Whole]:
+    for said in case.get("elsewhere", []):
+        template = {"taints": said.get("taints", []), "startupTaints": said.get("startup_taints", [])}
+        metadata = WholeMetadata(said["pool"])
+        yield Whole("karpenter.sh/v1", "NodePool", metadata, {"spec": {"template": {"spec": template}}})
+
+
+def _claims_of_others(case: Json) -> Iterator[NodeClaim]:
+    """One machine on its way in each NodePool that no policy declares."""
+    for said in case.get("elsewhere", []):
+        labels = {names.KARPENTER_POOL: said["pool"]}
+        has = {names.NVIDIA_GPU: str(said.get("gpus", 0)), "cpu": "64", "memory": "256Gi", "pods": "110"}
+        name = f"claim-{said['pool']}"
+        node = f"{said['pool']}-000" if "came" in said else ""
+        made = timestamp(after(-said.get("came", said.get("age", 5))))
+        conditions = (Condition("Initialized", "Unknown"),)
+        status = ClaimStatus(node_name=node, allocatable={} if said.get("vague") else has, conditions=conditions)
+        yield NodeClaim(Metadata(name, labels=labels, creation_timestamp=made), status=status)
+
+
+def _nodes_of_others(case: Json) -> Iterator[Node]:
+    """Of those machines whose nodes have come: not ready, and without their GPUs."""
+    for said in (each for each in case.get("elsewhere", []) if "came" in each):
+        labels = {names.KARPENTER_POOL: said["pool"]}
+        made = timestamp(after(-said["came"]))
+        taints = [NodeTaint("node.kubernetes.io/not-ready", "NoSchedule"), NodeTaint(names.UNREGISTERED, "NoExecute")]
+        taints += [NodeTaint(each["key"], each["effect"]) for each in said.get("startup_taints", ())]
+        has = {"cpu": "64", "memory": "256Gi", "pods": "110"}
+        status = NodeStatus(capacity=has, allocatable=has, conditions=(Condition("Ready", "False"),))
+        metadata = Metadata(f"{said['pool']}-000", creation_timestamp=made, labels=labels)
+        yield Node(metadata, NodeSpec(taints=tuple(taints)), status)
 
 
 def _going(name: str, labels: dict[str, str]) -> Metadata:

@@ -1,5 +1,6 @@
 """Smart pods and who waits for them, as tests/cases/smart_pods/ describes them; see the top of its files."""
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -52,6 +53,7 @@ class SmartWorld:
         pools = world.desired.pools
         templates = [_template(pool.name, each.name) for pool in pools for each in pool.spec.instance_types]
         provisioners = () if case.get("unscaled") else world.desired.provisioners
+        self._returned = case.get("returned", [])
         desired = msgspec.structs.replace(world.desired, smart_pods=tuple(templates), provisioners=provisioners)
         smart = [self._smart(each) for each in case.get("smart", [])]
         bought = [self._claim(each, pod) for each, pod in zip(case.get("smart", []), smart, strict=True)]
@@ -61,10 +63,9 @@ class SmartWorld:
             nodes=nodes,
             pods=(*world.observed.pods, *smart),
             node_claims=(*world.observed.node_claims, *(each for each in bought if each is not None)),
-            node_pools=() if case.get("no_node_pool") else world.observed.node_pools,
-            policies=tuple(_claim_of(*each.split("/")) for each in case.get("claims", [])),
+            policies=tuple(_claims_of(case.get("claims", []))),
         )
-        asked = digest_of(pools[0].spec) if not case.get("changed") else "before"
+        asked = {pool.name: digest_of(pool.spec) if not case.get("changed") else "before" for pool in pools}
         shortages = tuple(sorted(_shortage(each, asked) for each in case.get("short", [])))
         lacking = (Lacking("a100", after(-case["lacks_since"])),) if "lacks_since" in case else ()
         memory = msgspec.structs.replace(world.memory, shortages=shortages, lacking=lacking)
@@ -73,20 +74,23 @@ class SmartWorld:
     def planned(self) -> Plan:
         """What comes of it; no invariant is broken by it."""
         fleet = Fleet(self.inputs.observed)
-        made = plan(self.inputs, fleet, (scaling, self._drains, smart_pods))
+        made = plan(self.inputs, fleet, (scaling, self._drain, smart_pods))
         check(self.inputs, fleet, made)
         return made
 
-    def _drains(self, inputs: Inputs, draft: Draft) -> Verdict:
-        """Stands for a planner that takes nodes away without a look at who is let onto them."""
+    def _drain(self, inputs: Inputs, draft: Draft) -> Verdict:
+        """Stands for a planner that takes nodes away without a look at who is let onto them, and gives others back."""
         taken = [node for node in inputs.observed.nodes if node.name in self._case.get("taken", ())]
         act = Taint(key=names.DRAINING, value="1", effect="NoSchedule")
-        return Verdict(
-            tuple(
-                Decision("drain", Ref("Node", "", each.name, each.metadata.uid), act, _DRAINED, each.pool)
-                for each in taken
-            )
-        )
+        found = [
+            Decision("drain", Ref("Node", "", each.name, each.metadata.uid), act, _DRAINED, each.pool) for each in taken
+        ]
+        for name in (f"a100-{at:03}" for at in self._returned):
+            (node,) = [each for each in inputs.observed.nodes if each.name == name]
+            off = Taint(key=names.DRAINING, value=None, effect="NoSchedule")
+            subject = Ref("Node", "", name, node.metadata.uid)
+            found.append(Decision("drain", subject, off, Reason("NeededAgain"), "a100"))
+        return Verdict(tuple(found))
 
     def _smart(self, said: Json) -> Pod:
         request = request_for(said)
@@ -177,21 +181,25 @@ def _awaited(node: Any, case: Json) -> Any:
     return msgspec.structs.replace(node, spec=spec)
 
 
-def _claim_of(pod: str, gang: str) -> Whole:
-    metadata = WholeMetadata(f"claim-{pod}", "research")
-    return Whole("gpu.scheduling/v1", "GpuClaim", metadata, {"spec": {"gangRef": gang}})
+def _claims_of(said: Any) -> Iterator[Whole]:
+    """Either claim/gang for each, or by name what a GpuClaim says."""
+    if isinstance(said, list):
+        said = {name: {"gangRef": gang} for name, gang in (each.split("/") for each in said)}
+    for name, spec in said.items():
+        metadata = WholeMetadata(f"claim-{name}", "research")
+        yield Whole("gpu.scheduling/v1", "GpuClaim", metadata, {"spec": {"devices": {"count": 1}, **spec}})
 
 
-def _shortage(said: Json, asked: str) -> Shortage:
-    since = after(-said.get("since", 60))
+def _shortage(said: Json, asked: dict[str, str]) -> Shortage:
+    since, pool = after(-said.get("since", 60)), said.get("pool", "a100")
     return Shortage(
-        "a100",
+        pool,
         said.get("machine", MACHINE),
         said.get("kind", ""),
         said.get("zone", ""),
         since,
         after(said.get("until", 540)),
-        asked,
+        asked[pool],
         "SmartPodWithoutMachine",
     )
 

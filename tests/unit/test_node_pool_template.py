@@ -263,7 +263,6 @@ PRINTED = {
     "nodeClassRef.kind": "spec.template.spec.nodeClassRef.kind",
     "nodeClassRef.name": "spec.template.spec.nodeClassRef.name",
     "requirements.1.values": "spec.template.spec.requirements.1.values",
-    "weight": "spec.weight",
     "expireAfter": "spec.template.spec.expireAfter",
     "disruption.consolidationPolicy": "spec.disruption.consolidationPolicy",
     "disruption.consolidateAfter": "spec.disruption.consolidateAfter",

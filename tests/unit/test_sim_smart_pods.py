@@ -216,7 +216,8 @@ def gang(folder: Path, most_nodes: int) -> Waited:
     play = play_of(folder, [several(limits={"nodes": most_nodes})], {"duration": "20m"})
     names_of = ("one", "two")
     head = ("gpu.scheduling/v1", "GpuClaim")
-    claims = tuple(Whole(*head, WholeMetadata(each, "default"), {"spec": {"gangRef": "llama"}}) for each in names_of)
+    spec = {"gangRef": "llama", "devices": {"count": 8}}
+    claims = tuple(Whole(*head, WholeMetadata(each, "default"), {"spec": spec}) for each in names_of)
     pods = tuple(lab.Pod(each, gpus=8).gated(names.CAPACITY_GATE).manifest() for each in names_of)
     for each in pods:
         each["metadata"]["annotations"] = {names.CLAIM: each["metadata"]["name"]}

@@ -50,6 +50,6 @@ def test_and_so_is_the_rest(story: Waited) -> None:
     assert faults_of(story) == []
     assert max(step.longest_wait_seconds for step in story.simulated.steps) // 60 == 26
     assert (story.simulated.sums.nodes_bought, story.reasons("delete")["SmartPodDone"]) == (63, 63)
-    refused = [each.at for each in story.did if each.reason == "CapacityRefused"]
+    refused = [each.at for each in story.did if each.reason == "CapacityAttemptsSpent"]
     assert story.when(minutes("12:10")) < min(refused)
     assert max(refused) < story.when(minutes("13:00"))

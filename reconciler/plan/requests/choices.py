@@ -73,6 +73,11 @@ class Outlook(msgspec.Struct, frozen=True):
         return not self.left or len(self.failed) >= self.most
 
     @property
+    def is_limited(self) -> bool:
+        """Whether ways to buy are left, and no more attempts are allowed."""
+        return bool(self.left) and len(self.failed) >= self.most
+
+    @property
     def again_at(self) -> Instant | None:
         """When the next way may be tried; None where that is at once, and where none is left."""
         if not self.failed or self.is_exhausted:

@@ -28,6 +28,7 @@ class Claims:
             (each.metadata.namespace, each.name): each.spec for each in observed.policies if each.kind == "GpuClaim"
         }
         self._pools = tuple(pools)
+        self._unread = observed.why_unread("gpuclaims.gpu.scheduling")
 
     def why_unknown(self, pod: Pod) -> str:
         """Why it can't be told where else the pod would have its GPUs; nothing where it can, or it has no claim."""
@@ -47,6 +48,19 @@ class Claims:
         if devices.count != pod.gpus:
             return f"it is for {devices.count} GPUs, and the pod asks its node for {pod.gpus}"
         return ""
+
+    def why_nothing_is_bought(self, pod: Pod) -> str:
+        """Why no capacity is bought for the pod, and its gate is not lifted; empty if its claim can be served, or if
+        the pod has no claim."""
+        claim = pod.metadata.annotations.claim
+        if not claim:
+            return ""
+        spec = self._specs.get((pod.metadata.namespace, claim))
+        if spec is None:
+            return self._unread or "it does not exist"
+        if spec.get("suspend"):
+            return "it is suspended"
+        return "" if _devices(spec) is not None else "what it asks for can't be read"
 
     @cached_property
     def pools(self) -> Mapping[Key, frozenset[str]]:

@@ -17,6 +17,16 @@ def is_gated(pod: Pod) -> bool:
     return bool(gates) and not pod.metadata.leaving and all(each.name == names.CAPACITY_GATE for each in gates)
 
 
+def has_our_gate(pod: Pod) -> bool:
+    """Whether it waits behind our gate, alone or beside the gates of others."""
+    return not pod.metadata.leaving and any(each.name == names.CAPACITY_GATE for each in pod.spec.scheduling_gates)
+
+
+def asks_for_gpus(pod: Pod) -> bool:
+    """Whether the pod asks for GPUs: as a resource, by a GpuClaim, or by a claim of Kubernetes that may be for GPUs."""
+    return bool(pod.gpus or pod.metadata.annotations.claim or pod.spec.resource_claims)
+
+
 def is_coming(pod: Pod) -> bool:
     """Whether a scheduler is about to place it: nothing keeps it back, and nobody has said that there is no room."""
     is_kept = bool(pod.spec.scheduling_gates) or pod.metadata.leaving or is_smart(pod)

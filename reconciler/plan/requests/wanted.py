@@ -4,6 +4,7 @@ import msgspec
 
 from reconciler.model.cluster.pod import Pod
 from reconciler.plan.requests.choices import Choice, Outlook
+from reconciler.plan.requests.waits import Waits
 
 
 class Wanted(msgspec.Struct, frozen=True):
@@ -33,3 +34,4 @@ class Answered(msgspec.Struct, frozen=True):
     used: frozenset[str] = frozenset()  # smart pods without a node yet that somebody waits for
     unmet: tuple[Unmet, ...] = ()
     asked: dict[str, str] = {}  # uid of a pod -> the pool in which a machine is on its way for it by a smart pod
+    waits: tuple[Waits, ...] = ()  # what each pod without a place waits for

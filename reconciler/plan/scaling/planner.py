@@ -18,7 +18,7 @@ from reconciler.plan.draft import Draft, Missing, Verdict
 from reconciler.plan.guards.frozen import Freezes
 from reconciler.plan.guards.imagined import by_node
 from reconciler.plan.requests.wanted import Answered
-from reconciler.plan.scaling.demand.demands import Demands, demands
+from reconciler.plan.scaling.demand.demands import Demands, Grounds, demands
 from reconciler.plan.scaling.demand.least import unmet, used_for_least
 from reconciler.plan.scaling.demand.serving import Demand
 from reconciler.plan.scaling.evaluate import evaluate
@@ -37,10 +37,12 @@ def scaling(inputs: Inputs, draft: Draft) -> Verdict:
     site = Site(inputs, draft, by_node(inputs))
     grounds = grounds_of(site)
     decisions = list(left_behind(site, draft.left_out.union(each.pool.name for each in grounds)))
-    unscaled = unscaled_of(site) if draft.fleet.occupancy.waiting else []
-    if not grounds and not unscaled:
+    is_waited = bool(draft.fleet.occupancy.waiting)
+    unscaled = unscaled_of(site) if is_waited else []
+    idle = idle_of(site) if is_waited else []
+    if not grounds and not is_waited:
         return Verdict(tuple(decisions))
-    asked = demands(site, [*grounds, *unscaled])
+    asked = demands(site, Grounds([*grounds, *unscaled], idle))
     decisions += _promised(site, asked)
     freezes = Freezes(inputs, draft.fleet)
     sizes = []
@@ -83,6 +85,7 @@ def answered(asked: Demands, grounds: Sequence[Ground], missing: Mapping[str, in
         used=frozenset().union(*used),
         unmet=tuple(each for ground, demand, nodes in lacking for each in unmet(ground, demand, nodes)),
         asked={pod.metadata.uid: ground.pool.name for ground, demand in found for pod in demand.asked},
+        waits=asked.waits,
     )
 
 
@@ -107,6 +110,18 @@ def unscaled_of(site: Site) -> list[Ground]:
 def _ground(site: Site, wish: Declared[NodeProvisioner], pool: Declared[GpuPool]) -> Ground:
     with planning_for(pool.name):
         return Ground(site, wish, pool)
+
+
+def idle_of(site: Site) -> list[Ground]:
+    """The same of pools whose provisioner is suspended: machines on their way there still come."""
+    desired = site.inputs.desired
+    scaled = {each.spec.pool_name for each in desired.provisioners if not each.spec.suspend}
+    first: dict[str, Ground] = {}
+    for each in sorted((each for each in desired.provisioners if each.spec.suspend), key=_in_order):
+        pool = desired.pool(each.spec.pool_name)
+        if pool is not None and pool.name not in scaled | site.draft.left_out:
+            first.setdefault(pool.name, _ground(site, each, pool))
+    return list(first.values())
 
 
 def _unbounded(pool: Declared[GpuPool]) -> Declared[NodeProvisioner]:

@@ -16,8 +16,8 @@ from reconciler.model.planned.action import Annotate, Delete, Hold, Presumes
 from reconciler.model.planned.decision import Decision
 from reconciler.model.planned.reason import Reason
 from reconciler.model.planned.shortage import Shortage
-from reconciler.plan.reasons import Because
-from reconciler.plan.requests.choices import REMEMBERED_MS, Choice
+from reconciler.plan.reasons import Because, counted
+from reconciler.plan.requests.choices import REMEMBERED_MS, Choice, Outlook
 from reconciler.plan.requests.machines import machine_phase
 from reconciler.plan.requests.requests import Requested
 from reconciler.plan.requests.usable import is_usable
@@ -172,7 +172,15 @@ def _failed(case: Case) -> Advanced | None:
     due = Instant((1000 * int(since) if since.isdigit() else 0) + interval_ms)
     if case.turn.now >= due or case.turn.may_ask:
         return case.gone(case.why(reasons.CLEARED), Event.CLEARED)
-    return Advanced(case.turn.act(case.each.pod, Hold(due), case.why(reasons.FAILED, tried=case.turn.outlook.told)))
+    return Advanced(case.turn.act(case.each.pod, Hold(due), _failure(case, case.turn.outlook)))
+
+
+def _failure(case: Case, outlook: Outlook) -> Reason:
+    """Why nothing more is asked for: no way to buy is left, or no attempt."""
+    if not outlook.is_limited:
+        return case.why(reasons.FAILED, tried=outlook.told)
+    attempts, most = counted(len(outlook.failed), "attempt"), outlook.most - 1
+    return case.why(reasons.LIMITED, tried=outlook.told, attempts=attempts, most=most)
 
 
 def _duplicate(case: Case) -> Advanced | None:
@@ -223,7 +231,7 @@ def _without_machine(case: Case) -> Advanced | None:
     shortage = case.shortage(reasons.WITHOUT_MACHINE)
     outlook = case.turn.outlook_with((shortage,))
     if outlook.is_exhausted:
-        why = case.why(reasons.FAILED, tried=outlook.told)
+        why = _failure(case, outlook)
         noted = case.noted(why, after(case.phase, Event.NO_MACHINE), since=str(case.turn.now // 1000))
         return Advanced(noted.decision, shortage)
     why = case.why(reasons.WITHOUT_MACHINE, seconds=MACHINE_WITHIN_MS // 1000, choice=case.choice.told)

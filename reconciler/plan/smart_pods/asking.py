@@ -2,7 +2,7 @@
 it does, once it has had its time."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 import msgspec
 
@@ -19,13 +19,14 @@ from reconciler.model.planned.inputs import Inputs
 from reconciler.model.planned.lacking import Lacking
 from reconciler.model.planned.reason import Reason
 from reconciler.plan.draft import Draft, Missing
-from reconciler.plan.reasons import counted
+from reconciler.plan.reasons import Because, counted
 from reconciler.plan.requests.choices import Choice
 from reconciler.plan.requests.request import Request, tag_of
 from reconciler.plan.requests.waiting import unschedulable_since
 from reconciler.plan.requests.wanted import Wanted
 from reconciler.plan.smart_pods import reasons
 from reconciler.plan.smart_pods.making import Body, affinity_of, manifest_of, memory_of, ruling_out, vram_of
+from reconciler.plan.smart_pods.returned import Wanting
 from reconciler.plan.smart_pods.turn import Turn
 
 KARPENTERS_TIME_MS = 30_000
@@ -38,40 +39,56 @@ def lacking(inputs: Inputs, draft: Draft) -> tuple[Lacking, ...]:
     return tuple(before.get(pool, Lacking(pool, inputs.now)) for pool in sorted(pools))
 
 
-def asking(turn: Turn, missing: Sequence[Missing]) -> Iterator[Decision]:
+def asking(turn: Turn, wanted: Wanting) -> Iterator[Decision]:
     """For one pool; whoever is Karpenter's for now is told of once."""
-    nodes = sum(len(each.wanted) for each in missing)
+    nodes = sum(len(each.wanted) for each in wanted.missing)
+    if wanted.spared:
+        spared = counted(len(wanted.spared), "node")
+        facts = {"nodes": spared, "returned": counted(wanted.returned, "node"), "pool": turn.pool.name}
+        yield _hold(turn, reasons.GIVEN_BACK.reason(turn.pool.origin(), **facts))
     if nodes and not turn.has_node_pool:
         why = reasons.NO_NODE_POOL.reason(turn.pool.origin(), nodes=counted(nodes, "node"), pool=turn.pool.name)
-        yield Decision(reasons.PLANNER, Ref("GpuPool", "", turn.pool.name), Hold(), why, turn.pool.name)
+        yield _hold(turn, why)
         return
     taken = {each.request.key for each in turn.requested if not each.pod.metadata.leaving}
-    waiting: list[Instant] = []
-    for each in missing:
-        for wanted in each.wanted:
-            until = _seen_until(turn, wanted)
+    waiting: dict[Because, list[Instant]] = {}
+    for missing in wanted.missing:
+        for each in missing.wanted:
+            until = _seen_until(turn, each)
             if until is not None and until > turn.now:
-                waiting.append(until)
+                why_left = reasons.KARPENTERS if _karpenters_time(turn, each) == until else reasons.KARPENTER_RETRIES
+                waiting.setdefault(why_left, []).append(until)
                 continue
-            key = _key(each, wanted, taken)
-            template = turn.template(wanted.choice.instance_type)
+            key = _key(missing, each, taken)
+            template = turn.template(each.choice.instance_type)
             if key not in taken and template is not None:
                 taken.add(key)
-                yield _asked(turn, wanted, key, template)
-    if waiting:
-        why = reasons.KARPENTERS.reason(turn.pool.origin(), nodes=counted(len(waiting), "node"), pool=turn.pool.name)
-        yield Decision(reasons.PLANNER, Ref("GpuPool", "", turn.pool.name), Hold(min(waiting)), why, turn.pool.name)
+                yield _asked(turn, each, key, template)
+    for because, moments in waiting.items():
+        why = because.reason(turn.pool.origin(), nodes=counted(len(moments), "node"), pool=turn.pool.name)
+        yield _hold(turn, why, min(moments))
+
+
+def _hold(turn: Turn, why: Reason, until: Instant | None = None) -> Decision:
+    return Decision(reasons.PLANNER, Ref("GpuPool", "", turn.pool.name), Hold(until), why, turn.pool.name)
 
 
 def _seen_until(turn: Turn, wanted: Wanted) -> Instant | None:
     """Until when Karpenter is left to buy by itself; None where it does not see them. What a smart pod
     did not get either is not asked for again beside it: once there is stock, it would buy for both."""
+    until = _karpenters_time(turn, wanted)
+    failed = [each.until for each in turn.outlook.failed if Choice.of(each) == wanted.choice]
+    return None if until is None else max([until, *failed])
+
+
+def _karpenters_time(turn: Turn, wanted: Wanted) -> Instant | None:
+    """When Karpenter has had its time; it begins again with each machine that Karpenter buys."""
     since = [found for pod in wanted.pods if (found := unschedulable_since(pod)) is not None]
     if not since:
         return None
-    bought = [(moment(each.metadata.creation_timestamp) or Instant(0)) for each in turn.fleet.claims_of(turn.pool.name)]
-    failed = [each.until for each in turn.outlook.failed if Choice.of(each) == wanted.choice]
-    return max([Instant(max(turn.lacking_since, *since, *bought) + KARPENTERS_TIME_MS), *failed])
+    claims = (*turn.fleet.claims_of(turn.pool.name), *turn.launching_elsewhere)
+    bought = [(moment(each.metadata.creation_timestamp) or Instant(0)) for each in claims]
+    return Instant(max(turn.lacking_since, *since, *bought) + KARPENTERS_TIME_MS)
 
 
 def _key(missing: Missing, wanted: Wanted, taken: set[str]) -> str:

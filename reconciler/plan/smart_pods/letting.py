@@ -1,7 +1,6 @@
 """Those who wait: their gate is lifted where a node has room for them, and they are told what is done for them."""
 
-from collections.abc import Iterator, Mapping
-from collections.abc import Set as AbstractSet
+from collections.abc import Iterable, Iterator, Mapping
 
 import msgspec
 
@@ -11,7 +10,7 @@ from reconciler.model.instant import timestamp
 from reconciler.model.planned.action import Annotate, Hold, Presumes, Ref, Ungate
 from reconciler.model.planned.decision import Decision
 from reconciler.model.planned.reason import Reason
-from reconciler.plan.draft import Draft
+from reconciler.plan.draft import Draft, Missing
 from reconciler.plan.reasons import counted
 from reconciler.plan.requests.gangs import Gang, Gangs
 from reconciler.plan.requests.waiting import is_gated
@@ -67,12 +66,12 @@ def lifted(crowd: Crowd, draft: Draft) -> Iterator[Decision]:
         yield Decision(reasons.PLANNER, _ref(pod), act, why, _pool(draft, node))
 
 
-def told(crowd: Crowd, draft: Draft, asking: AbstractSet[str]) -> Iterator[Decision]:
-    """Each once, on itself: that a machine was asked for, or that none can be had. `asking`: pools that could ask."""
+def told(crowd: Crowd, draft: Draft, missing: Iterable[Missing]) -> Iterator[Decision]:
+    """Each once, on itself: that a machine was asked for, or that none can be had. `missing`: of pools that can ask."""
     waiting = {pod.metadata.uid: pod for pod in draft.fleet.occupancy.waiting}
     asked = dict(draft.answered.asked)
-    for missing in (each for each in draft.missing if each.pool in asking):
-        asked |= {pod.metadata.uid: missing.pool for each in missing.wanted if not each.is_seen for pod in each.pods}
+    for lacking in missing:
+        asked |= {pod.metadata.uid: lacking.pool for each in lacking.wanted if not each.is_seen for pod in each.pods}
     for uid, pool in sorted(asked.items()):
         pod = crowd.pods.get(uid) or waiting.get(uid)
         if pod is not None and pod.metadata.annotations.waits_for != pool:
@@ -98,6 +97,9 @@ def unmet_holds(draft: Draft) -> Iterator[Decision]:
 def _refused(unmet: Unmet) -> Reason:
     at = unmet.outlook.forgotten_at
     time = timestamp(at) if at is not None else "no time"
+    if unmet.outlook.is_limited:
+        most = unmet.outlook.most - 1
+        return reasons.REFUSED_BY_LIMIT.reason(pool=unmet.pool, tried=unmet.outlook.told, time=time, most=most)
     return reasons.REFUSED.reason(pool=unmet.pool, tried=unmet.outlook.told, time=time)
 
 

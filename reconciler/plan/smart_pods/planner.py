@@ -1,6 +1,9 @@
 """Capacity that Karpenter can't see by itself is asked for by smart pods: what becomes of those there are, which are to
 be made, which nodes are opened, and whose gates are lifted."""
 
+from collections.abc import Iterator
+from collections.abc import Set as AbstractSet
+
 import msgspec
 
 from reconciler.model.instant import Instant
@@ -9,15 +12,18 @@ from reconciler.model.planned.decision import Decision
 from reconciler.model.planned.inputs import Inputs
 from reconciler.model.planned.shortage import Shortage
 from reconciler.plan.containment import planning_for
-from reconciler.plan.draft import Draft, Verdict
+from reconciler.plan.draft import Draft, Missing, Verdict
 from reconciler.plan.requests.choices import digest_of
+from reconciler.plan.requests.waits import Waits
 from reconciler.plan.smart_pods.advance import advance
 from reconciler.plan.smart_pods.asking import asking, lacking
 from reconciler.plan.smart_pods.letting import Crowd, lifted, told, unmet_holds
 from reconciler.plan.smart_pods.opening import opened
 from reconciler.plan.smart_pods.reasons import PLANNER, UNREAD
+from reconciler.plan.smart_pods.returned import wanting
 from reconciler.plan.smart_pods.stray import stray
 from reconciler.plan.smart_pods.turn import Turn
+from reconciler.plan.smart_pods.waiting_pods import told_of, unread_pods
 
 # To judge what is missing, all of these must have been read.
 NEEDED = ("nodes", "pods", "nodeclaims.karpenter.sh", "nodepools.karpenter.sh")
@@ -28,30 +34,40 @@ def smart_pods(inputs: Inputs, draft: Draft) -> Verdict:
     if why := inputs.observed.why_unread(*NEEDED):
         pools = sorted({each.pool for each in draft.missing})
         told_why = UNREAD.reason(why=why)
-        return Verdict(tuple(Decision(PLANNER, Ref("GpuPool", "", pool), Hold(), told_why, pool) for pool in pools))
+        holds = [Decision(PLANNER, Ref("GpuPool", "", pool), Hold(), told_why, pool) for pool in pools]
+        return Verdict((*holds, *unread_pods(draft.answered.waits, told_why)))
     decisions: list[Decision] = list(stray(inputs, draft.requests))
     shortages: list[Shortage] = []
     wakes: list[Instant] = []
-    can_ask: set[str] = set()
+    asked: list[Missing] = []  # of pools that could ask
+    spared: set[str] = set()  # uids of pods that wait for nodes which a drain gives back
     for pool in (each for each in inputs.desired.pools if each.name not in draft.left_out):
         with planning_for(pool.name):
             turn = Turn(inputs, draft, pool)
             advanced = [advance(turn, each) for each in turn.requested]
             decisions += [each.decision for each in advanced if each.decision is not None]
             shortages += [each.shortage for each in advanced if each.shortage is not None]
-            missing = [each for each in draft.missing if each.pool == pool.name]
-            decisions += [*asking(turn, missing), *opened(turn)]
-            if turn.has_node_pool:
-                can_ask.add(pool.name)
+            wanted = wanting(draft, pool.name, [each for each in draft.missing if each.pool == pool.name])
+            decisions += [*asking(turn, wanted), *opened(turn)]
+            asked += wanted.missing if turn.has_node_pool else ()
+            spared |= {pod.metadata.uid for each in wanted.spared for pod in each.pods}
             if turn.requested:
                 wakes.append(Instant(inputs.now + pool.spec.smart_pods.cleanup_interval.milliseconds))
     crowd = Crowd.seen(draft, _opening(draft, decisions))
-    decisions += [*lifted(crowd, draft), *told(crowd, draft, can_ask), *unmet_holds(draft)]
+    decisions += [*lifted(crowd, draft), *told(crowd, draft, asked), *unmet_holds(draft)]
+    decided = {each.subject for each in (*decisions, *draft.claims)}
+    decisions += told_of(_waits(draft, spared), decided)
     memory = msgspec.structs.replace(
         inputs.memory, shortages=_remembered(inputs, shortages), lacking=lacking(inputs, draft)
     )
     wakes += [each.until for each in memory.shortages]  # what is told of them is over then
     return Verdict(_once(decisions), memory=memory, wake_at=min(wakes, default=None))
+
+
+def _waits(draft: Draft, spared: AbstractSet[str]) -> Iterator[Waits]:
+    for each in draft.answered.waits:
+        is_spared = each.pod.metadata.uid in spared
+        yield msgspec.structs.replace(each, what="returned_node") if is_spared else each
 
 
 def _opening(draft: Draft, decisions: list[Decision]) -> frozenset[str]:

@@ -17,7 +17,17 @@ ASKED_LATE = Because(
     "s: a smart pod asks for {choice}.",
 )
 KARPENTERS = Because(
-    "KarpenterBuys", "{nodes} of pool {pool} are wanted for pods that Karpenter sees: it is left to buy them by itself."
+    "KarpenterBuys", "pool {pool} lacks {nodes} for pods that Karpenter sees: Karpenter is left to buy by itself."
+)
+KARPENTER_RETRIES = Because(
+    "KarpenterRetries",
+    "pool {pool} lacks {nodes} for pods that Karpenter sees, and smart pods got no machine lately: until they ask "
+    "again only Karpenter tries.",
+)
+GIVEN_BACK = Because(
+    "DrainedNodesReturn",
+    "pods lack {nodes} of pool {pool}, and a drain gives back {returned} in this plan: nothing is bought for these "
+    "pods.",
 )
 BOUGHT = Because("SmartPodMachineBought", "Karpenter bought NodeClaim/{claim} for {pod}: it is {phase}.")
 LOST = Because(
@@ -36,6 +46,10 @@ DUPLICATE = Because("SmartPodDuplicate", "{pod} asks for the same as {other}: it
 FAILED = Because(
     "SmartPodFailed", "no machine came for {pod}, and every way to buy was tried ({tried}): nothing more is asked for."
 )
+LIMITED = Because(
+    "SmartPodAttemptsSpent",
+    "no machine came for {pod}: {attempts} failed ({tried}), and smartPods.maxRetryAttempts {most} allows no more.",
+)
 CLEARED = Because("SmartPodCleared", "{pod} has failed and was told of: it is deleted.")
 UNREADABLE = Because("SmartPodUnreadable", "{pod} has no request that can be read: it is deleted.")
 
@@ -53,7 +67,45 @@ REFUSED = Because(
     "insufficient GPUs in pool {pool}, and no machine can be had: tried {tried}. Tried again at {time}, or when the "
     "pool is changed.",
 )
+REFUSED_BY_LIMIT = Because(
+    "CapacityAttemptsSpent",
+    "insufficient GPUs in pool {pool}, and smartPods.maxRetryAttempts {most} allows no more attempts: tried {tried}. "
+    "Tried again at {time}, or when the pool is changed.",
+)
 AGAIN = Because("CapacityRetried", "insufficient GPUs in pool {pool}: tried {tried}; the next way is tried at {time}.")
+
+# What a pod without a place waits for.
+SCHEDULER_PLACES = Because("SchedulerPlacesPod", "{node} has room for {pod}: the scheduler is left to place the pod.")
+NODE_AWAITED = Because("PodAwaitsReadyNode", "{pod} waits for {node}, which has room for the pod and is not ready.")
+NODE_KEPT_FOR = Because("NodeKeptForPod", "{node} was to be removed, and is kept for {pod}.")
+MACHINE_ASKED_FOR = Because("PodAwaitsSmartPod", "{pod} waits for the node that {smart} asks for in pool {pool}.")
+MACHINE_COMES = Because("PodAwaitsMachine", "{pod} waits for {machine} of NodePool {pool}, which is on its way.")
+MACHINE_LAUNCHES = Because("PodAwaitsLaunch", "{pod} waits for a machine that Karpenter launches in pool {pool}.")
+LEFT_TO_KARPENTER = Because(
+    "PodAwaitsKarpenter",
+    "{pod} waits for a node of pool {pool}: Karpenter is left to buy the node, and a smart pod asks for it if "
+    "Karpenter buys none.",
+)
+NODE_ASKED_FOR = Because("PodAwaitsNode", "{pod} waits for a node of pool {pool}, which a smart pod asks for.")
+NODE_RETURNS = Because(
+    "PodAwaitsReturnedNode", "{pod} waits for a node of pool {pool} that a drain gives back in this plan."
+)
+NEXT_ATTEMPT = Because("PodAwaitsAttempt", "{pod} waits for the next attempt to buy in pool {pool}, at {time}.")
+POOL_BARRED = Because("PodAwaitsPool", "{pod} waits: only pool {pool} would serve the pod, and {why}.")
+NO_CAPACITY = Because("PodUnserved", "no pool can serve {pod} now: {why}.")
+GANG_UNSERVED = Because(
+    "GangUnserved", "{pod} waits: nothing is bought for gang {gang}, since no pool can serve all of it."
+)
+WITHOUT_GPUS = Because(
+    "PodWithoutGpus", "{pod} asks for no GPU: no GPU node is bought or kept for the pod, which Karpenter sees."
+)
+WITHOUT_GPUS_GATED = Because(
+    "GatedPodWithoutGpus",
+    "{pod} asks for no GPU, and no pool serves such pods: the pod waits for room on a node that is there. Take its "
+    "gate gpu.scheduling/capacity off, or set servesPodsWithoutGpus.",
+)
+CLAIM_AWAITED = Because("PodAwaitsClaim", "{pod} waits for {claim}: {why}.")
+OTHER_GATES = Because("PodAwaitsOtherGates", "{pod} waits for whoever lifts its other gates ({gates}).")
 
 UNREAD = Because("SmartPodsUnread", "{why}: what is asked of Karpenter is not known, and nothing more is asked for.")
 NO_NODE_POOL = Because(
@@ -68,6 +120,8 @@ REASONS = (
     ASKED_LEAST,
     ASKED_LATE,
     KARPENTERS,
+    KARPENTER_RETRIES,
+    GIVEN_BACK,
     BOUGHT,
     LOST,
     BOUND,
@@ -78,6 +132,7 @@ REASONS = (
     ORPHANED,
     DUPLICATE,
     FAILED,
+    LIMITED,
     CLEARED,
     UNREADABLE,
     OPENED,
@@ -87,5 +142,40 @@ REASONS = (
     GANG_WAITS,
     TRIGGERED,
     REFUSED,
+    REFUSED_BY_LIMIT,
     AGAIN,
+    SCHEDULER_PLACES,
+    NODE_AWAITED,
+    NODE_KEPT_FOR,
+    MACHINE_ASKED_FOR,
+    MACHINE_COMES,
+    MACHINE_LAUNCHES,
+    LEFT_TO_KARPENTER,
+    NODE_ASKED_FOR,
+    NODE_RETURNS,
+    NEXT_ATTEMPT,
+    POOL_BARRED,
+    NO_CAPACITY,
+    GANG_UNSERVED,
+    WITHOUT_GPUS,
+    WITHOUT_GPUS_GATED,
+    CLAIM_AWAITED,
+    OTHER_GATES,
+)
+
+# Of pods that are being served: nothing that was asked for is held.
+RESTING = frozenset(
+    each.code
+    for each in (
+        SCHEDULER_PLACES,
+        NODE_AWAITED,
+        NODE_KEPT_FOR,
+        MACHINE_ASKED_FOR,
+        MACHINE_COMES,
+        MACHINE_LAUNCHES,
+        LEFT_TO_KARPENTER,
+        NODE_ASKED_FOR,
+        NODE_RETURNS,
+        WITHOUT_GPUS,
+    )
 )

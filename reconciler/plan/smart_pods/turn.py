@@ -5,6 +5,7 @@ from functools import cached_property
 import msgspec
 
 from reconciler.fleet.fleet import Fleet
+from reconciler.model.cluster.karpenter import NodeClaim
 from reconciler.model.cluster.pod import Pod
 from reconciler.model.desired import Declared, SmartPod
 from reconciler.model.instant import Instant
@@ -90,6 +91,15 @@ class Turn(msgspec.Struct, frozen=True, dict=True):
         tagged = self.draft.requests.tags_in(self.pool.name)
         coming = (*self.fleet.nodeless_claims_of(self.pool.name), *self.fleet.claims_initializing(self.pool.name))
         return any(not each.metadata.leaving and each.name not in tagged for each in coming)
+
+    @cached_property
+    def launching_elsewhere(self) -> list[NodeClaim]:
+        """Machines of NodePools that no GpuPool declares, of which the cloud has not said what they are: they may be
+        for the pods that wait here."""
+        declared = {each.name for each in self.inputs.desired.pools}
+        others = (each.name for each in self.inputs.observed.node_pools if each.name not in declared)
+        claims = (each for name in others for each in self.fleet.nodeless_claims_of(name))
+        return [each for each in claims if not each.metadata.leaving and not each.status.allocatable]
 
     @cached_property
     def passing(self) -> frozenset[tuple[str, str]]:

@@ -22,7 +22,7 @@ class OnTheirWay(msgspec.Struct, frozen=True):
     rows: dict[int, str]  # of the machines, and the smart pods they are for
     used: frozenset[str]  # smart pods of which a pod still waits
     pods: tuple[Pod, ...]  # that they are for
-    left: list[Pod]  # those that nobody has asked for anything for
+    covered: dict[str, str]  # the same by uid, and the smart pod that each waits for
 
 
 def on_their_way(ground: Ground, what_if: WhatIf, shapes: Sequence[Shape], pods: Sequence[Pod]) -> OnTheirWay:
@@ -31,7 +31,7 @@ def on_their_way(ground: Ground, what_if: WhatIf, shapes: Sequence[Shape], pods:
     waiting = {pod.metadata.uid: pod for pod in pods}
     rows: dict[int, str] = {}
     used: set[str] = set()
-    covered: dict[str, Pod] = {}
+    covered: dict[str, str] = {}
     for each in ground.site.draft.requests.of(ground.pool.name):
         shape = by_name.get(each.request.instance_type)
         if shape is None or not _comes(each):
@@ -40,11 +40,10 @@ def on_their_way(ground: Ground, what_if: WhatIf, shapes: Sequence[Shape], pods:
         rows[row] = each.name
         for uid in each.request.pods:
             if uid in waiting and uid not in covered:
-                covered[uid] = waiting[uid]
+                covered[uid] = each.name
                 used.add(each.name)
                 what_if.add(what_if.classes.of(waiting[uid]).anew, row)
-    left = [pod for pod in pods if pod.metadata.uid not in covered]
-    return OnTheirWay(rows, frozenset(used), tuple(covered.values()), left)
+    return OnTheirWay(rows, frozenset(used), tuple(waiting[uid] for uid in covered), covered)
 
 
 def _comes(each: Requested) -> bool:

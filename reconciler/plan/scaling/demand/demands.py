@@ -1,47 +1,53 @@
 """Pods that find no place: who serves which, on nodes that are kept, that are on their way, or that are bought.
 
 Theory of operation. A pod that the scheduler calls unschedulable and that fits on a node that stays is only not
-scheduled yet: it is no demand, though the node is spoken for. Each of the others goes to the first provisioner, by
-order and name, on whose nodes it could be. There it is placed on marked empty nodes first, which then are kept: on the
-last in removal order first; then on machines that were bought and are on their way; and for the rest new nodes are
-packed, as many as the largest size and the limits of the pool allow. All of that happens in a fork of the fleet.
+scheduled yet: it is no demand, though the node is spoken for. Each of the others is served once, by the first of these
+that can, over all pools in the order of their provisioners: marked empty nodes, which then are kept, the last in
+removal order first; the machines that smart pods were made for; machines on their way, of any NodePool; and for the
+rest new nodes are packed, as many as the largest size and the limits of a pool allow. Where one pool can't serve a pod
+the next pool is asked. All of that happens in a fork of the fleet. Of each pod is told what it waits for.
 
 Pods behind our gate wait in the same way, though Karpenter does not see them. Smart pods are no demand: they are what
 was asked for already, and the pods they were made for are served by the machines that come for them. Nor are pods that
-come after evicted ones, for a minute, where the place that was found for them still has room.
+come after evicted ones, for a minute, where the place that was found for them still has room. A pod that asks for no
+GPU is no demand for GPU nodes, unless a pool serves such pods. A pod of a GpuClaim fits only pools that have what the
+claim asks for.
 
 For pods that were evicted lately and that nobody has made anew yet nothing is bought, but the empty node that is the
 only place of one of them stays, marked or not (awaiting.py).
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 
 import msgspec
 
-from reconciler.fleet.judging import Judging
-from reconciler.fleet.packing.looks import labels_of, new_node
 from reconciler.fleet.packing.shape import Shape
 from reconciler.fleet.placing import Search
-from reconciler.fleet.pod_class import PodClass
-from reconciler.fleet.predicates.selection import selects
-from reconciler.fleet.predicates.taints import untolerated
+from reconciler.fleet.predicates.gpu_claims import GpuClaims
 from reconciler.fleet.questions import place
 from reconciler.fleet.rows import Mask
 from reconciler.fleet.what_if import WhatIf
-from reconciler.model.cluster.node import Node
 from reconciler.model.cluster.pod import Pod
 from reconciler.plan.containment import planning_for
+from reconciler.plan.guards.frozen import Freezes
 from reconciler.plan.recent_evictions import unreplaced
+from reconciler.plan.requests.claims import Claims
+from reconciler.plan.requests.gangs import title_of
 from reconciler.plan.requests.promised import Promise, promises
-from reconciler.plan.requests.waiting import is_coming, is_gated, waits
-from reconciler.plan.scaling.demand.arrived import Arrived, real_name
+from reconciler.plan.requests.waiting import asks_for_gpus, has_our_gate, is_coming, is_gated, waits
+from reconciler.plan.requests.waits import Waits
+from reconciler.plan.scaling.demand.arrived import Arrived, instead_of, real_name
 from reconciler.plan.scaling.demand.awaiting import Awaiting
-from reconciler.plan.scaling.demand.promised import keep
-from reconciler.plan.scaling.demand.serving import Demand, Serving
+from reconciler.plan.scaling.demand.barred import why_barred
+from reconciler.plan.scaling.demand.buying import Bought, Buying, Offer
+from reconciler.plan.scaling.demand.elsewhere import machines_elsewhere
+from reconciler.plan.scaling.demand.fitting import PoolShapes, fitting, why_not
+from reconciler.plan.scaling.demand.promised import Kept, keep
+from reconciler.plan.scaling.demand.queue import Queue
+from reconciler.plan.scaling.demand.serving import Demand, Serving, placed_among
 from reconciler.plan.scaling.demand.shapes import shapes_of
 from reconciler.plan.scaling.ground import Ground, Site
-
-Shapes = dict[str, list[Shape]]  # by the name of the provisioner
 
 
 class Demands(msgspec.Struct, frozen=True):
@@ -53,53 +59,91 @@ class Demands(msgspec.Struct, frozen=True):
     unfit: frozenset[str] = frozenset()  # smart pods whose nodes take none of those they were for
     promised: tuple[Promise, ...] = ()  # that are kept
     awaiting: frozenset[str] = frozenset()  # names of empty nodes that are the only place of pods evicted lately
+    waits: tuple[Waits, ...] = ()  # what each of the others waits for
 
 
-def demands(site: Site, grounds: Sequence[Ground]) -> Demands:
-    """`grounds` in the order in which they are asked."""
+class Grounds(msgspec.Struct, frozen=True):
+    """The pools, in the order in which they are asked."""
+
+    asked: Sequence[Ground]
+    idle: Sequence[Ground] = ()  # of provisioners that are suspended: nothing is asked of these
+
+
+def demands(site: Site, grounds: Grounds) -> Demands:
+    """What there is for all that wait."""
     waiting = site.fleet.occupancy.waiting
     nominated = frozenset(pod.status.nominated_node_name for pod in waiting) - {""}
     pods = [pod for pod in waiting if waits(pod)]
+    others = [_behind_others(pod) for pod in waiting if has_our_gate(pod) and not is_gated(pod)]
     evicted = unreplaced(site.inputs)
     if not pods and not evicted:
-        return Demands(spoken_for=nominated)
-    what_if = site.fleet.what_if
+        return Demands(spoken_for=nominated, waits=tuple(others))
+    claims, what_if = Claims(site.inputs.observed, site.inputs.desired.pools), site.fleet.what_if
+    unclaimed = [(pod, why) for pod in pods if (why := claims.why_nothing_is_bought(pod))]
+    others += [Waits(pod, "claim", name=pod.metadata.annotations.claim, why=why) for pod, why in unclaimed]
+    held = {pod.metadata.uid for pod, _ in unclaimed}
+    pods = [pod for pod in pods if pod.metadata.uid not in held]
     pods.sort(key=lambda pod: what_if.classes.of(pod).anew.rank)  # those of one class are sorted by name
-    with what_if.fork():
-        arrived = Arrived(site, what_if)
-        for each in grounds:
-            with planning_for(each.pool.name):
-                arrived.open(each)
-        if any(is_gated(pod) for pod in pods):
-            # Those that were let go keep the place they were let go to, though no scheduler has looked at them yet.
-            place(what_if, [pod for pod in waiting if is_coming(pod)], Search(budget=site.inputs.budget))
-        by_uid = {pod.metadata.uid: pod for pod in pods}
-        unfit = frozenset(name for each in grounds for name in arrived.unfit(each, by_uid))
-        shapes = {each.wish.name: _shapes(each) for each in grounds}
-        allowed = _staying(site, grounds)
-        kept = keep(what_if, promises(site.inputs, pods), allowed)
-        pods = [pod for pod in pods if pod.metadata.uid not in kept.uids]
-        staying = place(what_if, pods, Search(allowed=allowed, budget=site.inputs.budget))
-        left = [pod for pod in pods if pod.metadata.uid in staying.unplaced]
-        own = _assigned(what_if, shapes, left)
-        awaited = Awaiting(site, grounds, evicted)
-        awaited.on_staying(allowed)
-        found = {each.wish.name: _served(each, shapes[each.wish.name], own[each.wish.name]) for each in grounds}
-        awaited.on_marked()
-        places = {uid: real_name(name) for uid, name in staying.destinations.items()} | dict(kept.at_once)
-        gated = {uid: name for uid, name in places.items() if is_gated(by_uid[uid]) and _is_ready(site, name)}
-        spoken_for = nominated.union(places.values(), (each.home for each in kept.promises))
-        return Demands(found, spoken_for, gated, unfit, kept.promises, frozenset(awaited.nodes))
+    with what_if.fork(), what_if.part(GpuClaims).judged(claims.pools, frozenset()):
+        return _demands(site, grounds, pods, _Told(nominated, others))
+
+
+class _Told(msgspec.Struct, frozen=True):
+    """What is known before any place is looked for."""
+
+    nominated: frozenset[str]
+    others: list[Waits]
+
+
+def _demands(site: Site, grounds: Grounds, pods: list[Pod], told: _Told) -> Demands:
+    what_if = site.fleet.what_if
+    arrived = Arrived(site, what_if)
+    for each in grounds.asked:
+        with planning_for(each.pool.name):
+            arrived.open(each)
+    if any(is_gated(pod) for pod in pods):
+        # Those that were let go keep the place they were let go to, though no scheduler has looked at them yet.
+        coming = [pod for pod in site.fleet.occupancy.waiting if is_coming(pod)]
+        place(what_if, coming, Search(budget=site.inputs.budget))
+    by_uid = {pod.metadata.uid: pod for pod in pods}
+    unfit = frozenset(name for each in grounds.asked for name in arrived.unfit(each, by_uid))
+    pools = [PoolShapes(each, _shapes(each)) for each in (*grounds.asked, *grounds.idle)]
+    allowed = _staying(site, grounds.asked)
+    kept = keep(what_if, promises(site.inputs, pods), allowed)
+    pods = [pod for pod in pods if pod.metadata.uid not in kept.uids]
+    staying = place(what_if, pods, Search(allowed=allowed, budget=site.inputs.budget)).destinations
+    left = [pod for pod in pods if pod.metadata.uid not in staying]
+    line = _Line(site, pools, left, frozenset(each.wish.name for each in grounds.idle))
+    awaited = Awaiting(site, grounds.asked, unreplaced(site.inputs))
+    awaited.on_staying(allowed)
+    found = line.served()
+    awaited.on_marked()
+    places = {uid: real_name(name) for uid, name in staying.items()} | dict(kept.at_once)
+    gated = {uid: name for uid, name in places.items() if is_gated(by_uid[uid]) and _is_ready(site, name)}
+    return Demands(
+        found,
+        told.nominated.union(places.values(), (each.home for each in kept.promises)),
+        gated,
+        unfit,
+        kept.promises,
+        frozenset(awaited.nodes),
+        (*told.others, *_scheduled_later(site, by_uid, places, kept), *line.waits),
+    )
+
+
+def _behind_others(pod: Pod) -> Waits:
+    return Waits(pod, "other_gates")
+
+
+def _scheduled_later(site: Site, pods: Mapping[str, Pod], places: Mapping[str, str], kept: Kept) -> Iterator[Waits]:
+    for uid, name in places.items():
+        if uid not in kept.uids:
+            yield Waits(pods[uid], "scheduler" if _is_ready(site, name) else "ready_node", name=name)
 
 
 def _shapes(ground: Ground) -> list[Shape]:
     with planning_for(ground.pool.name):
         return shapes_of(ground)
-
-
-def _served(ground: Ground, shapes: list[Shape], pods: list[Pod]) -> Demand:
-    with planning_for(ground.pool.name):
-        return Serving(ground, shapes).serve(pods)
 
 
 def _is_ready(site: Site, name: str) -> bool:
@@ -117,35 +161,124 @@ def _staying(site: Site, grounds: Sequence[Ground]) -> Mask:
     return found
 
 
-def _assigned(what_if: WhatIf, shapes: Shapes, pods: Sequence[Pod]) -> dict[str, list[Pod]]:
-    """The pods of each provisioner; those that none could serve are left out."""
-    found: dict[str, list[Pod]] = {name: [] for name in shapes}
-    with what_if.fork():
-        classes = {what_if.classes.of(pod).anew for pod in pods}
-        rows = {name: list(_tried(what_if, _new_nodes(name, each), classes)) for name, each in shapes.items()}
-        judging = what_if.part(Judging)
-        first: dict[PodClass, str] = {}
+class _Line:
+    """Owner of the pods that no node has room for, while they are served by one step after the other."""
+
+    def __init__(self, site: Site, pools: Sequence[PoolShapes], pods: list[Pod], idle: frozenset[str]) -> None:
+        self._site, self._pools, self._idle = site, pools, idle
+        self._fleet: WhatIf = site.fleet.what_if
+        self._fitting = fitting(self._fleet, pools, pods)
+        self._queue = Queue(pods, self._fitting)
+        self._servings = {each.name: Serving(each, self._queue) for each in pools}
+
+    def served(self) -> dict[str, Demand]:
+        """By provisioner."""
+        self._each(Serving.keep_marked, self._idle)
+        self._each(Serving.cover)
+        self._each(Serving.ride)
+        self._ride_elsewhere()
+        self._each(Serving.await_launches)
+        bought = self._buy()
+        self._attribute(bought)
+        return {each.name: self._demand(each, bought) for each in self._pools}
+
+    def _each(self, step: Callable[[Serving], None], without: AbstractSet[str] = frozenset()) -> None:
+        """A step of all pools in order, but for those of some provisioners."""
+        for pool in self._pools:
+            if pool.name not in without:
+                with planning_for(pool.pool):
+                    step(self._servings[pool.name])
+
+    @property
+    def waits(self) -> Iterable[Waits]:
+        return self._queue.served.values()
+
+    def _ride_elsewhere(self) -> None:
+        """Machines of NodePools that no policy declares."""
+        pods = [pod for pod in self._queue.left if self._may_ride(pod)]
+        if not pods:
+            return
+        machines = {}
+        for each in machines_elsewhere(self._site, {pool.name for pool in self._site.inputs.desired.pools}):
+            other = each.instead_of
+            row = instead_of(self._fleet, other, each.node) if other is not None else self._fleet.bring(each.node)
+            machines[each.node.name] = row, each
+        rows = [row for row, _ in machines.values()]
+        found = placed_among(self._fleet, pods, rows, self._site.inputs.budget) if rows else {}
         for pod in pods:
-            pod_class = what_if.classes.of(pod).anew
-            if pod_class not in first:
-                fitting = (name for name, tried in rows.items() if any(judging.fits(pod_class, row) for row in tried))
-                first[pod_class] = next(fitting, "")
-            if first[pod_class]:
-                found[first[pod_class]].append(pod)
-    return found
+            if pod.metadata.uid in found:
+                machine = machines[found[pod.metadata.uid]][1]
+                self._queue.serve(Waits(pod, "machine", machine.pool, machine.claim))
 
+    def _may_ride(self, pod: Pod) -> bool:
+        return asks_for_gpus(pod) or any(each.ground.pool.spec.serves_pods_without_gpus for each in self._pools)
 
-def _new_nodes(name: str, shapes: Sequence[Shape]) -> Iterator[Node]:
-    """One for each way in which it could be bought."""
-    for shape in shapes:
-        for number, each in enumerate(shape.offerings):
-            labels = labels_of(shape, each.zone, each.capacity_type)
-            yield new_node(f"tried/{name}/{shape.name}/{number}", labels, shape)
+    def _buy(self) -> Bought:
+        """Nothing for a gang of which some can't be served: others have the room instead."""
+        freezes = Freezes(self._site.inputs, self._site.fleet)
+        offers = [
+            Offer(each, self._servings[each.name], why_barred(each.ground, freezes))
+            for each in self._pools
+            if each.name not in self._idle
+        ]
+        fitting = {each.name: self._queue.fitting(each.name) for each in offers}
+        gangs, broken, halves = self._site.draft.gangs, dict[str, str](), set[str]()
+        earlier: list[Bought] = []
+        while True:
+            with self._fleet.fork():
+                bought = Buying(offers, fitting).run(broken.keys())
+            unserved = [pod for pod in self._queue.left if pod.metadata.uid not in bought.waits]
+            found = gangs.broken_by(unserved) if gangs.are_any else frozenset()
+            members = {pod.metadata.uid: title_of(gang) for pod in self._queue.left if (gang := gangs.of(pod)) in found}
+            halves |= members.keys() & bought.waits.keys()
+            if members.keys() <= broken.keys() or not halves:
+                break
+            broken |= members
+            earlier.append(bought)
+        for each in earlier:
+            bought.add_refusals(each)
+        self._queue.serve_all(bought.waits.values())
+        for pod in self._queue.left:
+            if pod.metadata.uid in halves:
+                self._queue.serve(Waits(pod, "gang", name=broken[pod.metadata.uid]))
+        return bought
 
+    def _attribute(self, bought: Bought) -> None:
+        """Of those that nobody can serve now: the first pool that fits would, and each says why it can't."""
+        asked = [each for each in self._pools if each.name not in self._idle]
+        fits = {each.name: {pod.metadata.uid for pod in self._queue.fitting(each.name)} for each in asked}
+        for pod in self._queue.left:
+            uid = pod.metadata.uid
+            first = next((each for each in asked if uid in fits[each.name]), None)
+            if first is not None:
+                self._servings[first.name].pods.append(pod)
+            if not asks_for_gpus(pod) and first is None and not self._may_ride(pod):
+                self._queue.serve(Waits(pod, "gpu_pool"))
+                continue
+            said = why_not(self._fleet, self._pools, pod) | bought.refusals.get(uid, {})
+            said |= {each.pool: self._why_idle(each) for each in self._pools if each.pool not in said}
+            refusals = tuple((each.pool, said[each.pool]) for each in self._pools)
+            self._queue.serve(Waits(pod, "capacity", first.pool if first else "", refusals=refusals))
 
-def _tried(what_if: WhatIf, nodes: Iterable[Node], classes: Iterable[PodClass]) -> Iterator[int]:
-    """Rows of those of the nodes that labels and taints alone do not rule out: most do for most pods."""
-    needs = {each.needs.number: each.needs for each in classes}.values()
-    for node in nodes:
-        if any(selects(each, node) and untolerated(node.spec.taints, each.tolerations) is None for each in needs):
-            yield what_if.bring(node)
+    def _why_idle(self, pool: PoolShapes) -> str:
+        return (
+            f"NodeProvisioner/{pool.name} is suspended" if pool.name in self._idle else "nothing is bought for it now"
+        )
+
+    def _demand(self, pool: PoolShapes, bought: Bought) -> Demand:
+        serving, name = self._servings[pool.name], pool.name
+        wanted = tuple(bought.wanted.get(name, ()))
+        retries = bought.retries.get(name, [])
+        pods = [*serving.pods, *(pod for each in wanted for pod in each.pods), *retries]
+        lost = bought.out_of_stock.get(name, set())
+        unmet = [pod for pod in serving.pods if pod.metadata.uid in lost and pod.metadata.uid not in bought.waits]
+        return Demand(
+            pods=tuple(pods),
+            keeps=serving.keeps,
+            wanted=wanted,
+            used=serving.used,
+            asked=serving.asked,
+            unmet=(*retries, *unmet),
+            left=len(bought.full.get(name, set()) - bought.waits.keys()),
+            room=serving.room if pods else Demand().room,
+        )

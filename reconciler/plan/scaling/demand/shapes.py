@@ -18,7 +18,7 @@ from reconciler.model.cluster.metadata import Metadata
 from reconciler.model.cluster.node import Node, NodeTaint
 from reconciler.model.cluster.pod import Pod
 from reconciler.model.kinds.gpu_pool import GpuPool, InstanceType
-from reconciler.plan.scaling.ground import Ground
+from reconciler.plan.scaling.ground import Ground, Site
 
 # What a machine is taken to have of what its policy does not declare.
 _PLENTY = 10**12
@@ -54,7 +54,7 @@ def _shape(ground: Ground, machine: InstanceType, zones: Sequence[str]) -> Shape
         for money in [machine.price_per_hour.get(capacity_type)]
         for zone in zones
     )
-    return Shape(machine.name, labels, taints_of(pool), _written(amounts), offerings)
+    return Shape(machine.name, labels, taints_of(pool), written(amounts), offerings)
 
 
 def _left_by_daemons(fleet: Fleet, node: Node) -> dict[str, int]:
@@ -68,8 +68,15 @@ def _declared_amounts(ground: Ground, machine: InstanceType, labels: dict[str, s
     has = {CPU: _PLENTY, "memory": _PLENTY, "ephemeral-storage": _PLENTY, "pods": _MOST_PODS}
     has |= counted({name: str(amount) for name, amount in machine.capacity.items()})
     has[names.NVIDIA_GPU] = pool.devices.count
-    made, taints = Node(Metadata("new", labels=labels)), taints_of(pool)
-    borne = (pod for pod in ground.site.daemons if untolerated(taints, pod.spec.tolerations) is None)
+    return less_daemons(ground.site, has, labels, taints_of(pool))
+
+
+def less_daemons(
+    site: Site, has: dict[str, int], labels: dict[str, str], taints: Sequence[NodeTaint]
+) -> dict[str, int]:
+    """What a new node has, less what those DaemonSets ask for that will run there."""
+    made = Node(Metadata("new", labels=labels))
+    borne = (pod for pod in site.daemons if untolerated(taints, pod.spec.tolerations) is None)
     return _less(has, (pod for pod in borne if _selects(pod, made)))
 
 
@@ -89,7 +96,7 @@ def _less(has: dict[str, int], pods: Iterable[Pod]) -> dict[str, int]:
     return has
 
 
-def _written(amounts: dict[str, int]) -> dict[str, str]:
+def written(amounts: dict[str, int]) -> dict[str, str]:
     return {name: f"{amount}m" if name == CPU else str(amount) for name, amount in amounts.items()}
 
 

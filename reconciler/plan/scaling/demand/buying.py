@@ -1,0 +1,226 @@
+"""Owner of what is bought for pods that are served in no other way: from which pool, and what refuses the others.
+
+Theory of operation. Pools are asked in the order of their provisioners, and a pod that one pool can't serve goes on to
+the next: a pool without room or without stock is no reason to wait while another pool fits. Pools that may not be asked
+(see barred.py) come last: what they would serve is planned, and the reason is told. For pods that Karpenter sees nodes
+are packed as it would: the cheapest. Pods behind our gate come after them, and for these the ways to buy of a pool are
+tried in their order. Between two attempts of a pool its pods wait for the next one.
+
+What Karpenter did not get for a smart pod is not asked for again while that is remembered; a pod that it sees and that
+no other pool fits is left to it.
+
+It changes the what-if fleet: use it within a fork.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+
+import msgspec
+
+from reconciler.fleet.packing.looks import labels_of, new_node
+from reconciler.fleet.packing.pack import pack
+from reconciler.fleet.packing.packed import NewNode, Packed
+from reconciler.fleet.packing.shape import Limits, Shape
+from reconciler.model.cluster.pod import Pod
+from reconciler.plan.containment import planning_for
+from reconciler.plan.requests.choices import Choice, Outlook
+from reconciler.plan.requests.waiting import is_gated
+from reconciler.plan.requests.waits import Waits, WaitsFor
+from reconciler.plan.requests.wanted import Wanted
+from reconciler.plan.scaling.demand.fitting import PoolShapes
+from reconciler.plan.scaling.demand.serving import Serving, placed_among
+
+_UNSEEN = "the step budget of this plan was spent"
+_NO_STOCK = "no machine can be had"
+
+
+class Offer(msgspec.Struct, frozen=True):
+    """A pool that can be asked, in its turn."""
+
+    pool: PoolShapes
+    serving: Serving
+    barred: str = ""  # why it may not be asked
+
+    @property
+    def name(self) -> str:
+        return self.pool.name
+
+    @property
+    def outlook(self) -> Outlook:
+        return self.pool.ground.outlook
+
+
+class Bought(msgspec.Struct):
+    """What one run of all pools came to."""
+
+    wanted: dict[str, list[Wanted]]  # by provisioner
+    waits: dict[str, Waits]  # by uid, of pods that are served
+    retries: dict[str, list[Pod]]  # by provisioner, pods that wait for the next attempt
+    refusals: dict[str, dict[str, str]]  # by uid and pool
+    full: dict[str, set[str]]  # by provisioner, uids of pods that found no room
+    out_of_stock: dict[str, set[str]]  # by provisioner, uids of pods behind our gate
+
+    def add_refusals(self, earlier: "Bought") -> None:
+        """Of an earlier run with more pods: why some of them are not served."""
+        self.refusals |= {uid: found for uid, found in earlier.refusals.items() if uid not in self.waits}
+        for name in self.full:
+            self.full[name] |= earlier.full[name] - earlier.waits.keys()
+            self.out_of_stock[name] |= earlier.out_of_stock[name] - earlier.waits.keys()
+
+
+class Buying:
+    """One run."""
+
+    def __init__(self, offers: Sequence[Offer], fitting: Mapping[str, Sequence[Pod]]) -> None:
+        """`fitting`: by provisioner, pods that a new node of its pool could hold."""
+        self._offers, self._fitting = offers, fitting
+        names = [each.name for each in offers]
+        self._found = Bought(
+            {name: [] for name in names},
+            {},
+            {name: [] for name in names},
+            {},
+            {name: set() for name in names},
+            {name: set() for name in names},
+        )
+        self._later: dict[str, int] = {}  # nodes that wait for the next attempt, by provisioner
+
+    def run(self, without: AbstractSet[str]) -> Bought:
+        """For all but those pods."""
+        for is_barred in (False, True):
+            for leaves_to_karpenter in (False, True):
+                for offer in self._offers:
+                    if bool(offer.barred) is is_barred:
+                        with planning_for(offer.pool.pool):
+                            self._ask(offer, without, leaves_to_karpenter)
+        return self._found
+
+    def _ask(self, offer: Offer, without: AbstractSet[str], leaves_to_karpenter: bool) -> None:
+        served = self._found.waits
+        pods = [
+            pod
+            for pod in self._fitting.get(offer.name, ())
+            if pod.metadata.uid not in served and pod.metadata.uid not in without
+        ]
+        seen = [pod for pod in pods if not is_gated(pod)]
+        gated = [] if leaves_to_karpenter else [pod for pod in pods if is_gated(pod)]
+        bought = self._as_karpenter_would(offer, seen, leaves_to_karpenter) if seen else []
+        left = self._beside(offer, bought, gated) if bought and gated else gated
+        if left:
+            self._in_order(offer, left)
+
+    def _room(self, offer: Offer) -> int:
+        """How many more nodes the pool may have."""
+        return offer.serving.room.nodes - len(self._found.wanted[offer.name]) - self._later.get(offer.name, 0)
+
+    def _as_karpenter_would(self, offer: Offer, pods: list[Pod], leaves_to_karpenter: bool) -> list[Wanted]:
+        """The cheapest nodes, of whatever shapes; what a smart pod did not get lately is left out at first."""
+        failed = {Choice.of(each) for each in offer.outlook.failed}
+        is_tried = offer.outlook.is_exhausted and not leaves_to_karpenter
+        shapes = [
+            each
+            for each in offer.pool.shapes
+            if leaves_to_karpenter or (not is_tried and Choice(each.name) not in failed)
+        ]
+        if not shapes:
+            self._refuse(offer, pods, _no_stock(offer))
+            return []
+        packed = self._packed(offer, pods, shapes)
+        bought = [self._wanted(offer, each, Choice(each.shape), is_seen=True) for each in packed.nodes]
+        self._take(offer, bought, "karpenter")
+        return bought
+
+    def _beside(self, offer: Offer, bought: Iterable[Wanted], pods: list[Pod]) -> list[Pod]:
+        """Which find no place on nodes that others will get."""
+        ground, names, rows = offer.pool.ground, list[str](), list[int]()
+        fleet, shapes = ground.site.fleet.what_if, {each.name: each for each in offer.pool.shapes}
+        for number, each in enumerate(bought):
+            names.append(f"bought/{offer.name}/{number:06}")
+            row = fleet.bring(new_node(names[-1], each.labels, shapes[each.choice.instance_type]))
+            rows.append(row)
+            for pod in each.pods:
+                fleet.add(fleet.classes.of(pod).anew, row)
+        found = placed_among(fleet, pods, rows, ground.site.inputs.budget)
+        self._wait(offer, (pod for pod in pods if pod.metadata.uid in found), "karpenter")
+        return [pod for pod in pods if pod.metadata.uid not in found]
+
+    def _in_order(self, offer: Offer, pods: list[Pod]) -> None:
+        """By one way to buy after the other, each for those whom those before don't suit."""
+        outlook = offer.outlook
+        if outlook.is_exhausted:
+            self._refuse(offer, pods, _no_stock(offer))
+            self._found.out_of_stock[offer.name] |= {pod.metadata.uid for pod in pods}
+            return
+        wanted: list[Wanted] = []
+        for choice in outlook.left:
+            shape = _shape_of(offer.pool.shapes, choice)
+            if pods and shape is not None:
+                packed = self._packed(offer, pods, [shape], len(wanted))
+                wanted += [self._wanted(offer, each, choice) for each in packed.nodes]
+                pods = [each.pod for each in packed.unplaced] + list(packed.not_evaluated)
+        waits_until = outlook.again_at
+        if waits_until is None or waits_until <= offer.pool.ground.site.now:
+            self._take(offer, wanted, "request")
+            return
+        self._later[offer.name] = self._later.get(offer.name, 0) + len(wanted)
+        for pod in (pod for each in wanted for pod in each.pods):
+            self._found.retries[offer.name].append(pod)
+            self._found.waits[pod.metadata.uid] = Waits(pod, "retry", offer.pool.pool, until=waits_until)
+
+    def _packed(self, offer: Offer, pods: list[Pod], shapes: list[Shape], taken: int = 0) -> Packed:
+        """Whom the limits of the pool or others refuse is noted."""
+        room = max(0, self._room(offer) - taken)
+        site = offer.pool.ground.site
+        if not room:
+            self._refuse(offer, pods, _no_room(offer))
+            self._found.full[offer.name] |= {pod.metadata.uid for pod in pods}
+            return Packed((), (), tuple(pods), (), 0)
+        packed = pack(site.fleet.what_if, pods, shapes, Limits(room, site.inputs.budget))
+        is_full = len(packed.nodes) == room
+        for each in packed.unplaced:
+            lacks_room = is_full and not each.is_ruled_out
+            self._refuse(offer, [each.pod], _no_room(offer) if lacks_room else each.why)
+            if lacks_room:
+                self._found.full[offer.name].add(each.pod.metadata.uid)
+        self._refuse(offer, packed.not_evaluated, _UNSEEN)
+        return packed
+
+    def _take(self, offer: Offer, wanted: Iterable[Wanted], what: WaitsFor) -> None:
+        for each in wanted:
+            self._found.wanted[offer.name].append(each)
+            self._wait(offer, each.pods, what)
+
+    def _wait(self, offer: Offer, pods: Iterable[Pod], what: WaitsFor) -> None:
+        kind: WaitsFor = "pool" if offer.barred else what
+        for pod in pods:
+            self._found.waits[pod.metadata.uid] = Waits(pod, kind, offer.pool.pool, why=offer.barred)
+
+    def _refuse(self, offer: Offer, pods: Iterable[Pod], why: str) -> None:
+        for pod in pods:
+            self._found.refusals.setdefault(pod.metadata.uid, {})[offer.pool.pool] = why
+
+    def _wanted(self, offer: Offer, node: NewNode, choice: Choice, is_seen: bool = False) -> Wanted:
+        shape = next(each for each in offer.pool.shapes if each.name == node.shape)
+        labels = labels_of(shape, node.zone, node.capacity_type)
+        return Wanted(choice, labels, shape.allocatable.get("memory", "0"), node.pods, is_seen)
+
+
+def _no_room(offer: Offer) -> str:
+    return f"{offer.serving.room.told} allows no more nodes"
+
+
+def _no_stock(offer: Offer) -> str:
+    return f"{_NO_STOCK}: tried {offer.outlook.told}"
+
+
+def _shape_of(shapes: Iterable[Shape], choice: Choice) -> Shape | None:
+    """As it can be bought in that way; None where it can't."""
+    shape = next((each for each in shapes if each.name == choice.instance_type), None)
+    if shape is None:
+        return None
+    offerings = tuple(
+        each
+        for each in shape.offerings
+        if choice.capacity_type in {"", each.capacity_type} and choice.zone in {"", each.zone}
+    )
+    return msgspec.structs.replace(shape, offerings=offerings) if offerings else None

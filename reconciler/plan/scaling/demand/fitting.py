@@ -1,0 +1,101 @@
+"""Which waiting pods a new node of a pool could hold, and why it could not hold the others.
+
+A pool is tried with one imagined node for each way to buy. Where a pod asks for no GPU, only pools that serve such pods
+are tried: a GPU node is neither bought nor kept for it otherwise.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+
+import msgspec
+
+from reconciler.fleet.judging import Judging
+from reconciler.fleet.packing.looks import labels_of, new_node
+from reconciler.fleet.packing.shape import Shape
+from reconciler.fleet.pod_class import PodClass
+from reconciler.fleet.predicates.selection import selects
+from reconciler.fleet.predicates.taints import untolerated
+from reconciler.fleet.what_if import WhatIf
+from reconciler.model.cluster.node import Node
+from reconciler.model.cluster.pod import Pod
+from reconciler.plan.requests.waiting import asks_for_gpus
+from reconciler.plan.scaling.ground import Ground
+
+WITHOUT_GPUS = "the pod asks for no GPU, and servesPodsWithoutGpus is false"
+
+
+class PoolShapes(msgspec.Struct, frozen=True):
+    """A pool, and what its new nodes would be."""
+
+    ground: Ground
+    shapes: list[Shape]
+
+    @property
+    def name(self) -> str:
+        """Of the provisioner."""
+        return self.ground.wish.name
+
+    @property
+    def pool(self) -> str:
+        return self.ground.pool.name
+
+    def serves(self, pod: Pod) -> bool:
+        """Whether nodes are bought for such a pod at all."""
+        return self.ground.pool.spec.serves_pods_without_gpus or asks_for_gpus(pod)
+
+
+def fitting(what_if: WhatIf, pools: Sequence[PoolShapes], pods: Sequence[Pod]) -> dict[str, list[Pod]]:
+    """By provisioner, the pods that a new node of its pool could hold."""
+    found: dict[str, list[Pod]] = {each.name: [] for each in pools}
+    with what_if.fork():
+        classes = {what_if.classes.of(pod).anew for pod in pods}
+        rows = [(each, list(_tried(what_if, each, classes))) for each in pools]
+        known: dict[PodClass, list[str]] = {}
+        for pod in pods:
+            pod_class = what_if.classes.of(pod).anew
+            if pod_class not in known:
+                known[pod_class] = list(_holding(what_if, rows, pod))
+            for name in known[pod_class]:
+                found[name].append(pod)
+    return found
+
+
+def why_not(what_if: WhatIf, pools: Sequence[PoolShapes], pod: Pod) -> dict[str, str]:
+    """By pool, why no new node of the pool could hold the pod; pools that could are left out."""
+    found = {}
+    pod_class = what_if.classes.of(pod).anew
+    judging = what_if.part(Judging)
+    with what_if.fork():
+        for each in pools:
+            if not each.serves(pod):
+                found[each.pool] = WITHOUT_GPUS
+                continue
+            rows = [what_if.bring(node) for node in _new_nodes(each)]
+            if not any(judging.fits(pod_class, row) for row in rows):
+                told = [reasons[0] for row in rows if (reasons := judging.reasons(pod_class, row))]
+                found[each.pool] = f"a new node does not fit ({min(told)})" if told else "the pool has no instance type"
+    return found
+
+
+def _holding(what_if: WhatIf, rows: Iterable[tuple[PoolShapes, list[int]]], pod: Pod) -> Iterator[str]:
+    """Names of the provisioners whose new nodes could hold the pod."""
+    candidates = [(each, tried) for each, tried in rows if tried and each.serves(pod)]
+    mask = what_if.part(Judging).mask(what_if.classes.of(pod).anew) if candidates else None
+    for each, tried in candidates:
+        if mask is not None and mask[tried].any():
+            yield each.name
+
+
+def _new_nodes(pool: PoolShapes) -> Iterator[Node]:
+    """One for each way in which it could be bought."""
+    for shape in pool.shapes:
+        for number, each in enumerate(shape.offerings):
+            labels = labels_of(shape, each.zone, each.capacity_type)
+            yield new_node(f"tried/{pool.name}/{shape.name}/{number}", labels, shape)
+
+
+def _tried(what_if: WhatIf, pool: PoolShapes, classes: Iterable[PodClass]) -> Iterator[int]:
+    """Rows of the nodes that labels and taints alone do not rule out: most do for most pods."""
+    needs = {each.needs.number: each.needs for each in classes}.values()
+    for node in _new_nodes(pool):
+        if any(selects(each, node) and untolerated(node.spec.taints, each.tolerations) is None for each in needs):
+            yield what_if.bring(node)
