@@ -1,13 +1,13 @@
 """What commands that plan have in common: `--policies`, `--repo`, `--revision`, `-e`, the cluster, and `--now`."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import wraps
 from pathlib import Path
 from typing import Any, TypeVar
 
 import click
 
-from reconciler.cli.sight import cluster_options
+from reconciler.cli.sight import cluster_options, context_option
 from reconciler.kube.api_server import Unreachable
 from reconciler.kube.file_text import ClusterFileError
 from reconciler.model.instant import Instant, instant
@@ -34,12 +34,6 @@ def answered(ask: Callable[[], T]) -> T:
         raise click.ClickException(str(wrong)) from None
 
 
-def refuse_the_imagined(question: Question) -> None:
-    """What writes does so to a live cluster, now."""
-    if question.place.file is not None or question.now is not None:
-        raise click.UsageError("this acts on the live cluster, now: leave out --cluster and --now, or use plan")
-
-
 class TimeType(click.ParamType[Instant]):
     """Reads 2026-11-02T08:00:00Z."""
 
@@ -54,7 +48,15 @@ class TimeType(click.ParamType[Instant]):
 
 def question_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """The options, and those for a base and for pruning where a command has them; it gets all as `question`."""
+    return cluster_options(_with_question(command, (*_OPTIONS, _NOW)))
 
+
+def live_question_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """The same for a command that acts: on a live cluster, now."""
+    return context_option(_with_question(command, _OPTIONS))
+
+
+def _with_question(command: Callable[..., Any], options: Sequence[Callable[..., Any]]) -> Callable[..., Any]:
     @wraps(command)
     def with_question(place: ClusterPlace, **given: Any) -> Any:
         named: tuple[Path, ...] = given.pop("policies")
@@ -70,16 +72,16 @@ def question_options(command: Callable[..., Any]) -> Callable[..., Any]:
             origins,
             place,
             environment=given.pop("environment"),
-            now=given.pop("now"),
+            now=given.pop("now", None),
             base=given.pop("base", ""),
             prune=given.pop("prune", ()),
             takes_dumped=not (named or repository or resources),
         )
         return command(question=question, **given)
 
-    for option in reversed(_OPTIONS):
+    for option in reversed(options):
         with_question = option(with_question)
-    return cluster_options(with_question)
+    return with_question
 
 
 _OPTIONS = (
@@ -98,5 +100,5 @@ _OPTIONS = (
     click.option(
         "-e", "--environment", help="base, or the name of an overlay; else the one whose guard names the cluster."
     ),
-    click.option("--now", type=TimeType(), help="Plan as if it were then."),
 )
+_NOW = click.option("--now", type=TimeType(), help="Plan as if it were then.")

@@ -71,3 +71,8 @@ def wants_color(color: str) -> bool:
     if os.environ.get("NO_COLOR"):
         return False
     return bool(os.environ.get("FORCE_COLOR")) or (sys.stdout.isatty() and os.environ.get("TERM") != "dumb")
+
+
+def is_answered() -> bool:
+    """Whether a person reads what is asked on standard error, and can answer."""
+    return sys.stdin.isatty() and sys.stderr.isatty()

@@ -9,6 +9,18 @@ import click
 
 from reconciler.wiring import ClusterPlace
 
+_CONTEXT = click.option("--context", metavar="NAME", help="Context of the kubeconfig.")
+
+
+def context_option(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Of the live cluster; the command gets it as `place`."""
+
+    @wraps(command)
+    def with_place(context: str | None, **others: Any) -> Any:
+        return command(place=ClusterPlace(None, False, context), **others)
+
+    return _CONTEXT(with_place)
+
 
 def cluster_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """The three options; the command gets them as `place`."""
@@ -26,5 +38,4 @@ def cluster_options(command: Callable[..., Any]) -> Callable[..., Any]:
         help="A dump, or what the line of `dump --kubectl` wrote; else the live cluster.",
     )
     complete = click.option("--complete", is_flag=True, help="The file has all there is of every kind.")
-    context = click.option("--context", metavar="NAME", help="Context of the kubeconfig.")
-    return file(complete(context(with_place)))
+    return file(complete(_CONTEXT(with_place)))

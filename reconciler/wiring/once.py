@@ -18,6 +18,7 @@ from reconciler.model.planned.cycled import Cycled
 from reconciler.model.planned.inputs import Inputs
 from reconciler.model.planned.plan import Plan
 from reconciler.plan.kept.saved import SavedPlan, exactly, moved
+from reconciler.plan.kept.scene import Scene
 from reconciler.policy.environments import chosen
 from reconciler.ports import Brain, Wished
 from reconciler.wiring.cluster import Sight, current_instant
@@ -25,13 +26,16 @@ from reconciler.wiring.dry_run import Question
 from reconciler.wiring.leading import Tell, leading
 from reconciler.wiring.policies import Checkup, check, check_seen
 
+ANSWER_WITHIN_MS = 600_000  # a plan that is older is not what the cluster needs any more
+
 
 class Acting(msgspec.Struct, frozen=True):
-    """Where it is acted, and who is told meanwhile."""
+    """Where it is acted, who is told meanwhile, and who agrees to a plan before it is carried out."""
 
     context: str | None
     tell: Tell
     namespace: str = names.OWN_NAMESPACE
+    confirm: Callable[[Scene], bool] | None = None  # None: nobody is asked
 
 
 class Once(msgspec.Struct, frozen=True):
@@ -40,6 +44,10 @@ class Once(msgspec.Struct, frozen=True):
     checkup: Checkup | None = None
     sight: Sight | None = None
     cycled: Cycled | None = None
+
+
+class NotConfirmed(Exception):
+    """A person was asked, and did not agree; the sentence says why nothing was done."""
 
 
 class Moved(Exception):
@@ -51,7 +59,7 @@ class Moved(Exception):
 
 
 def apply_once(question: Question, acting: Acting) -> Once:
-    """Raises NotChosen, Occupied, Unreachable."""
+    """Raises NotChosen, NotConfirmed, Occupied, Unreachable."""
     checkups: list[Checkup] = []
     if not question.origins.resources:  # problems are told before anything is asked for
         checkups.append(check(question.origins))
@@ -66,7 +74,8 @@ def apply_once(question: Question, acting: Acting) -> Once:
             return Wished(None, resolved.problems)
         return Wished(chosen(resolved, question.environment, observed.cluster_uid))
 
-    sight, cycled = _cycle(acting, _Intent(wish, InProcess(), question.prune))
+    brain = _Confirmed(acting.confirm) if acting.confirm else InProcess()
+    sight, cycled = _cycle(acting, _Intent(wish, brain, question.prune))
     if checkups[0].resolved.problems:
         return Once(checkups[0])
     return Once(checkups[0], sight, cycled)
@@ -103,6 +112,23 @@ def _cycle(acting: Acting, intent: _Intent) -> tuple[Sight, Cycled]:
     finally:
         client.close()
     return Sight(observed, context_name(acting.context), cycled.at), cycled
+
+
+class _Confirmed:
+    """A Brain whose plan a person has agreed to: exactly the plan that was shown is carried out."""
+
+    def __init__(self, confirm: Callable[[Scene], bool]) -> None:
+        self._confirm = confirm
+
+    def plan(self, inputs: Inputs) -> Plan:
+        """Raises NotConfirmed."""
+        scene = decide(inputs)
+        asked_at = current_instant()
+        if not self._confirm(scene):
+            raise NotConfirmed("the plan was not confirmed")
+        if current_instant() - asked_at > ANSWER_WITHIN_MS:
+            raise NotConfirmed("the answer came after more than 10 minutes; run it again, and look at the new plan")
+        return scene.plan
 
 
 class _Exactly:

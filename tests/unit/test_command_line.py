@@ -33,6 +33,18 @@ def test_wrong_usage_is_code_64_and_says_what_is_wrong(
     assert arguments[-1] in told.err
 
 
+@pytest.mark.parametrize("command", ["apply", "run"])
+def test_a_command_that_acts_does_not_offer_an_imagined_cluster_or_another_time(
+    command: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([command, "--help"]) == 0
+    told = capsys.readouterr().out
+    assert "--context" in told
+    for option in ("--cluster", "--complete", "--now"):
+        assert f"{option} " not in told
+        assert main([command, option, "x"]) == 64
+
+
 def test_an_interrupt_is_code_130(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     def interrupted(*_: object) -> None:
         raise KeyboardInterrupt

@@ -250,7 +250,8 @@ def _sentences(spec: ChangeApproval) -> Sequence[str]:
     told = [f"{each} until {spec.expires}{within}" for each in told]
     if spec.prune:
         once = f"once no policy declares {'them' if len(spec.prune) > 1 else 'it'}"
-        told.append(f"{', '.join(spec.prune)} may be deleted until {spec.expires}, {once}")
+        passing = f", and may pass guard {spec.guard_name}{within}" if spec.guard_name else ""
+        told.append(f"{', '.join(spec.prune)} may be deleted until {spec.expires}, {once}{passing}")
     return told
 
 

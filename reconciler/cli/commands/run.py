@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from reconciler import wiring
-from reconciler.cli.asking import answered, question_options, refuse_the_imagined
+from reconciler.cli.asking import answered, live_question_options
 from reconciler.cli.exit_codes import ExitCode
 from reconciler.cli.history import history_option
 from reconciler.model import names
@@ -31,7 +31,7 @@ class AddressType(click.ParamType[Address]):
 
 
 @click.command()
-@question_options
+@live_question_options
 @click.option("--namespace", default=names.OWN_NAMESPACE, show_default=True, metavar="NAME", help="Where its Lease is.")
 @click.option(
     "--listen",
@@ -53,7 +53,6 @@ class AddressType(click.ParamType[Address]):
 @click.option("--log-format", type=click.Choice(["text", "json"]), default="text", show_default=True)
 def command(question: wiring.Question, **chosen: Any) -> int:
     """Make the cluster follow the policies, until told to stop. Several replicas may run: one of them leads."""
-    refuse_the_imagined(question)
     end = answered(lambda: run_replica(Settings(question, **chosen)))
     code = ExitCode.INTERRUPTED if end.signal == signal.SIGINT else ExitCode.FINE
     if end.is_stuck:  # Python would wait for its threads, as long as an API server says nothing

@@ -1,6 +1,10 @@
 """`reconciler apply` on a real cluster: one cycle, what came of it in its exit code, and never beside a controller."""
 
+import contextlib
 import json
+import os
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -68,7 +72,7 @@ def test_what_cannot_be_done_leaves_the_rest_and_is_finished_later(
     outcomes = {each["subject"]["name"]: each["result"] for each in json.loads(out)["outcomes"]}
     held = {each["subject"]["name"]: each["sentence"] for each in json.loads(out)["decisions"] if not each["action"]}
     assert outcomes == {"h100": "done"}
-    assert (code, "somebody" in held["a100"]) == (0, True)
+    assert (code, "somebody" in held["a100"]) == (4, True)
     site.lab.admin.apply(LIMITED, owner="somebody")
     assert run(site, capsys, "apply")[0] == 0
     pool = site.lab.admin.get("nodepools", "a100")
@@ -144,3 +148,37 @@ def test_a_cluster_file_is_nothing_to_act_on(site: Site, capsys: pytest.CaptureF
     site.write()
     assert run(site, capsys, "apply", "--now", "2026-11-02T10:00:00Z")[0] == 64
     assert run(site, capsys, "run", "--cluster", str(site.policies / "a100.yaml"))[0] == 64
+
+
+def answered(site: Site, answer: str, *arguments: str) -> tuple[int, str]:
+    """What `apply` says on a terminal on which somebody writes the answer."""
+    ours, theirs = os.openpty()
+    command = [sys.executable, "-m", "reconciler", "apply", "--policies", str(site.policies), *arguments]
+    with subprocess.Popen(command, stdin=theirs, stdout=theirs, stderr=theirs, close_fds=True) as process:
+        os.close(theirs)
+        told = b""
+        with contextlib.suppress(OSError):  # the terminal is closed by whoever ends
+            while part := os.read(ours, 4096):
+                told += part
+                if answer and b"Apply this plan?" in told:
+                    os.write(ours, f"{answer}\n".encode())
+                    answer = ""
+        os.close(ours)
+        return process.wait(), told.decode()
+
+
+def test_on_a_terminal_a_plan_is_applied_once_it_is_confirmed(site: Site) -> None:
+    site.write()
+    code, told = answered(site, "n")
+    assert (code, site.lab.admin.get("nodepools", "a100")) == (1, None)
+    assert "NodePool/a100" in told.partition("Apply this plan?")[0]
+    assert "nothing was done: the plan was not confirmed" in told
+    assert site.lease_holder() == ""
+    code, told = answered(site, "y")
+    assert (code, "2 done" in told) == (0, True)
+    assert site.lab.admin.get("nodepools", "a100")
+    site.write("h100")
+    code, told = answered(site, "", "--yes")
+    assert (code, "Apply this plan?" in told) == (0, False)
+    code, told = answered(site, "")
+    assert (code, "Apply this plan?" in told, "Nothing to do" in told) == (0, False, True)

@@ -1,9 +1,13 @@
 """`freeze` and `approve` on a real API server, by people with exactly the rights that `rbac --person` prints."""
 
+import contextlib
 from collections.abc import Iterator
+from pathlib import Path
 
+import msgspec
 import pytest
 
+from reconciler import wiring
 from reconciler.cli.main import main
 from reconciler.kube.client import connect
 from reconciler.kube.observe import observe_once
@@ -19,9 +23,16 @@ from reconciler.wiring import current_instant
 from tests.lab import capacity, fleet
 from tests.lab.lab import Lab
 from tests.policies import specimens
+from tests.stages.controlled import Site
 from tests.stages.definitions import defined
 from tests.stages.people import acting_as
 
+GUARD = """
+apiVersion: gpu.scheduling/v1
+kind: ChangeGuard
+metadata: {name: fleet}
+spec: {poolNames: ["*"], perPlan: {maxRemovedNodes: 1, maxDeletedNodePools: 0}}
+"""
 COMMIT = "4c1f9e2b7d0a155f1e2d3c4b5a69788796a5b4c3"
 
 
@@ -111,3 +122,49 @@ def approved(revision: str, observed: Observed) -> tuple[Approval, ...]:
 def frozen_pools(lab: Lab) -> int:
     found = lab.admin.must("GET", "/apis/gpu.scheduling/v1/gpupools")["items"]
     return sum(names.FROZEN_UNTIL in each["metadata"].get("annotations", {}) for each in found)
+
+
+def test_a_loss_that_an_approver_agrees_to_is_carried_out_by_the_controller(
+    cluster: Lab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    site = Site(cluster, tmp_path)
+    with defined(cluster), contextlib.ExitStack() as last:
+        last.callback(site.clean)
+        site.write("a100")
+        site.write("old")
+        site.put("guard.yaml", GUARD)
+        with site.replica() as replica:
+            cluster.admin.wait_for("nodepools", "old", bool)
+            (site.policies / "old.yaml").unlink()
+            told = replica.wait_for(lambda line: line.get("reason") == "NodePoolNotDeclared")
+            assert "reconciler approve --prune NodePool/old" in told["message"]
+            with acting_as(cluster, "approver") as kubeconfig:
+                monkeypatch.setenv("KUBECONFIG", str(kubeconfig))
+                arguments = ["--prune", "NodePool/old", "--guard", "fleet", "--deleted-node-pools", "1"]
+                assert main(["approve", *arguments, "--expires", "1h"]) == 0
+            assert "and may pass guard fleet, within 1 deleted NodePools" in capsys.readouterr().out
+            cluster.admin.wait_for("nodepools", "old", lambda found: found is None)
+            assert cluster.admin.get("nodepools", "a100")
+            line = replica.wait_for(lambda line: line["event"] == "written" and line["action"] == "delete")
+            assert (line["subject"], line["result"]) == ("NodePool/old", "done")
+
+
+def test_an_approval_of_objects_is_found_again_in_the_cluster(
+    cluster: Lab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    site = Site(cluster, tmp_path)
+    site.write("a100")
+    site.put("guard.yaml", GUARD)
+    monkeypatch.chdir(tmp_path)
+    with defined(cluster), acting_as(cluster, "approver") as kubeconfig:
+        monkeypatch.setenv("KUBECONFIG", str(kubeconfig))
+        assert main(["approve", "GpuPool/a100", "--guard", "fleet", "--removed-nodes", "4"]) == 0
+        assert "what GpuPool/a100 (sha256:" in capsys.readouterr().out
+        desired = wiring.check(wiring.Origins((Path("policies"),))).resolved.wishes[0]
+        inputs = Inputs(desired, observe_once(connect(None)), current_instant())
+        (approval,) = Approvals(inputs).for_guard("fleet")
+        assert approval.policies == {("GpuPool", "a100")}
+        edited = msgspec.structs.replace(inputs, desired=msgspec.structs.replace(desired, manifests=()))
+        (approval,) = Approvals(edited).for_guard("fleet")
+        assert approval.policies == set()
+    site.clean()
