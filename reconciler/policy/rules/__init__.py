@@ -19,7 +19,7 @@ from reconciler.policy.rules.hardware import (
     instance_types_say_what_they_have,
 )
 from reconciler.policy.rules.references import references_lead_somewhere
-from reconciler.policy.rules.weights import ranks_fit_into_weights
+from reconciler.policy.rules.weights import pools_without_taints_have_no_weight, ranks_fit_into_weights
 from reconciler.policy.rules.wish import Wish
 
 CROSS_RULES: tuple[Callable[[Wish], Iterable[Problem]], ...] = (
@@ -36,4 +36,5 @@ CROSS_RULES: tuple[Callable[[Wish], Iterable[Problem]], ...] = (
     instance_types_say_what_they_have,
     drained_pools_have_more_than_one_gpu,
     capacity_types_in_karpenters_order,
+    pools_without_taints_have_no_weight,
 )
