@@ -8,9 +8,12 @@ already, and a pod for whose completion its node waits, need no other place.
 from collections.abc import Mapping, Sequence
 
 import msgspec
+import numpy as np
+from msgspec.structs import replace
 
-from reconciler.fleet.placing import Search, Walk
+from reconciler.fleet.placing import Meter, Search, Walk
 from reconciler.fleet.pod_class import PodClass, Rank
+from reconciler.fleet.rows import Mask
 from reconciler.fleet.what_if import WhatIf
 
 # Key of a class -> name of a node -> how many pods of the class went there the last time.
@@ -40,6 +43,7 @@ class Emptied(msgspec.Struct):
 def empty(fleet: WhatIf, order: Sequence[int], search: Search) -> Emptied:
     """Leaves the fleet with those rows gone that can go: call it within a fork."""
     emptying = Emptying(fleet, search)
+    meter = emptying.meter
     told = Emptied()
     took: set[int] = set()
     for place, row in enumerate(order):
@@ -47,7 +51,7 @@ def empty(fleet: WhatIf, order: Sequence[int], search: Search) -> Emptied:
             told.taking += (row,)
             continue
         found = emptying.one(row, {})
-        if emptying.walk.spent:
+        if meter.spent:
             told.not_evaluated = tuple(order[place:])
             break
         if isinstance(found, PodClass):
@@ -55,37 +59,58 @@ def empty(fleet: WhatIf, order: Sequence[int], search: Search) -> Emptied:
         else:
             told.together[row] = found
             took.update([each.to for each in found])
-    told.pointer, told.steps = emptying.walk.pointer, emptying.walk.steps
+    told.pointer, told.steps = emptying.walk.pointer, meter.steps
     return told
 
 
 class Emptying:
-    """One row after the other; whoever asks sees to it that no row is asked about that took something in."""
+    """One row after the other; whoever asks sees to it that no row is asked about that took something in.
 
-    def __init__(self, fleet: WhatIf, search: Search) -> None:
-        self.walk = Walk(fleet, search)
+    Pods go to `preferred` rows first, those of nodes that stay anyway: what goes elsewhere keeps a node that could have
+    gone itself. Both masks may change between two rows.
+    """
+
+    def __init__(self, fleet: WhatIf, search: Search, preferred: Mask | None = None) -> None:
+        self.meter = Meter(search.budget)
+        self.walk = Walk(fleet, search, self.meter)
+        self._preferred = np.zeros_like(fleet.rows.alive) if preferred is None else preferred
+        self._first = None if preferred is None else Walk(fleet, replace(search, allowed=preferred), self.meter)
         self._fleet = fleet
 
     def one(self, row: int, hints: Hints) -> tuple[Move, ...] | PodClass:
         """The moves that empty a row, or whose pods found no place: then nothing has changed."""
-        fleet, walk = self._fleet, self.walk
+        fleet = self._fleet
         booked = fleet.booked_on(row)
         moving = [(each.anew, count) for each, count in booked.items() if each.needs_another_place]
         moving.sort(key=_rank)
-        mark = walk.mark()
+        marks = [(walk, walk.mark()) for walk in (self._first, self.walk) if walk is not None]
+        opened: list[int] = []
         moves: list[Move] = []
         with fleet.fork() as fork:
             fleet.vacate(row)
             for pod_class, count in moving:
                 left = self._put_as_before(pod_class, count, hints, moves) if hints else count
-                for to, put in walk.put(pod_class, left) if left else ():
-                    moves.append(Move(pod_class, to, put))
-                    left -= put
-                if left:
-                    walk.back(mark)
+                if left and self._put(pod_class, left, moves, opened):
+                    for walk, mark in marks:
+                        walk.back(mark)
+                    self._preferred[opened] = False
                     return pod_class
             fork.commit()
         return tuple(moves)
+
+    def _put(self, pod_class: PodClass, count: int, moves: list[Move], opened: list[int]) -> int:
+        """How many are left of them. A further node that has to take some is a node that stays from then on."""
+        for to, put in self._first.put(pod_class, count) if self._first is not None else ():
+            moves.append(Move(pod_class, to, put))
+            count -= put
+        for to, put in self.walk.put(pod_class, count) if count else ():
+            moves.append(Move(pod_class, to, put))
+            count -= put
+            if self._first is not None and not self._preferred[to]:
+                self._preferred[to] = True
+                opened.append(to)
+                self._first.back(self.walk.mark())
+        return count
 
     def _put_as_before(self, pod_class: PodClass, count: int, hints: Hints, moves: list[Move]) -> int:
         """How many are left of them."""

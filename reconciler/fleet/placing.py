@@ -1,5 +1,8 @@
 """Owner of a walk over the nodes that puts pods on the first that takes them.
 
+The order of the walk is that of the names, unless the search brings one of its own: where the result must not depend
+on names. It is looked up when a place is searched for first: a pod that goes where its hint says needs none.
+
 The walk is cyclic and stays where it last put a pod, so that pods fill a node before they go on to the next. Where pods
 of a class are only in each other's way by what they take, as many are put on a node at once as there is room for.
 
@@ -7,7 +10,8 @@ A step is one predicate asked about one node, or about up to a thousand at once.
 say counts as one predicate. Steps depend on what is asked alone, not on what happens to be remembered.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from functools import cached_property
 
 import msgspec
 import numpy as np
@@ -25,28 +29,65 @@ class Search(msgspec.Struct, frozen=True):
     """Where to look first, and for how long."""
 
     pointer: str = ""  # the node to begin with, or the next by name; nothing: at the end where all begin
-    backwards: bool = False  # from the last node by name to the first
+    backwards: bool = False  # from the last node to the first
+    order: Callable[[], Places] | None = None  # all rows; None: by name
     allowed: Mask | None = None  # rows that may take pods; None: all
     hints: Mapping[str, str] = {}  # uid of a pod -> name of the node that is tried first
     budget: int | None = None  # of steps
     anew: bool = False  # each class of pods begins at the pointer again, and not where the one before it ended
 
 
+class Meter:
+    """Owner of how many steps were taken, by one walk or by several that share a budget."""
+
+    def __init__(self, budget: int | None) -> None:
+        self.budget = budget
+        self.steps = 0
+        self.spent = False  # steps were lacking: of whatever was not put, nothing is known
+
+    def spend(self, steps: int) -> bool:
+        """Whether so many are left."""
+        if self.budget is not None and self.steps + steps > self.budget:
+            self.spent = True
+            return False
+        self.steps += steps
+        return True
+
+
 class Walk:
     """Where it stands, and how many steps it took."""
 
-    def __init__(self, fleet: WhatIf, search: Search) -> None:
-        self.steps = 0
-        self.spent = False  # steps were lacking: of whatever was not put, nothing is known
+    def __init__(self, fleet: WhatIf, search: Search, meter: Meter | None = None) -> None:
+        self.meter = Meter(search.budget) if meter is None else meter
+        self._spend = self.meter.spend
         self.allowed = search.allowed
-        self.budget = search.budget
         self._search = search
         self._fleet = fleet
         self._judging = fleet.part(Judging)
-        self._order: Places = fleet.rows.order[::-1] if search.backwards else fleet.rows.order
-        self._ring: Places = np.concatenate((self._order, self._order))
-        self._sweep = -(-len(self._order) // _AT_ONCE)
-        self._at = self._begin = _place(fleet, search)
+        self._stands: int | None = None  # None: where all begin
+        if search.order is None:  # as the rows are now, whatever is brought meanwhile
+            _ = self._order
+
+    @cached_property
+    def _order(self) -> Places:
+        order = self._fleet.rows.order if self._search.order is None else self._search.order()
+        return order[::-1] if self._search.backwards else order
+
+    @cached_property
+    def _ring(self) -> Places:
+        return np.concatenate((self._order, self._order))
+
+    @property
+    def _sweep(self) -> int:
+        return -(-len(self._order) // _AT_ONCE)
+
+    @cached_property
+    def _begin(self) -> int:
+        return self._place(self._search.pointer)
+
+    @property
+    def _at(self) -> int:
+        return self._begin if self._stands is None else self._stands
 
     @property
     def pointer(self) -> str:
@@ -55,21 +96,34 @@ class Walk:
 
     def stand_at(self, pointer: str) -> None:
         """Go on from there: others have walked meanwhile."""
-        self._at = _place(self._fleet, msgspec.structs.replace(self._search, pointer=pointer))
+        self._stands = self._place(pointer)
 
-    def mark(self) -> int:
+    def mark(self) -> int | None:
         """Where it stands, to come `back` to."""
-        return self._at
+        return self._stands
 
-    def back(self, mark: int) -> None:
-        self._at = mark
+    def back(self, mark: int | None) -> None:
+        self._stands = mark
+
+    def _place(self, pointer: str) -> int:
+        """Where in the order of the walk the node is. By names, a node that is gone is passed over; in an order of the
+        search's own, the walk begins anew."""
+        rows, many = self._fleet.rows, len(self._order)
+        if not pointer or not many:
+            return 0
+        if self._search.order is not None:
+            row = rows.row_of.get(pointer)
+            return int(np.argmax(self._order == row)) if row is not None else 0
+        if not self._search.backwards:
+            return rows.position(pointer) % many
+        return (many - rows.position(pointer) - (pointer in rows.row_of)) % many
 
     def put(self, pod_class: PodClass, count: int) -> list[tuple[int, int]]:
         """Books as many pods of a class as find a place: rows, and how many on each."""
         if pod_class.unmodelled or not len(self._order):
             return []
         if self._search.anew:
-            self._at = self._begin
+            self._stands = None
         asked = self._judging.asked(pod_class)
         if self._judging.goes_in_bulk(asked):
             return self._put_in_bulk(pod_class, count, asked)
@@ -78,7 +132,7 @@ class Walk:
             place = self._next(pod_class, asked)
             if place is None:
                 break
-            self._at = place
+            self._stands = place
             row = int(self._order[place])
             self._fleet.add(pod_class, row)
             put.append((row, 1))
@@ -120,7 +174,7 @@ class Walk:
             booked = min(count, room(pod_class.request, row))
             fleet.add(pod_class, row, booked)
             put.append((row, booked))
-            self._at = place
+            self._stands = place
             count -= booked
             if not count:
                 break
@@ -141,9 +195,9 @@ class Walk:
             if self._fits(pod_class, int(self._order[place]), asked):
                 return place
             refusals += 1
-            if self.spent or refusals > _MOST_REFUSALS:
+            if self.meter.spent or refusals > _MOST_REFUSALS:
                 break
-        return self._look(pod_class, asked) if refusals > _MOST_REFUSALS and not self.spent else None
+        return self._look(pod_class, asked) if refusals > _MOST_REFUSALS and not self.meter.spent else None
 
     def _roomy_places(self, pod_class: PodClass) -> Iterator[int]:
         """Where there is room, after where it stands: among the next few, then among more, then among all others.
@@ -181,21 +235,3 @@ class Walk:
         if not len(places):
             return None
         return int(places[int(places.searchsorted(self._at)) % len(places)])
-
-    def _spend(self, steps: int) -> bool:
-        if self.budget is not None and self.steps + steps > self.budget:
-            self.spent = True
-            return False
-        self.steps += steps
-        return True
-
-
-def _place(fleet: WhatIf, search: Search) -> int:
-    """Where in the order of the walk the pointer is; a node that is gone is passed over."""
-    many = len(fleet.rows.order)
-    if not search.pointer or not many:
-        return 0
-    if not search.backwards:
-        return fleet.rows.position(search.pointer) % many
-    there = search.pointer in fleet.rows.row_of
-    return (many - fleet.rows.position(search.pointer) - there) % many

@@ -44,7 +44,7 @@ def place(fleet: WhatIf, pods: Sequence[Pod], search: Search) -> Placement:
     placing = _Placing(fleet, search, walk, told)
     for pod_class, run in _runs(fleet, pods, search):
         placing.run(pod_class, run)
-    told.pointer, told.steps = walk.pointer, walk.steps
+    told.pointer, told.steps = walk.pointer, walk.meter.steps
     return told
 
 
@@ -81,7 +81,7 @@ class _Placing:
         return self._walk.put(pod_class, len(pods))
 
     def _leave(self, pod_class: PodClass, left: list[str]) -> None:
-        if self._walk.spent:
+        if self._walk.meter.spent:
             self._told.not_evaluated += tuple(left)
             return
         judging = self._fleet.part(Judging)

@@ -12,6 +12,8 @@ import msgspec
 from hypothesis import given, settings
 from hypothesis import strategies as some
 
+from reconciler.fleet.fleet import Fleet as ClusterFleet
+from reconciler.plan.drain.nodes.likeness import Likenesses
 from tests.unit.drain_stage import World, homes
 
 GPUS, CPUS = 8, 96
@@ -68,6 +70,11 @@ class Box(msgspec.Struct, frozen=True):
         """Candidates first, the oldest of them first; then what is not ready, and what is used least."""
         age = self.traits.get("candidate")
         return age is None, -(age or 0), self.is_ready and age is None, self.used if age is None else 0, self.name
+
+    def turn_among(self, alike: dict[str, Any]) -> tuple[Any, ...]:
+        """The same, and of several that are used as much, what is alike together."""
+        *turn, name = self.turn
+        return *turn, alike[name] if turn[0] else (), name
 
 
 Fleet = dict[str, Box]
@@ -182,7 +189,9 @@ def test_no_node_is_missed_that_could_go_in_its_turn(fleet: Fleet) -> None:
     assert found & empty == {name for name in empty if not fleet[name].traits.get("opted_out")}
     candidates = found - empty
     order = [each for each in fleet.values() if each.pods and not each.traits.get("opted_out")]
-    order = sorted(order, key=lambda each: each.turn)
+    what_if = ClusterFleet(seen.inputs.observed).what_if
+    alike = {name: what_if.part(Likenesses).of(row) for name, row in what_if.rows.row_of.items()}
+    order = sorted(order, key=lambda each: each.turn_among(alike))
     gone: list[str] = []
     taken: dict[Piece, str] = {}
     for at, box in enumerate(order):

@@ -135,5 +135,5 @@ def test_where_there_is_room_close_by_a_search_takes_no_more_steps_in_a_larger_f
         walk = Walk(fleet, Search())
         asked = [fleet.classes.of(pod(f"a{number}", {**words, "memory": number})) for number in range(40)]
         assert all(walk.put(each, 1) for each in asked)
-        steps.append(walk.steps)
+        steps.append(walk.meter.steps)
     assert steps[0] == steps[1]

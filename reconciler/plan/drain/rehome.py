@@ -7,18 +7,23 @@ lately and that nobody has made anew yet, at most as many as their owner lacks, 
 all others that wait. If one of the first two finds none, there are no candidates: what was begun comes first.
 
 Then each node in its turn, in a fork of its own: its pods, in the order of how hard they are to place, go where they
-went the last time, else to the first node that takes them, walking on from where the last one was put, from the other
-end. A node that is to be tried or was found to go takes none; nor does one that leaves, that is not ready, or that is
-empty: to move pods to an empty node frees none. A node that took pods in is not emptied itself. If all find a place
-that stays so, and what they cost of PodDisruptionBudgets is gone for those that come after; else all of it is taken
-back. A budget that allows some, but not all of a node's pods at once, is no hindrance: they go one after the other.
+went the last time, else to a node that stays in any case, the fullest first: one that is not tried, that a pod keeps,
+or that took pods of others. Only if none of these takes them, they go to a node that could go itself, the last in turn
+first, which stays from then on. A node that was a candidate before and is to be tried, or was found to go, takes none;
+nor does one that leaves, that is not ready, or that is empty: to move pods to an empty node frees none. A node that
+took pods in is not emptied itself. Names decide only between nodes that are alike, so that how many nodes can go does
+not depend on them (where no pod says anything of other pods, and hints say nothing).
+
+If all find a place that stays so, and what they cost of PodDisruptionBudgets is gone for those that come after; else
+all of it is taken back. A budget that allows some, but not all of a node's pods at once, is no hindrance: they go one
+after the other.
 Nodes on which one gang runs are tried together, with all its pods, and without those that can't go (gangs/); of gangs
 that are on their way already all pods are placed with those on nodes that are being drained, wherever they run.
 
 Steps are limited, by the policies' simulationTimeBound; but so many nodes are tried in any case.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 
 import msgspec
@@ -32,6 +37,7 @@ from reconciler.fleet.placing import Search, Walk
 from reconciler.fleet.pod_class import PodClass
 from reconciler.fleet.questions import place
 from reconciler.fleet.rows import Mask
+from reconciler.fleet.rows import Places as Rows
 from reconciler.model import names
 from reconciler.model.cluster.node import Node
 from reconciler.model.cluster.pod import Pod
@@ -43,6 +49,7 @@ from reconciler.plan.drain.gangs.crews import Crew, crews_of, part
 from reconciler.plan.drain.gangs.members import Members
 from reconciler.plan.drain.gangs.rehoming import Crewing, Tried
 from reconciler.plan.drain.nodes.hinting import Hinting, Places
+from reconciler.plan.drain.nodes.likeness import Likenesses
 from reconciler.plan.drain.nodes.moving import Moving, Movings, first_blocker, take
 from reconciler.plan.drain.nodes.set_aside import SetAside
 from reconciler.plan.drain.replacing import lacking
@@ -81,12 +88,16 @@ class Rehoming:
         self._movings = self._what_if.part(Movings)
         self._remaining = Remaining(site.budgets)
         self._takers: set[int] = set()  # rows that took pods of others
+        self._order: Sequence[Seen] = ()  # the nodes that are to be tried
         self._ruled_out: dict[PodClass, str] = {}
-        self._allowed = self._stays = self._tried = self._empty = np.zeros_like(self._what_if.rows.alive)
+        self._allowed = self._stays = self._tried = self._empty = self._preferred = np.zeros_like(
+            self._what_if.rows.alive
+        )
         self.told = Rehomed()
 
     def run(self, order: Sequence[Seen]) -> Rehomed:
         """`order`: the nodes that are to be tried."""
+        self._order, self._way = order, replace(self._way, order=self._rows_in_order)
         leaving = self._take_leaving()
         self._stays = self._staying(order)
         self._settle(leaving, self._of_gangs())
@@ -176,21 +187,50 @@ class Rehoming:
     def _try(self, order: Sequence[Seen]) -> None:
         """One node after the other, or with those that go only with it, until the steps are used up."""
         self._allowed = self._stays & ~self._tried & ~self._empty
-        emptying = Emptying(self._what_if, replace(self._way, allowed=self._allowed))
+        self._preferred = self._allowed.copy()
+        self._preferred[[self._what_if.rows.row_of[each.name] for each in order]] = False
+        self._prefer(self._takers)
+        # A search that begins anew with each class tries what a preference for some nodes would miss.
+        preferred = None if self._way.anew else self._preferred
+        emptying = Emptying(self._what_if, replace(self._way, allowed=self._allowed), preferred)
         crews, crewing = crews_of(self._members, order), Crewing(self._site, self._members, self._remaining)
+        self._refuse_blocked(each for each in order if each.name not in crews)
         tried = 0
         for at, seen in enumerate(order):
             if seen.name in self.told.together or seen.name in self.told.refused:
                 continue  # with others of its crew
-            emptying.walk.budget = self._way.budget if tried >= LEAST_TRIED else None
+            emptying.meter.budget = self._way.budget if tried >= LEAST_TRIED else None
             crew = crews.get(seen.name)
             with planning_for(seen.pool):
                 was_looked_at = self._try_crew(crew, crewing, emptying) if crew else self._try_one(seen, emptying)
-            self.told.steps = emptying.walk.steps
-            if emptying.walk.spent:
+            self.told.steps = emptying.meter.steps
+            if emptying.meter.spent:
                 self.told.left_out = self._undecided(order[at:])
                 return
             tried += was_looked_at
+
+    def _refuse_blocked(self, order: Iterable[Seen]) -> None:
+        """What a pod keeps whoever goes before is known to stay, and takes pods of others from the first node on."""
+        for seen in order:
+            row = self._what_if.rows.row_of[seen.name]
+            with planning_for(seen.pool):
+                if found := self._blocker(seen, row, self._movings.of(row)):
+                    self._refuse(seen, found)
+
+    def _prefer(self, rows: Iterable[int]) -> None:
+        """Nodes that took pods of others stay: further ones go there before they go to nodes that could go."""
+        for row in rows:
+            self._preferred[row] = self._allowed[row]
+
+    def _rows_in_order(self) -> Rows:
+        """All rows, those first that are tried first, then those of nodes that stay. Nothing in it depends on names but
+        the order of nodes that are alike. Places are looked for from the end: with nodes that stay, then with those
+        that would be tried last."""
+        rows, alike = self._what_if.rows, self._what_if.part(Likenesses)
+        tried = [rows.row_of[each.name] for each in self._order]
+        known = set(tried)
+        others = (row for row in rows.order.tolist() if row not in known)
+        return np.array([*tried, *sorted(others, key=alike.of)], np.intp)
 
     def _try_one(self, seen: Seen, emptying: Emptying) -> bool:
         """Whether places were looked for."""
@@ -200,7 +240,7 @@ class Rehoming:
             self._refuse(seen, found)
             return False
         moved = emptying.one(row, self._hints.before(seen.name))
-        if emptying.walk.spent:
+        if emptying.meter.spent:
             return False
         if isinstance(moved, PodClass):
             self._allow(seen)
@@ -208,6 +248,7 @@ class Rehoming:
         else:
             take(self._remaining, moving)
             self._takers.update([each.to for each in moved])
+            self._prefer([each.to for each in moved])
             self.told.together[seen.name] = self._hints.moved(seen.name, moved)
         return bool(moving.pods)
 
@@ -223,7 +264,7 @@ class Rehoming:
         came = self._crew_tried(crew, crewing, emptying.walk)
         going, homes = crew if came.goes else part(self._members, ()), came.homes
         for each in () if came.goes else crew.nodes:
-            if emptying.walk.spent:
+            if emptying.meter.spent:
                 break
             beside = part(self._members, (*going.nodes, each))
             came = self._crew_tried(beside, crewing, emptying.walk) if len(crew.nodes) > 1 else came
@@ -233,16 +274,17 @@ class Rehoming:
                 self._refuse(each, came.kept)
         if going.nodes:
             self._crew_goes(going, crewing.go(going, homes), homes)
-        return not emptying.walk.spent
+        return not emptying.meter.spent
 
     def _crew_tried(self, crew: Crew, crewing: Crewing, walk: Walk) -> Tried:
-        budget = None if walk.budget is None else max(0, walk.budget - walk.steps)
+        meter = walk.meter
+        budget = None if meter.budget is None else max(0, meter.budget - meter.steps)
         hints = self._hints.of_nodes(crewing.hinted(crew))
         pointer = self._way.pointer if self._way.anew else walk.pointer
         way = replace(self._way, pointer=pointer, allowed=self._allowed, hints=hints, budget=budget)
         came = crewing.tried(crew, self._takers, way)
-        walk.spent |= came.is_spent
-        walk.steps += came.steps
+        meter.spent |= came.is_spent
+        meter.steps += came.steps
         walk.stand_at(came.pointer or walk.pointer)
         return came
 
@@ -253,7 +295,7 @@ class Rehoming:
     def _allow(self, seen: Seen) -> None:
         """It stays, and may take pods of others if it can."""
         row = self._what_if.rows.row_of[seen.name]
-        self._allowed[row] = self._stays[row]
+        self._allowed[row] = self._preferred[row] = self._stays[row]
 
     def _undecided(self, order: Sequence[Seen]) -> tuple[str, ...]:
         decided = self.told.together.keys() | self.told.refused.keys()

@@ -6,7 +6,7 @@ not tried, for whatever reason, is asked about at the end, when others have take
 """
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from msgspec.structs import replace
 
@@ -54,6 +54,10 @@ class _Asking(Rehoming):
     def asked(self, order: Sequence[Seen]) -> list[Reason]:
         self.run(order)
         return self._blockers() if self._found is None else self._found
+
+    def _refuse_blocked(self, order: Iterable[Seen]) -> None:
+        """The node is asked about in its turn, whatever keeps it."""
+        super()._refuse_blocked(each for each in order if each is not self._asked_about)
 
     def _try_one(self, seen: Seen, emptying: Emptying) -> bool:
         if seen is self._asked_about:

@@ -1,9 +1,10 @@
 """Which nodes are tried, in which order, and why the others are not.
 
 First come those that are candidates already, the oldest first, so that a timer is not reset because another node came
-to be tried before; then those that are not ready, those that are used least, those that save most for the least loss
-(beginning/worth.py), and by name. Where there was no time for all of them, the next plan begins with the first that was
-left out, whatever it is.
+to be tried before; then those that are not ready, those that are used least, those that save most, and of nodes that
+are alike those that lose least (beginning/worth.py). So how many nodes go does not depend on their names, nor on when
+their pods began: those decide only between nodes that are alike. Where there was no time for all of them, the next plan
+begins with the first that was left out, whatever it is.
 
 Nodes that wait for a pod to complete come after all others: until then they need no room, and take none from nodes that
 could go now.
@@ -16,8 +17,8 @@ import msgspec
 from reconciler.model.instant import Instant
 from reconciler.model.planned.reason import Reason
 from reconciler.plan.containment import planning_for
-from reconciler.plan.drain.beginning.worth import Key
 from reconciler.plan.drain.candidates import Ground, completing
+from reconciler.plan.drain.nodes.likeness import Likeness, Likenesses
 from reconciler.plan.drain.site import Seen
 
 
@@ -45,13 +46,16 @@ def eligible(ground: Ground) -> Eligible:
 
 def _in_order(ground: Ground, found: Sequence[Seen]) -> Iterator[Seen]:
     before: list[tuple[Instant, str, Seen]] = []
-    others: list[tuple[bool, int, Key, str, Seen]] = []
+    others: list[tuple[bool, int, int, Likeness, int, str, Seen]] = []
+    what_if = ground.site.fleet.what_if
+    alike, row_of = what_if.part(Likenesses), what_if.rows.row_of
     for each in found:
         if (since := each.candidate_since) is not None:
             before.append((since, each.name, each))
         else:
-            percent, key = ground.usage(each).percent, ground.worth.key(each)
-            others.append((each.is_ready, percent, key, each.name, each))
+            percent, (saved, lost) = ground.usage(each).percent, ground.worth.key(each)
+            likeness = alike.of(row_of[each.name])
+            others.append((each.is_ready, percent, saved, likeness, lost, each.name, each))
     order = [each[-1] for each in sorted(before)] + [each[-1] for each in sorted(others)]
     # What is only told comes last, and so takes no room from what is done.
     turns: dict[tuple[bool, bool], list[Seen]] = {}

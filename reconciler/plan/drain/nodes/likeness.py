@@ -1,0 +1,60 @@
+"""Which nodes are alike in all that decides what fits on them and what keeps them, whatever their names.
+
+Nodes are compared where the order of the search must not depend on names, uids or times: labels but those that name the
+node, taints, what the node has, and the classes of the pods on it. What is alike in that is told apart by nothing but
+names. Fuller nodes come later: places are looked for from the end, so that gaps are closed before others are begun.
+"""
+
+from collections import Counter
+from collections.abc import Iterator
+from hashlib import blake2b
+
+from reconciler.fleet.books.per_row import PerRow
+from reconciler.fleet.pod_class import PodClass
+from reconciler.model import names
+from reconciler.model.cluster.node import Node
+from reconciler.plan.eviction import is_healthy
+
+_CPU = 0  # the first column of every fleet
+_TIMED = frozenset({names.DRAIN_CANDIDATE, names.DRAINING, names.DELETION_TIME})
+
+
+Likeness = tuple[int, bytes]  # how much of it is asked for, in percent, and a digest of all of it
+
+
+class Likenesses(PerRow[Likeness]):
+    """Owner of the likeness of each row, as the cluster was seen; within a fork too."""
+
+    def find(self, row: int) -> Likeness:
+        found = blake2b(digest_size=12)
+        for part in (*_of_node(self.fleet.rows.node(row)), *self._of_pods(row)):
+            found.update(part.encode())
+            found.update(b"\0")
+        return self._percent(row), found.digest()
+
+    def _percent(self, row: int) -> int:
+        """Of its GPUs; of its cpu where it has none."""
+        pods, gpus = self.fleet.pods_of_row(row), self.fleet.rows.node(row).gpus
+        if gpus:
+            return 100 * sum(pod.gpus for pod in pods if not pod.is_finished) // gpus
+        cpu = int(self.fleet.stock.allocatable[row, _CPU])
+        held = sum(dict(self.fleet.classes.of(pod).held).get(_CPU, 0) for pod in pods)
+        return 100 * held // cpu if cpu else 100
+
+    def _of_pods(self, row: int) -> Iterator[str]:
+        class_of = self.fleet.classes.of
+        pods = Counter((_name_of(class_of(pod)), is_healthy(pod)) for pod in self.fleet.pods_of_row(row))
+        return (f"{name} {healthy} {count}" for (name, healthy), count in sorted(pods.items()))
+
+
+def _name_of(pod_class: PodClass) -> str:
+    """Of what goes with its node, what it asks for: the rest of its class may name the node."""
+    return f"node {pod_class.held}" if pod_class.goes_with_its_node else pod_class.key
+
+
+def _of_node(node: Node) -> Iterator[str]:
+    labels, name = node.metadata.labels, node.name
+    yield from (f"{key}={labels[key]}" for key in sorted(labels) if labels[key] != name and key != names.HOSTNAME)
+    taints = (each for each in node.spec.taints if each.key not in _TIMED)
+    yield from sorted(f"{each.key}={each.value}:{each.effect}" for each in taints)
+    yield from (f"{key}:{amount}" for key, amount in sorted(node.status.allocatable.items()))
