@@ -173,3 +173,11 @@ def test_each_node_has_one_fate_and_the_document_keeps_to_the_schema(name: str) 
     begun = {each.subject.name for each in made.plan.decisions if each.reason.code in {"Drained", "PodLeaves"}}
     assert begun <= nodes.keys()
     VALIDATOR.validate(json.loads(report.write(document(CASES[name]), "json", color=False)))
+
+
+def test_a_node_that_waits_for_a_pod_to_complete_goes_at_no_known_time() -> None:
+    nodes = {"a": {"pods": ["web 1", "train 1"], "candidate": 600}, "b": {"pods": ["big 5"]}}
+    case = {"nodes": nodes, "apps": {"train": {"safe": "on-completion"}}}
+    (row,) = [line for line in text(case).splitlines() if "not needed, drained" in line]
+    assert "once a guard or a window allows, or pods have completed" in row
+    assert "1 pod" in row

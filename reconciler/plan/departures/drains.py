@@ -19,7 +19,7 @@ from reconciler.plan.drain import timers
 from reconciler.plan.drain.asking.grace import longest_grace
 from reconciler.plan.drain.beginning.windows import closed
 from reconciler.plan.drain.blockers import moves
-from reconciler.plan.drain.candidates import Ground
+from reconciler.plan.drain.candidates import Ground, completing
 from reconciler.plan.drain.emptying import EMPTY_FOR_MS
 from reconciler.plan.drain.failing.in_vain import rests_until
 from reconciler.plan.drain.reasons import PLANNER
@@ -34,7 +34,7 @@ class Drain(msgspec.Struct, frozen=True, gc=False):
 
     node: str
     pool: str
-    begins_at: Instant | None  # None: not before a guard allows it, or a window opens
+    begins_at: Instant | None  # None: not before a guard allows it, a window opens, or a pod has completed
     seconds: int  # from then on, until the node is deleted
     parallelism: int  # how many nodes its policy drains at once
     has_begun: bool = False  # its taint is on the node
@@ -115,6 +115,8 @@ class _Forecast:
         now = self._site.now
         if seen.draining is not None:
             return seen.draining.since
+        if completing(self._site, seen.name):
+            return None
         if self._begins_now(seen):
             decision = self._decisions[seen.name]
             return decision.act.until if isinstance(decision.act, Hold) else now

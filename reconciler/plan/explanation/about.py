@@ -125,5 +125,5 @@ def fate_of(scene: Scene, consequence: Consequence) -> str:
 def _drained_from(scene: Scene, consequence: Consequence) -> str:
     now, first = scene.inputs.now, consequence.first_at
     if first is None:
-        return ", once a guard or a window allows"
+        return ", once a guard or a window allows, or pods have completed"
     return f", since {clock(first, now)}" if first <= now else f", from {clock(first, now)} on"

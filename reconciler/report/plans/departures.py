@@ -39,7 +39,7 @@ class Departures:
         if later:
             yield f"{'others ' if begun else ''}from {clock(later[0], self._now)}"
         if any(each.at is None for each in consequence.shares):
-            yield f"{'others ' if begun or later else ''}once a guard or a window allows"
+            yield f"{'others ' if begun or later else ''}once a guard or a window allows, or pods have completed"
 
     def _marked(self, found: Sequence[Departing]) -> str:
         since = sorted({each.since for each in found if each.since is not None})
