@@ -5,7 +5,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
+from reconciler.model import names
+from reconciler.simulate.marks import RUN_SECONDS
 from tests.stages.scaling.drawn import Json, Outcome, played, pool, provisioner
 
 
@@ -58,6 +61,37 @@ def test_where_no_node_provisioner_scales_a_pool_the_drain_policy_removes_its_em
     assert at_the_end.nodes == 0
     codes = Counter(each.reason for each in outcome.told)
     assert codes["EmptyNodeRemoved"] == codes["DrainedNodeDeleted"] > 0
+
+
+def test_a_node_waits_for_a_pod_that_runs_to_completion_and_goes_then(tmp_path: Path) -> None:
+    """The two pods have room on no node together, so that one of two nodes has nothing but the one that completes."""
+    container = {"name": "main", "resources": {"requests": {names.NVIDIA_GPU: "4"}, "limits": {names.NVIDIA_GPU: "4"}}}
+    annotations = {names.SAFE_TO_EVICT: "on-completion", RUN_SECONDS: "5400"}
+    tolerations = [{"key": "nvidia.com/gpu", "operator": "Exists"}]
+    template = {
+        "metadata": {"labels": {"app": "train"}, "annotations": annotations},
+        "spec": {"containers": [container], "restartPolicy": "Never", "tolerations": tolerations},
+    }
+    job = {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": {"name": "train", "namespace": "default"},
+        "spec": {"parallelism": 1, "completions": 1, "template": template},
+    }
+    scenario = {
+        "duration": "150m",
+        "warmUp": "5m",
+        "cluster": {"nodes": [{"pool": "a100", "count": 2}], "objects": [yaml.safe_dump(job)]},
+        "workloads": [{"name": "web", "gpus": 5, "constant": {"pods": 1}}],
+    }
+    outcome = played(tmp_path, [pool("a100"), drains()], scenario)
+    assert outcome.simulated.broken == ()
+    codes = Counter(each.reason for each in outcome.told)
+    assert codes["CompletingDrainCandidate"]
+    assert outcome.evicted.total() == 0
+    (at_the_end,) = outcome.pools
+    assert at_the_end.nodes == 1
+    assert outcome.simulated.sums.nodes_bought == 0
 
 
 @pytest.mark.parametrize("sizes", [[sized()], []], ids=["with a NodeProvisioner", "without"])
