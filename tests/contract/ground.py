@@ -121,7 +121,7 @@ class Counted:
         return self.client.get(path, query, accept)
 
     def send(self, request: Request) -> Answer:
-        if not request.path.endswith("/events"):
+        if "/events.k8s.io/" not in request.path:
             self.writes += 1
             if self.before:
                 self.before(request)

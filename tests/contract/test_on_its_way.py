@@ -1,7 +1,9 @@
 """Writing to a real cluster: through broken connections and beside rivals, and what it tells of itself."""
 
 from collections.abc import Iterator
+from urllib.parse import urlencode
 
+import msgspec
 import pytest
 
 from reconciler.kube.api_server import Request
@@ -9,7 +11,7 @@ from reconciler.kube.apply.applying import Applying
 from reconciler.kube.cluster import LiveCluster
 from reconciler.kube.seeing.watching import Pace
 from reconciler.model import names
-from reconciler.model.planned.action import Act, Delete, Evict, Label, Leaver, Ref, Taint
+from reconciler.model.planned.action import Act, Apply, Delete, Evict, Label, Leaver, Presumes, Ref, Taint
 from reconciler.model.planned.decision import Decision
 from reconciler.plan.removal import CORDONED
 from reconciler.ports import Cluster
@@ -133,6 +135,39 @@ def test_what_was_done_is_told_on_its_subject(ground: Real) -> None:
         assert [(each["reason"], each["action"]) for each in told] == [("CordonedByOthers", "Label")]
         assert told[0]["note"] == "a was cordoned by someone else: it is left alone until that is undone."
         assert told[0]["reportingController"] == "gpu.scheduling/reconciler"
+
+
+def described(ground: Real, ref: Ref) -> list[tuple[str, int]]:
+    """Reasons of the Events that `kubectl describe` of the object lists, and how often each happened."""
+    of = {"name": ref.name, "namespace": ref.namespace, "kind": ref.kind, "uid": ref.uid}
+    selector = ",".join(f"involvedObject.{key}={value}" for key, value in of.items())
+    found = ground.admin.must("GET", f"/api/v1/events?{urlencode({'fieldSelector': selector})}")["items"]
+    return [(each["reason"], (each.get("series") or {}).get("count", 1)) for each in found]
+
+
+def test_describing_an_object_shows_what_was_done_to_it_and_to_its_nodes(ground: Real) -> None:
+    node, pool = ground.put(objects.node("a")), ground.put(objects.priority("pool"))
+    for number in range(3):
+        act = Label(labels=(("gpu.scheduling/pool", str(number)),))
+        assert [each.result for each in ground.apply([explained(node, act)])] == ["done"]
+    assert described(ground, node) == [("CordonedByOthers", 3)]
+    about = Ref("NodePool", "", pool.name, pool.uid)  # of which only the name and the uid matter here
+    others = [ground.put(objects.node(name)) for name in ("b", "c")]
+    act = Label(labels=(("gpu.scheduling/pool", "x"),))
+    told = [msgspec.structs.replace(explained(each, act), about=(about,)) for each in others]
+    assert {each.result for each in ground.apply(told)} == {"done"}
+    assert described(ground, about) == [("CordonedByOthers", 1)]
+
+
+def test_describing_an_object_that_was_made_shows_that(ground: Real) -> None:
+    ref = ground.put(objects.priority("a"))
+    ground.admin.delete("priorityclasses", "a")
+    manifest = {**objects.priority("a"), "metadata": {"name": "a"}}
+    act = Apply(manifest=msgspec.json.encode(manifest).decode(), presumes=Presumes(absent=True))
+    assert [each.result for each in ground.apply([explained(Ref(ref.kind, "", "a"), act)])] == ["done"]
+    made = ground.get(Ref(ref.kind, "", "a"))
+    assert made
+    assert described(ground, Ref(ref.kind, "", "a", made["metadata"]["uid"])) == [("CordonedByOthers", 1)]
 
 
 def test_the_live_cluster_shows_what_it_wrote(cluster: Lab, ground: Real) -> None:

@@ -77,7 +77,7 @@ class ScriptedServer:
 
     def send(self, request: Request) -> Answer:
         with self._lock:
-            if request.path == EVENTS:
+            if request.path.startswith(EVENTS):
                 self.told.append(msgspec.json.decode(request.body))
                 return _played(self.event_answer)
             self.sent.append(request)

@@ -106,7 +106,7 @@ def waited_for(*namespaces: str) -> Rules:
 
 
 # Events, of whatever was written.
-TOLD: Rules = {("", "events.k8s.io", "events", "create")}
+TOLD: Rules = {("", "events.k8s.io", "events", verb) for verb in ("create", "patch")}
 
 
 def kept(namespace: str = "gpu-system") -> Rules:

@@ -6,9 +6,11 @@ import pytest
 
 from reconciler.kube.api_server import Answer, Request
 from reconciler.kube.apply.bucket import Bucket
-from reconciler.model.planned.action import Label, Ref, Status
+from reconciler.kube.apply.events import told_of, told_of_pools
+from reconciler.model.planned.action import Apply, Delete, Label, Ref, Status
 from reconciler.model.planned.decision import Decision
 from reconciler.model.planned.reason import Reason
+from reconciler.plan.removal import CORDONED
 from tests.unit.apply_stage import OURS, SILENT, Act_, Lost, Scene, ScriptedServer, labelled, refusal
 
 BUSY = refusal(429, "TooManyRequests", "too many requests", retryAfterSeconds=3)
@@ -247,6 +249,42 @@ def test_events_that_are_too_many_are_dropped() -> None:
         act = Label(labels=((OURS, str(number)),))
         assert [each.result for each in scene.apply([labelled(act)])] == ["done"]
     assert len(server.told) == 2
+
+
+def test_the_same_event_again_is_counted_in_a_series_of_the_first() -> None:
+    server = ScriptedServer()
+    scene = Scene(server)
+    for number in range(3):
+        act = Label(labels=((OURS, str(number)),))
+        assert [each.result for each in scene.apply([labelled(act)])] == ["done"]
+    first, *again = server.told
+    assert first["reason"] == "CordonedByOthers"
+    assert [each["series"]["count"] for each in again] == [2, 3]
+
+
+POOL, CLAIM = Ref("NodePool", "", "a100", "uid-pool"), Ref("NodeClaim", "", "c1", "uid-claim")
+
+
+def deletion(number: int, pool: Ref = POOL) -> Decision:
+    subject, why = Ref("Node", "", f"n{number}", f"uid-{number}"), CORDONED.reason(node=f"n{number}")
+    return Decision("scaling", subject, Delete(), why, "a100", about=(CLAIM, pool))
+
+
+def test_what_is_done_to_a_node_is_told_on_its_claim_too() -> None:
+    assert [each.regarding.kind for each in told_of(deletion(1))] == ["Node", "NodeClaim"]
+
+
+def test_what_is_done_to_many_nodes_of_a_pool_is_one_event_on_the_pool() -> None:
+    other = Ref("NodePool", "", "b100", "uid-other")
+    found = list(told_of_pools([*(deletion(each) for each in range(5)), deletion(7, other)]))
+    assert [(each.regarding.name, each.action) for each in found] == [("a100", "Delete"), ("b100", "Delete")]
+    assert found[0].note.startswith("5 nodes (n0, n1, n2 and 2 more): n0 was cordoned by someone else")
+    assert found[1].note.startswith("n7 was cordoned by someone else")
+
+
+def test_an_object_that_was_made_is_told_of_by_the_uid_that_it_got() -> None:
+    made = Decision("manifests", Ref("NodePool", "", "a100"), Apply(manifest="{}"), CORDONED.reason(node="a"))
+    assert [each.regarding.uid for each in told_of(made, "uid-new")] == ["uid-new"]
 
 
 class Crowd(ScriptedServer):

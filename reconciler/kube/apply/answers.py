@@ -82,6 +82,22 @@ def refusal_of(answer: Answer) -> Refusal:
         return Refusal()
 
 
+class _Metadata(msgspec.Struct, frozen=True):
+    uid: str = ""
+
+
+class _Written(msgspec.Struct, frozen=True):
+    metadata: _Metadata = _Metadata()
+
+
+def uid_in(answer: Answer) -> str:
+    """Of the object that was written; nothing where the answer is no object."""
+    try:
+        return msgspec.json.decode(answer.body, type=_Written).metadata.uid
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        return ""
+
+
 def told(answer: Answer) -> str:
     """For people: whose field, or which budget; else what the API server says."""
     refusal = refusal_of(answer)

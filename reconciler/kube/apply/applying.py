@@ -10,7 +10,7 @@ from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from reconciler.kube.api_server import Writer
 from reconciler.kube.apply.bucket import Bucket
 from reconciler.kube.apply.carrying import Errand
-from reconciler.kube.apply.events import Events, is_told, told_of
+from reconciler.kube.apply.events import Events, is_told, told_of, told_of_pools
 from reconciler.kube.apply.pen import Limits, Pen
 from reconciler.model import names
 from reconciler.model.planned.decision import Decision
@@ -28,7 +28,7 @@ class Applying:
         limits = limits or Limits()
         self._server, self._namespace, self._limits = server, namespace, limits
         self._bucket = Bucket(limits.writes_per_second, limits.burst)
-        self._events = Events(server, Bucket(limits.events_per_second, limits.burst_of_events))
+        self._events = Events(server, limits.events_per_second, limits.burst_of_events)
 
     def apply(self, decisions: Sequence[Decision], fence: Fence) -> Iterator[Outcome]:
         """All that are neither holds nor `would`; one outcome each, as they come. Nothing is sent before it is walked,
@@ -37,9 +37,10 @@ class Applying:
         pen = Pen(self._server, self._bucket, fence, self._limits)
         threads = ThreadPoolExecutor(self._limits.threads, thread_name_prefix="apply")
         under_way: set[Future[Outcome]] = set()
+        written: list[Decision] = []
         try:
             while True:
-                under_way |= {threads.submit(self._carried_out, each, pen) for each in turns.ready()}
+                under_way |= {threads.submit(self._carried_out, each, pen, written) for each in turns.ready()}
                 if not under_way:
                     break
                 ended, under_way = wait(under_way, return_when=FIRST_COMPLETED)
@@ -49,16 +50,20 @@ class Applying:
                 yield from outcomes
         finally:
             threads.shutdown(cancel_futures=True)
+            for told in told_of_pools(written) if pen.may_write else ():
+                self._events.tell(told)
         yield from turns.left()
 
-    def _carried_out(self, decision: Decision, pen: Pen) -> Outcome:
+    def _carried_out(self, decision: Decision, pen: Pen, written: list[Decision]) -> Outcome:
+        """What was written is added to `written`."""
         try:
             carried = Errand(decision, pen, self._namespace).carry_out()
         except Exception as fault:  # noqa: BLE001 - what one object brings out must not stop the others
             told = f"it broke off, by a fault of reconciler or of what answers: {type(fault).__name__}: {fault}"
             return Outcome(decision.subject, verb_of(decision), "unknown", told)
         if carried.wrote and is_told(decision) and pen.may_write:
-            for each in told_of(decision):
+            written.append(decision)
+            for each in told_of(decision, carried.uid):
                 self._events.tell(each)
         settled = carried.settled
         return Outcome(decision.subject, verb_of(decision), settled.result, settled.detail)

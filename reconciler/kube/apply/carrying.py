@@ -9,11 +9,11 @@ import random
 import msgspec
 
 from reconciler.kube.api_server import Answer, Request, Unreachable
-from reconciler.kube.apply.answers import Meaning, meaning_of, told
+from reconciler.kube.apply.answers import Meaning, meaning_of, told, uid_in
 from reconciler.kube.apply.company import Company
 from reconciler.kube.apply.lending import Lending
 from reconciler.kube.apply.pen import FenceFell, NotSeen, Pen
-from reconciler.kube.apply.places import UnknownKind
+from reconciler.kube.apply.places import UnknownKind, path_of
 from reconciler.kube.apply.verbs import next_write
 from reconciler.kube.backoff import Backoff, Waits
 from reconciler.kube.decode import Undecodable, one
@@ -42,6 +42,7 @@ class Carried(msgspec.Struct, frozen=True):
 
     settled: Settled
     wrote: bool = False
+    uid: str = ""  # of the object, as the API server answered a write
 
 
 class Errand:
@@ -54,6 +55,7 @@ class Errand:
         self._company = Company(act, pen) if isinstance(act, Evict) and act.others else None
         self._is_to_be_empty = not isinstance(act, Hold) and act.presumes.empty
         self._wrote = False
+        self._uid = ""
         self._in_doubt = False  # something was sent, and what became of it was not told
 
     def carry_out(self) -> Carried:
@@ -64,7 +66,7 @@ class Errand:
             settled = Settled("unknown", NO_LONGER_OURS.detail) if self._in_doubt else NO_LONGER_OURS
         except (UnknownKind, Undecodable) as fault:
             settled = Settled("refused", str(fault))
-        return Carried(settled, self._wrote or (self._in_doubt and settled.result == "done"))
+        return Carried(settled, self._wrote or (self._in_doubt and settled.result == "done"), self._uid)
 
     def _tried(self) -> Settled:
         backoff = Backoff(_WAITS, random.Random())  # noqa: S311 - of no secret
@@ -161,6 +163,8 @@ class Errand:
         meaning = meaning_of(answer)
         self._in_doubt |= meaning is Meaning.DOUBTFUL
         self._wrote |= meaning is Meaning.DONE
+        if meaning is Meaning.DONE and request.path == path_of(self._decision.subject):
+            self._uid = uid_in(answer)
         return _followed(meaning, answer)
 
 

@@ -1,14 +1,22 @@
-"""What was done and why, as Events on its subject, in plain words: best effort, never more than a bucket allows."""
+"""What was done and why, as Events on its subject and on what that belongs to, in plain words: best effort, never more
+than a bucket allows.
+
+An Event is found by `kubectl describe` by name, kind and uid of its object; so an object that was just made is told of
+with the uid that the API server gave it. The same Event again within some minutes is counted in a series of the first,
+as Kubernetes' own recorder does. What is done to many nodes of a pool at once is one Event on the pool.
+"""
 
 import socket
+import threading
 import time
-from collections.abc import Iterator
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from datetime import UTC, datetime
 
 import msgspec
 
-from reconciler.kube.api_server import Request, Unreachable, Writer
+from reconciler.kube.api_server import MERGE_PATCH, Request, Unreachable, Writer
 from reconciler.kube.apply.bucket import Bucket
 from reconciler.kube.apply.places import api_version, kind_of
 from reconciler.model.planned.action import Ref, Status
@@ -22,6 +30,27 @@ _LONGEST_NOTE_BYTES = 1024
 _LONGEST_NAME = 230  # with a time behind it that is still a name
 _CLUSTER_WIDE = "default"  # where Kubernetes wants Events of what has no namespace
 _OUR_BOOKKEEPING = frozenset({"ConfigMap", "Lease"})
+_OF_MANY_NODES = frozenset({"NodePool", "GpuPool"})
+_NAMED = 3  # nodes that an Event on a pool names
+_SERIES_SECONDS = 360.0  # as long as client-go keeps a series open
+_MOST_SERIES = 4_096
+
+
+class Told(msgspec.Struct, frozen=True):
+    """One Event: equal ones are a series."""
+
+    regarding: Ref
+    reason: str
+    action: str
+    note: str
+
+
+class _Series(msgspec.Struct):
+    """An Event that was sent, and how often it happened."""
+
+    path: str
+    began: float
+    count: int = 1
 
 
 def is_told(decision: Decision) -> bool:
@@ -29,53 +58,106 @@ def is_told(decision: Decision) -> bool:
     return not isinstance(decision.act, Status) and decision.subject.kind not in _OUR_BOOKKEEPING
 
 
-def told_of(decision: Decision) -> Iterator[Decision]:
-    """Of its subject, and of those that leave with it as of subjects of their own."""
-    for ref in decision.refs:
-        yield msgspec.structs.replace(decision, subject=ref)
+def told_of(decision: Decision, uid: str = "") -> Iterator[Told]:
+    """Of its subject, of those that leave with it as of subjects of their own, and of a node on its NodeClaim.
+    `uid`: of a subject that the write made."""
+    note = _sentence(decision)
+    single = [each for each in decision.about if each.kind not in _OF_MANY_NODES]
+    for ref in (*decision.refs, *single):
+        known = msgspec.structs.replace(ref, uid=uid) if uid and not ref.uid and ref == decision.subject else ref
+        yield Told(known, decision.reason.code, _action(decision), note)
+
+
+def told_of_pools(decisions: Iterable[Decision]) -> Iterator[Told]:
+    """What was done to nodes, on their pools: one for all nodes to which the same was done for the same reason."""
+    alike: dict[tuple[Ref, str, str], list[Decision]] = {}
+    for decision in decisions:
+        for ref in decision.about:
+            if ref.kind in _OF_MANY_NODES:
+                alike.setdefault((ref, decision.reason.code, _action(decision)), []).append(decision)
+    for (ref, reason, action), several in sorted(alike.items(), key=lambda each: each[0]):
+        names = sorted(each.subject.name for each in several)
+        note = _sentence(min(several, key=lambda each: each.subject.name))
+        if len(names) > 1:
+            more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+            note = f"{len(names)} nodes ({', '.join(names[:_NAMED])}{more}): {note}"
+        yield Told(ref, reason, action, note)
 
 
 class Events:
-    """Drops what is too much, and whatever the API server does not want."""
+    """Owner of the series that are open. Drops what is too much, and whatever the API server does not want."""
 
-    def __init__(self, server: Writer, bucket: Bucket) -> None:
-        self._server, self._bucket = server, bucket
+    def __init__(
+        self, server: Writer, per_second: float, burst: int, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._server, self._clock = server, clock
+        # Many nodes at once must leave room for the one Event that sums them up.
+        self._bucket, self._of_pools = Bucket(per_second, burst), Bucket(per_second, burst)
         self._instance = socket.gethostname()
+        self._lock = threading.Lock()
+        self._series: OrderedDict[Told, _Series] = OrderedDict()
 
-    def tell(self, decision: Decision) -> None:
+    def tell(self, told: Told) -> None:
         """Never raises, and never waits for its turn."""
-        if not self._bucket.try_take():
+        bucket = self._of_pools if told.regarding.kind in _OF_MANY_NODES else self._bucket
+        if not bucket.try_take():
             return
-        namespace = decision.subject.namespace or _CLUSTER_WIDE
-        path = f"/apis/events.k8s.io/v1/namespaces/{namespace}/events"
+        request = self._again(told) or self._first(told)
         with suppress(Unreachable):
-            self._server.send(Request("POST", path, msgspec.json.encode(self._event(decision, namespace))))
+            answer = self._server.send(request)
+            if request.method == "PATCH" and answer.status == 404:  # it expired, or somebody deleted it
+                with self._lock:
+                    self._series.pop(told, None)
 
-    def _event(self, decision: Decision, namespace: str) -> dict[str, object]:
-        subject = decision.subject
+    def _again(self, told: Told) -> Request | None:
+        with self._lock:
+            known = self._series.get(told)
+            if known is None or self._clock() - known.began > _SERIES_SECONDS:
+                return None
+            known.count += 1
+            body = {"series": {"count": known.count, "lastObservedTime": _time(time.time_ns())}}
+            return Request("PATCH", known.path, msgspec.json.encode(body), MERGE_PATCH)
+
+    def _first(self, told: Told) -> Request:
         now_nanoseconds = time.time_ns()
-        at = datetime.fromtimestamp(now_nanoseconds / 1e9, UTC).isoformat(timespec="microseconds")
-        return {
+        namespace = told.regarding.namespace or _CLUSTER_WIDE
+        name = f"{told.regarding.name[:_LONGEST_NAME]}.{now_nanoseconds:x}"
+        folder = f"/apis/events.k8s.io/v1/namespaces/{namespace}/events"
+        with self._lock:
+            self._series[told] = _Series(f"{folder}/{name}", self._clock())
+            self._series.move_to_end(told)
+            while len(self._series) > _MOST_SERIES:
+                self._series.popitem(last=False)
+        event = {
             "apiVersion": "events.k8s.io/v1",
             "kind": "Event",
-            "metadata": {"name": f"{subject.name[:_LONGEST_NAME]}.{now_nanoseconds:x}", "namespace": namespace},
-            "eventTime": at.replace("+00:00", "Z"),
+            "metadata": {"name": name, "namespace": namespace},
+            "eventTime": _time(now_nanoseconds),
             "type": "Normal",
-            "reason": decision.reason.code,
-            "action": verb_of(decision).capitalize(),
-            "note": _note(decision),
-            "regarding": _regarding(subject),
+            "reason": told.reason,
+            "action": told.action,
+            "note": told.note.encode()[:_LONGEST_NOTE_BYTES].decode(errors="ignore"),
+            "regarding": _regarding(told.regarding),
             "reportingController": CONTROLLER,
             "reportingInstance": self._instance,
         }
+        return Request("POST", folder, msgspec.json.encode(event))
 
 
-def _note(decision: Decision) -> str:
+def _action(decision: Decision) -> str:
+    return verb_of(decision).capitalize()
+
+
+def _sentence(decision: Decision) -> str:
     try:
-        told = sentence(decision.reason)
+        return sentence(decision.reason)
     except KeyError:  # a reason without a sentence is a fault, but what was done is no less done
-        told = decision.reason.code
-    return told.encode()[:_LONGEST_NOTE_BYTES].decode(errors="ignore")
+        return decision.reason.code
+
+
+def _time(nanoseconds: int) -> str:
+    at = datetime.fromtimestamp(nanoseconds / 1e9, UTC).isoformat(timespec="microseconds")
+    return at.replace("+00:00", "Z")
 
 
 def _regarding(subject: Ref) -> dict[str, str]:

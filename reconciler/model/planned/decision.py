@@ -16,6 +16,7 @@ class Decision(msgspec.Struct, frozen=True, gc=False):
     pool: str = ""  # the GpuPool it is for; its mode and freeze hold for the decision
     would: bool = False  # the pool only observes: told, and never carried out
     after: tuple[Ref, ...] = ()
+    about: tuple[Ref, ...] = ()  # on which an action is told as well: of a node, its NodeClaim and its pool
 
     @property
     def refs(self) -> tuple[Ref, ...]:

@@ -14,6 +14,7 @@ from reconciler.model.planned.mark import Mark
 from reconciler.model.planned.reason import Reason
 from reconciler.plan.containment import Troubles
 from reconciler.plan.draft import Draft, Verdict
+from reconciler.plan.guards.about import About
 from reconciler.plan.guards.cluster_min import HELD, ClusterMin, nodes_named
 from reconciler.plan.guards.elsewhere import of_another_cluster
 from reconciler.plan.guards.frozen import Freezes
@@ -32,6 +33,7 @@ class Door:
         self._draft = draft
         self._troubles = troubles
         self._freezes = Freezes(inputs, draft.fleet)
+        self._about = About(draft.fleet)
         self._cluster_min = ClusterMin(inputs, draft)
         self._gone: set[str] = set()  # nodes that this plan takes, as they count against clusterMin
 
@@ -49,7 +51,8 @@ class Door:
         held = self._why_not(stage, decision)
         if held is not None:
             return msgspec.structs.replace(decision, act=held[1], reason=held[0])
-        settled = msgspec.structs.replace(decision, would=is_only_told(self._inputs, decision))
+        would, about = is_only_told(self._inputs, decision), self._about.of(decision)
+        settled = msgspec.structs.replace(decision, would=would, about=about)
         self._draft.claim(settled)
         self._count(stage, settled)
         return settled

@@ -27,6 +27,8 @@ def step_of(hand: Hand, resource: str, verb: str) -> Callable[[], bool]:
         return lambda: hand.tells_on(kind)
     if (resource, verb) == ("configmaps", "patch"):
         return hand.tells_in_a_config_map
+    if (resource, verb) == ("events", "patch"):
+        return hand.counts_events
     if (resource, verb) == ("pods", "patch"):
         return hand.lets_pods_go
     return {

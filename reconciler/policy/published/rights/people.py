@@ -55,7 +55,7 @@ def _releaser(namespace: str) -> tuple[Right, ...]:
         Right("policy", ("poddisruptionbudgets",), ("delete",), "Those that templates yielded go."),
         Right("scheduling.k8s.io", ("priorityclasses",), ("delete",), "Ours go that nobody else's pods name."),
         Right("", ("namespaces",), ("patch",), "What froze everything comes off.", names=(namespace,)),
-        Right("events.k8s.io", ("events",), ("create",), "What was taken off is told on whatever it was on."),
+        Right("events.k8s.io", ("events",), ("create", "patch"), "What was taken off is told on whatever it was on."),
         Right(
             "coordination.k8s.io",
             ("leases",),

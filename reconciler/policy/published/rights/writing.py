@@ -117,7 +117,7 @@ TABLE = (
         _acted_on,
         "events.k8s.io",
         ("events",),
-        ("create",),
+        ("create", "patch"),
         "What was done, and why, on whatever it was done to; and what pods that wait for capacity are told.",
     ),
     Line(
