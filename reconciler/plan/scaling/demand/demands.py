@@ -113,9 +113,9 @@ def _demands(site: Site, grounds: Grounds, pods: list[Pod], told: _Told) -> Dema
     pods = [pod for pod in pods if pod.metadata.uid not in kept.uids]
     staying = place(what_if, pods, Search(allowed=allowed, budget=site.inputs.budget)).destinations
     left = [pod for pod in pods if pod.metadata.uid not in staying]
-    line = _Line(site, pools, left, frozenset(each.wish.name for each in grounds.idle))
     awaited = Awaiting(site, grounds.asked, unreplaced(site.inputs))
-    awaited.on_staying(allowed)
+    awaited.on_staying(allowed)  # before new nodes are tried: the mask knows no rows that come with those
+    line = _Line(site, pools, left, frozenset(each.wish.name for each in grounds.idle))
     found = line.served()
     awaited.on_marked()
     places = {uid: real_name(name) for uid, name in staying.items()} | dict(kept.at_once)
