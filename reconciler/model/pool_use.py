@@ -14,3 +14,10 @@ class Use(msgspec.Struct, frozen=True, gc=False):
     # Where its nodes differ in GPUs: those of each empty node, in the order in which they go. None: all are alike.
     spare: tuple[int, ...] | None = None
     drained_nodes: int = 0  # busy ones that are being emptied: places were found for what runs there
+    free_nodes: int | None = None  # empty, or held by a smart pod only; None: all that are not busy
+
+    @property
+    def needed_nodes(self) -> int:
+        """Nodes in use by pods or claims. What is drained goes to such nodes: none is needed in its stead."""
+        in_use = self.busy_nodes if self.free_nodes is None else self.nodes - self.free_nodes
+        return max(0, in_use - self.drained_nodes)

@@ -7,7 +7,7 @@ does something else to the same subject (guards/one_action.py).
 
 from collections.abc import Iterable, Set
 from functools import cached_property
-from typing import Literal, Protocol
+from typing import Protocol
 
 import msgspec
 
@@ -23,6 +23,7 @@ from reconciler.model.planned.inputs import Inputs
 from reconciler.model.planned.memory import Hints, Memory
 from reconciler.model.planned.weighed import Weighed
 from reconciler.plan.requests.gangs import Gangs
+from reconciler.plan.requests.request import Why
 from reconciler.plan.requests.requests import Requests
 from reconciler.plan.requests.wanted import Answered, Wanted
 
@@ -33,7 +34,7 @@ class Missing(msgspec.Struct, frozen=True):
     pool: str
     provisioner: str  # nothing where the pool has none
     nodes: int
-    why: Literal["demand", "minSize"]
+    why: Why
     pods: tuple[Ref, ...] = ()  # of demand: whom they are for
     wanted: tuple[Wanted, ...] = ()  # each of these nodes
 

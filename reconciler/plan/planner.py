@@ -26,6 +26,7 @@ from reconciler.plan.guards.judging import Proposed, judge
 from reconciler.plan.guards.one_action import one_action_each
 from reconciler.plan.manifests.planner import manifests
 from reconciler.plan.scaling.planner import scaling
+from reconciler.plan.sizes_by_time import next_change
 from reconciler.plan.smart_pods.planner import smart_pods
 
 # The kinds that the planners go by, as titles of kinds.SEEN: where another could not be read, no plan is worse for it.
@@ -59,6 +60,7 @@ def plan(inputs: Inputs, fleet: Fleet, planners: tuple[Planner, ...] | None = No
     imagined = imagined_after(inputs, fleet, decided)
     memory = msgspec.structs.replace(memory, marks=judged.marks, imagined=imagined, drained=drained)
     moments = [each.wake_at for each in verdicts if each.wake_at is not None] + _looks_again(decided, inputs.now)
+    moments += [moment] if (moment := next_change(inputs)) is not None else []
     wake_at: Instant | None = min(moments, default=None)
     digest = digest_of(decided, memory, wake_at)
     return Plan(

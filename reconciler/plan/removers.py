@@ -8,6 +8,8 @@ go after scaleDownUnreadyTime.
 from reconciler.model.desired import Declared, Desired
 from reconciler.model.kinds.drain_policy import DrainPolicy
 from reconciler.model.kinds.node_provisioner import NodeProvisioner
+from reconciler.model.planned.inputs import Inputs
+from reconciler.plan.sizes_by_time import provisioners_now
 
 
 def drain_policies(desired: Desired) -> dict[str, Declared[DrainPolicy]]:
@@ -21,6 +23,6 @@ def drain_policies(desired: Desired) -> dict[str, Declared[DrainPolicy]]:
     return found
 
 
-def provisioners(desired: Desired) -> dict[str, Declared[NodeProvisioner]]:
-    """By pool; suspended ones too."""
-    return {each.spec.pool_name: each for each in desired.provisioners}
+def provisioners(inputs: Inputs) -> dict[str, Declared[NodeProvisioner]]:
+    """By pool, with the sizes that hold now; suspended ones too."""
+    return {each.spec.pool_name: each for each in provisioners_now(inputs)}

@@ -44,6 +44,7 @@ CODES: tuple[tuple[str, str], ...] = (
     ("RC313", "An instance type whose cpu or memory nobody knows"),
     ("RC314", "A drain of nodes with one GPU"),
     ("RC315", "An order of capacity types that Karpenter does not keep"),
+    ("RC316", "A delay that is shorter than the least"),
     ("RC317", "A pool without taints, whose order Karpenter does not keep"),
     ("RC401", "A template is not written right"),
     ("RC402", "A template names a value that does not exist"),

@@ -12,7 +12,8 @@ from reconciler.plan.scaling.reasons import REASONS
 from tests.unit.scaling_stage import World, table
 from tests.unit.scaling_told import told
 
-CASES = {name: case for file in ("steps.yaml", "demand.yaml", "cluster_min.yaml") for name, case in table(file).items()}
+FILES = ("steps.yaml", "demand.yaml", "cluster_min.yaml", "by_time.yaml")
+CASES = {name: case for file in FILES for name, case in table(file).items()}
 
 
 @pytest.mark.parametrize("name", CASES)

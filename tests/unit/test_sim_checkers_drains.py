@@ -6,8 +6,9 @@ import pytest
 
 from reconciler.model import names
 from reconciler.model.instant import Instant
-from reconciler.model.kinds.drain_policy import DrainPolicy, Window
+from reconciler.model.kinds.drain_policy import DrainPolicy
 from reconciler.model.kinds.node_provisioner import NodeProvisioner
+from reconciler.model.kinds.window import Window
 from reconciler.model.planned.action import Ref
 from reconciler.model.planned.drained import Batch, Drained
 from reconciler.model.planned.memory import Memory

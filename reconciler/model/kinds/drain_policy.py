@@ -4,25 +4,10 @@ from typing import Annotated
 
 import msgspec
 
-from reconciler.model.fields import Refers, Says, Shaped, Unit, Within
+from reconciler.model.fields import Refers, Says, Unit, Within
 from reconciler.model.kinds.gpu_pool import Resources
+from reconciler.model.kinds.window import Window
 from reconciler.model.quantity import Duration
-
-
-class Window(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
-    """A time in which drains may start."""
-
-    schedule: Annotated[
-        str,
-        Says("When it opens: minute, hour, day, month and weekday, as cron writes them."),
-        Shaped(r"^\S+( +\S+){4}$", 'five fields, such as "0 20 * * *"'),
-    ]
-    time_zone: Annotated[
-        str,
-        Says("Time zone of the schedule."),
-        Shaped(r"^[A-Za-z0-9_+-]+(/[A-Za-z0-9_+-]+){0,2}$", "a zone such as Europe/Berlin"),
-    ] = "UTC"
-    duration: Annotated[Duration, Says("How long it stays open.")]
 
 
 class DrainPolicy(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
@@ -73,6 +58,8 @@ class DrainPolicy(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
             "amount of any DrainPolicy holds."
         ),
     ] = msgspec.field(default_factory=dict)
-    windows: Annotated[list[Window], Says("When drains may start; without any, always."), Within(most=50)] = (
-        msgspec.field(default_factory=list)
-    )
+    windows: Annotated[
+        list[Window],
+        Says("When drains may start; without any, always. A NodeProvisioner has windows of its own for empty nodes."),
+        Within(most=50),
+    ] = msgspec.field(default_factory=list)

@@ -5,10 +5,14 @@ from typing import Annotated
 import msgspec
 
 from reconciler.model.fields import Refers, Says, Unit, Within
+from reconciler.model.kinds.window import SizeSchedule, Window
 from reconciler.model.quantity import Duration
 
 _Nodes = Annotated[int | None, Within(0, 2**31), Unit("nodes")]
 _Gpus = Annotated[int | None, Within(0, 2**31), Unit("GPUs")]
+
+
+LEAST_DELAY_MS = 60_000  # no node goes sooner than that after it was marked
 
 
 class NodeProvisionerReport(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
@@ -44,11 +48,32 @@ class NodeProvisioner(msgspec.Struct, frozen=True, rename="camel", kw_only=True)
         Within(0, 100_000),
         Unit("nodes"),
     ] = msgspec.field(name="minUnutilizedGPUNodes", default=0)
-    scale_down_delay: Annotated[Duration, Says("Time between the mark on a surplus node and its removal.")] = Duration(
-        600_000
-    )
+    warm_nodes: Annotated[
+        int,
+        Says("Free nodes that are bought ahead, by smart pods of low priority, and kept whatever the utilization."),
+        Within(0, 100_000),
+        Unit("nodes"),
+    ] = 0
+    schedules: Annotated[
+        list[SizeSchedule],
+        Says("Larger sizes by the time of day. Of all that hold at a time, and the sizes above, the largest counts."),
+        Within(most=50),
+    ] = msgspec.field(default_factory=list)
+    scale_down_delay: Annotated[
+        Duration, Says("Time between the mark on a surplus node and its removal; less than 60s counts as 60s.")
+    ] = Duration(600_000)
+    windows: Annotated[
+        list[Window],
+        Says("When empty nodes may be marked; without any, always. A marked node goes at its time, also after that."),
+        Within(most=50),
+    ] = msgspec.field(default_factory=list)
     order: Annotated[
         int,
         Says("Which provisioner is asked first for a pod that several could serve; lower first."),
         Within(0, 10_000),
     ] = 100
+
+    @property
+    def spare_nodes(self) -> int:
+        """Free nodes that are kept whatever the utilization."""
+        return max(self.min_unutilized_gpu_nodes, self.warm_nodes)

@@ -17,7 +17,6 @@ from reconciler.model.planned.decision import Decision
 from reconciler.plan.draft import Draft
 from reconciler.plan.drain import timers
 from reconciler.plan.drain.asking.grace import longest_grace
-from reconciler.plan.drain.beginning.windows import closed
 from reconciler.plan.drain.blockers import moves
 from reconciler.plan.drain.candidates import Ground, completing
 from reconciler.plan.drain.emptying import EMPTY_FOR_MS
@@ -27,6 +26,7 @@ from reconciler.plan.drain.site import Seen, Site
 from reconciler.plan.guards.reasons import BY_LIMITS
 from reconciler.plan.kept.scene import Scene
 from reconciler.plan.scaling.reasons import PLANNER as SCALING
+from reconciler.plan.windows import closed
 
 
 class Drain(msgspec.Struct, frozen=True, gc=False):

@@ -7,14 +7,13 @@ import msgspec
 
 from reconciler.model import names
 from reconciler.model.instant import Instant, unix_seconds
+from reconciler.model.kinds.node_provisioner import LEAST_DELAY_MS
 from reconciler.model.planned.action import Delete, Hold, Taint
 from reconciler.model.planned.decision import Decision
 from reconciler.model.planned.inputs import Inputs
 from reconciler.model.planned.plan import Plan
 from reconciler.plan.guards.reasons import BY_LIMITS
 from reconciler.plan.scaling.reasons import PLANNER
-
-_SHORTEST_MS = 60_000  # that a node is marked before it is deleted
 
 
 class Departing(msgspec.Struct, frozen=True, gc=False):
@@ -32,7 +31,7 @@ def departing(inputs: Inputs, plan: Plan) -> dict[str, Departing]:
     delays = {each.name: each.spec.scale_down_delay.milliseconds for each in inputs.desired.provisioners}
     found = {}
     for evaluated in plan.sizes:
-        delay_ms = max(_SHORTEST_MS, delays.get(evaluated.provisioner, 0))
+        delay_ms = max(LEAST_DELAY_MS, delays.get(evaluated.provisioner, 0))
         for each in evaluated.marked:
             since = Instant(each.at - delay_ms) if each.at - delay_ms <= inputs.now else None
             found[each.node] = Departing(each.node, evaluated.pool, each.at, since, is_marked=True)

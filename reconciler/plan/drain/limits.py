@@ -2,7 +2,9 @@
 
 A pool that a NodeProvisioner scales keeps, with u GPUs in use of G, g a node, and p the least percentage in use:
 
-    max(⌊100 u / (p g)⌋, ⌈u / g⌉ + minUnutilizedGPUNodes, minSize)    while 100 u < p G, else all its nodes.
+    max(⌊100 u / (p g)⌋, ⌈u / g⌉ + spare, minSize)    while 100 u < p G, else all its nodes;
+
+where spare is max(minUnutilizedGPUNodes, warmNodes), and never more than maxSize.
 
 That is what scaling aims at once what is drained has been packed closely. Drains take at most what the pool has above
 it, less those that leave already, whoever takes them. Where nodes differ in GPUs, g is the fewest that one has, by
@@ -73,13 +75,16 @@ def floor_of(wish: NodeProvisioner, size: int, gpus: tuple[int, int], gpus_per_n
     if 100 * used >= percent * total or not gpus_per_node:
         return size, f"{used} of {total} GPUs are in use, and {percent} % are wanted"
     full_enough = 100 * used // (percent * gpus_per_node)
-    packed = -(-used // gpus_per_node) + wish.min_unutilized_gpu_nodes
-    floor = max(full_enough, packed, wish.min_size)
+    spare = wish.spare_nodes
+    packed = -(-used // gpus_per_node) + spare
+    floor = min(max(full_enough, packed, wish.min_size), wish.max_size)
     if floor == wish.min_size:
         return floor, f"minSize is {wish.min_size}"
     if floor == packed:
-        spare = wish.min_unutilized_gpu_nodes
-        return floor, f"{used} GPUs in use need {packed - spare}, and minUnutilizedGPUNodes is {spare}"
+        field = "warmNodes" if wish.warm_nodes > wish.min_unutilized_gpu_nodes else "minUnutilizedGPUNodes"
+        return floor, f"{used} GPUs in use need {packed - spare}, and {field} is {spare}"
+    if floor == wish.max_size:
+        return floor, f"maxSize is {floor}"
     return floor, f"{used} GPUs in use are {percent} % of so many"
 
 

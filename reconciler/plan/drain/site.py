@@ -68,7 +68,7 @@ class Site:
         self.fleet, self.now = draft.fleet, inputs.now
         named = drain_policies(inputs.desired)
         self.policy_of = {pool: policy for pool, policy in named.items() if pool not in draft.left_out}
-        self.provisioner_of = provisioners(inputs.desired)
+        self.provisioner_of = provisioners(inputs)
         self.wakes: list[Instant] = []  # when something that keeps a pod ends, though nothing changes
         self._staying: dict[PodClass, str] = {}
 

@@ -8,6 +8,7 @@ import msgspec
 from reconciler.model import names
 from reconciler.model.cluster.pod import Pod
 
+Why = Literal["demand", "minSize", "warmNodes"]
 COMPONENT = "smart-scheduler"
 TAG = f"{names.OURS}for-"
 
@@ -22,7 +23,7 @@ class Request(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     pool: str
     model: str
     count: int  # GPUs
-    why: Literal["demand", "minSize"]
+    why: Why
     instance_type: str
     capacity_type: str = ""  # what is empty was left open
     zone: str = ""

@@ -13,7 +13,7 @@ class Wanted(msgspec.Struct, frozen=True):
     choice: Choice
     labels: dict[str, str]  # that it will have
     memory: str  # that pods may ask for there, as Kubernetes writes it
-    pods: tuple[Pod, ...] = ()  # none where it is for minSize
+    pods: tuple[Pod, ...] = ()  # none where it is for minSize or warmNodes
     is_seen: bool = False  # Karpenter sees one of these pods, and buys of its own accord
 
 
@@ -23,7 +23,7 @@ class Unmet(msgspec.Struct, frozen=True):
     pool: str
     outlook: Outlook
     pods: tuple[Pod, ...] = ()
-    nodes: int = 0  # for minSize
+    nodes: int = 0  # for minSize and warmNodes
 
 
 class Answered(msgspec.Struct, frozen=True):

@@ -16,6 +16,7 @@ from reconciler.model.planned.evaluated import Evaluated, Limit
 from reconciler.model.planned.reason import Reason
 from reconciler.plan.reasons import counted
 from reconciler.plan.scaling.demand.serving import Demand
+from reconciler.plan.scaling.demand.shortfall import Shortfall, shortfall
 from reconciler.plan.scaling.ground import Ground
 from reconciler.plan.scaling.reasons import AT_MOST, BRAKE, DEMAND_FIRST, GROWS, LENT_UNREAD, SIZED, UNREAD
 from reconciler.plan.scaling.size import Size, decide_size
@@ -33,13 +34,17 @@ class _Wanted(msgspec.Struct, frozen=True):
     reason: Reason
 
 
-def evaluate(ground: Ground, demand: Demand) -> Evaluated:
-    """One provisioner, by its pool and what pods ask of it."""
+def evaluate(ground: Ground, demand: Demand) -> tuple[Evaluated, Shortfall]:
+    """One provisioner, by its pool and what pods ask of it; and what its pool lacks that no pod asks for."""
     size = decide_size(ground.use, ground.wish.spec)
-    wanted = _growing(ground, demand, size) if _is_served(ground, demand) else _resting(ground, size)
-    least = ground.wish.spec.min_size - ground.size - len(ground.arriving) - ground.asked - demand.new_nodes
+    is_served = _is_served(ground, demand)
+    surplus = _surplus(ground, size)
+    if is_served:
+        surplus = min(surplus, len(ground.ours) - len(demand.keeps))
+    short = shortfall(ground, demand, surplus)
+    wanted = _growing(ground, demand, surplus, short) if is_served else _resting(ground, size, surplus)
     marked = tuple(told for each in ground.noted if (told := each.told) is not None)
-    return Evaluated(
+    evaluated = Evaluated(
         provisioner=ground.wish.name,
         pool=ground.pool.name,
         use=ground.use,
@@ -50,10 +55,11 @@ def evaluate(ground: Ground, demand: Demand) -> Evaluated:
         leaving_otherwise=len(ground.leaving_otherwise),
         arriving=len(ground.arriving),
         pods=len(demand.pods),
-        missing=demand.new_nodes + max(0, least),
+        missing=demand.new_nodes + short.nodes,
         marked=marked,
         limits=tuple(_limits(ground, demand)),
     )
+    return evaluated, short
 
 
 def _is_served(ground: Ground, demand: Demand) -> bool:
@@ -62,24 +68,27 @@ def _is_served(ground: Ground, demand: Demand) -> bool:
     return bool(demand.pods) and not is_stuck
 
 
-def _resting(ground: Ground, size: Size) -> _Wanted:
-    surplus = max(0, ground.size - len(ground.leaving_otherwise) - size.target)
+def _surplus(ground: Ground, size: Size) -> int:
+    """Nodes above the target that nobody else takes away."""
+    return max(0, ground.size - len(ground.leaving_otherwise) - size.target)
+
+
+def _resting(ground: Ground, size: Size, surplus: int) -> _Wanted:
     origin = ground.wish.origin(f"spec.{size.by}")
     facts = _facts(ground, size.target)
     return _Wanted(size.target, surplus, SIZED.reason(origin, **facts, why=size.reason))
 
 
-def _growing(ground: Ground, demand: Demand, size: Size) -> _Wanted:
+def _growing(ground: Ground, demand: Demand, surplus: int, short: Shortfall) -> _Wanted:
     wish = ground.wish.spec
-    spare = max(0, ground.size - len(ground.leaving_otherwise) - size.target)
-    surplus = min(spare, len(ground.ours) - len(demand.keeps))
-    wished = ground.size - surplus + len(ground.arriving) + ground.asked + demand.new_nodes
+    wished = ground.size - surplus + len(ground.arriving) + ground.asked + demand.new_nodes + short.warm
     target = min(max(wished, wish.min_size), wish.max_size)
     parts = (
         (len(demand.keeps), "marked before and kept for them"),
         (len(ground.arriving), "on their way"),
         (ground.asked, "asked for by smart pods"),
         (demand.new_nodes, "to be bought"),
+        (short.warm, "to be bought and kept warm"),
     )
     why = ", ".join(f"{count} {told}" for count, told in parts if count) or "none is to be bought"
     facts = _facts(ground, target) | {"nodes": counted(target, "node"), "pods": counted(len(demand.pods), "pod")}

@@ -193,10 +193,21 @@ class Ground:
             nodes=self.size,
             busy_nodes=seen.busy,
             drained_nodes=sum(map(self._is_drained, self.leaving_otherwise)),
+            free_nodes=len(self.free),
             gpus_used=seen.gpus_used,
             gpus_total=seen.gpus_total,
             gpus_per_node=sorts[0] if len(sorts) == 1 else self.pool.spec.devices.count,
             spare=tuple(node.gpus for node in self._spare()) if len(sorts) > 1 else None,
+        )
+
+    @cached_property
+    def free(self) -> frozenset[str]:
+        """Names of nodes with room for a pod of any size: empty ones, and those that only a smart pod holds."""
+        fleet, empty = self.site.fleet, {each.name for each in self.seen.empty}
+        held = (each.pod for each in self.site.draft.requests.of(self.pool.name) if each.pod.node)
+        counting = fleet.occupancy.counting
+        return frozenset(
+            empty | {pod.node for pod in held if counting.get(pod.node) == 1 and not fleet.lent.get(pod.node, 0)}
         )
 
     def _is_drained(self, node: Node) -> bool:

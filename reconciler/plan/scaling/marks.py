@@ -13,11 +13,12 @@ import msgspec
 from reconciler.model import names
 from reconciler.model.cluster.node import Node
 from reconciler.model.instant import Instant, unix_seconds
+from reconciler.model.kinds.node_provisioner import LEAST_DELAY_MS
 
 KEY = names.DELETION_TIME
 SOFT, HARD = "PreferNoSchedule", "NoSchedule"
 
-LEAST_AHEAD_MS = 60_000  # no node goes sooner than that after it was marked, whatever scaleDownDelay says
+LEAST_AHEAD_MS = LEAST_DELAY_MS  # whatever scaleDownDelay says
 HARD_AHEAD_MS = 30_000
 PROMPT_MS = 5_000  # lateness of somebody who was there all the time
 AFTER_ABSENCE_MS = 60_000

@@ -19,8 +19,8 @@ from reconciler.plan.guards.frozen import Freezes
 from reconciler.plan.guards.imagined import by_node
 from reconciler.plan.requests.wanted import Answered
 from reconciler.plan.scaling.demand.demands import Demands, Grounds, demands
-from reconciler.plan.scaling.demand.least import unmet, used_for_least
 from reconciler.plan.scaling.demand.serving import Demand
+from reconciler.plan.scaling.demand.shortfall import Shortfall, unmet
 from reconciler.plan.scaling.evaluate import evaluate
 from reconciler.plan.scaling.ground import Ground, Site
 from reconciler.plan.scaling.labels import labels
@@ -28,6 +28,7 @@ from reconciler.plan.scaling.left_behind import left_behind
 from reconciler.plan.scaling.reasons import PLACE_KEPT, PLANNER
 from reconciler.plan.scaling.steps import reconcile
 from reconciler.plan.scaling.turn import Turn
+from reconciler.plan.sizes_by_time import provisioners_now
 
 _UNBOUNDED = 100_000
 
@@ -46,12 +47,14 @@ def scaling(inputs: Inputs, draft: Draft) -> Verdict:
     decisions += _promised(site, asked)
     freezes = Freezes(inputs, draft.fleet)
     sizes = []
+    short: dict[str, Shortfall] = {}
     for ground in grounds:
         with planning_for(ground.pool.name):
             demand = asked.of.get(ground.wish.name, Demand())
-            evaluated = evaluate(ground, demand)
+            evaluated, lacks = evaluate(ground, demand)
+            short[ground.wish.name] = lacks
             sizes.append(evaluated)
-            turn = Turn(ground, evaluated, demand, asked.spoken_for, asked.awaiting, draft, freezes)
+            turn = Turn(ground, evaluated, demand, lacks, asked.spoken_for, asked.awaiting, draft, freezes)
             own = reconcile(turn)
             acted_on = {each.subject.name for each in own if not isinstance(each.act, Hold)}
             decisions += [*own, *labels(turn, acted_on)]
@@ -59,7 +62,7 @@ def scaling(inputs: Inputs, draft: Draft) -> Verdict:
         lacking = asked.of.get(ground.wish.name, Demand())
         if lacking.wanted:
             draft.missing.append(Missing(ground.pool.name, "", lacking.new_nodes, "demand", wanted=lacking.wanted))
-    draft.answered = answered(asked, [*grounds, *unscaled], {each.pool: each.missing for each in sizes})
+    draft.answered = answered(asked, [*grounds, *unscaled], short)
     return Verdict(tuple(decisions), sizes=tuple(sizes))
 
 
@@ -74,16 +77,16 @@ def _promised(site: Site, asked: Demands) -> Iterator[Decision]:
         yield Decision(PLANNER, subject, Hold(each.until), why, pool)
 
 
-def answered(asked: Demands, grounds: Sequence[Ground], missing: Mapping[str, int]) -> Answered:
+def answered(asked: Demands, grounds: Sequence[Ground], short: Mapping[str, Shortfall]) -> Answered:
     """What there is for those who wait, for whoever asks Karpenter and lets them go."""
     found = [(each, asked.of.get(each.wish.name, Demand())) for each in grounds]
-    lacking = [(ground, demand, missing.get(ground.pool.name, 0)) for ground, demand in found]
-    used = [demand.used | used_for_least(ground, demand) for ground, demand in found]
+    lacking = [(ground, demand, short.get(ground.wish.name, Shortfall())) for ground, demand in found]
+    used = [demand.used | lacks.used for _, demand, lacks in lacking]
     return Answered(
         places=asked.places,
         unfit=asked.unfit,
         used=frozenset().union(*used),
-        unmet=tuple(each for ground, demand, nodes in lacking for each in unmet(ground, demand, nodes)),
+        unmet=tuple(each for ground, demand, lacks in lacking for each in unmet(ground, demand, lacks)),
         asked={pod.metadata.uid: ground.pool.name for ground, demand in found for pod in demand.asked},
         waits=asked.waits,
     )
@@ -93,7 +96,7 @@ def grounds_of(site: Site) -> list[Ground]:
     """What each NodeProvisioner that is not suspended looks at, in the order in which they are asked."""
     desired = site.inputs.desired
     pools = {pool.name: pool for pool in desired.pools}
-    wishes = sorted((each for each in desired.provisioners if not each.spec.suspend), key=_in_order)
+    wishes = sorted((each for each in provisioners_now(site.inputs) if not each.spec.suspend), key=_in_order)
     return [
         _ground(site, each, pools[each.spec.pool_name])
         for each in wishes

@@ -86,6 +86,11 @@ BRAKE = Because(
     "{unready} of {size} nodes of {pool} are not ready, which is more than 3 and more than 45 %: none is marked or "
     "deleted until that is over.",
 )
+WINDOW_CLOSED = Because(
+    "ScaleDownWindowClosed",
+    "{surplus} of {size} nodes of {pool} are to go ({why}), and no window of {provisioner} is open: none is marked "
+    "before {time}.",
+)
 CLUSTER_MIN_KEEPS = Because(
     "SurplusKeptByClusterMin",
     "{surplus} of {size} nodes of {pool} are to go ({why}), and {marked} can be marked: without another the cluster "
@@ -135,6 +140,7 @@ REASONS = (
     PLACE_KEPT,
     DEMAND_FIRST,
     BRAKE,
+    WINDOW_CLOSED,
     CLUSTER_MIN_KEEPS,
     NOT_EMPTY,
     UNREAD,

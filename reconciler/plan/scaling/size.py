@@ -2,7 +2,8 @@
 
 With u GPUs in use of G, g a node, and p the least percentage that shall be in use: a pool is too large while
 100 u < p G. The largest size that is full enough is ⌊100 u / (p g)⌋; it never undercuts the busy nodes and the
-empty ones that are to be kept, and those are kept, not bought. Where nodes differ in GPUs there is no such g: empty
+empty ones that are to be kept (minUnutilizedGPUNodes, warmNodes); of these only warmNodes are bought as well, so that
+a pool may be wanted larger than it is. Where nodes differ in GPUs there is no such g: empty
 nodes are taken away, in the order in which they would go, for as long as what is left is too large. Where they are
 alike, both come to the same. All in integers: at the threshold itself a rounding would taint a node or not.
 """
@@ -25,12 +26,14 @@ class Size(msgspec.Struct, frozen=True, gc=False):
 def decide_size(use: Use, wish: NodeProvisioner) -> Size:
     """The target for a pool whose demand is met."""
     wished, reason = _wished(use, wish)
-    target = min(max(wished, wish.min_size), wish.max_size)
+    warm = use.needed_nodes + wish.warm_nodes if wish.warm_nodes else 0
+    least = max(wish.min_size, warm)
+    target = min(max(wished, least), wish.max_size)
     surplus = max(0, use.nodes - target)
     if target < wished:
         return Size(target, surplus, f"{reason}; maxSize allows {target}", "maxSize")
     if target > wished:
-        reason = f"{reason}; minSize keeps {target}"
+        reason = f"{reason}; {'minSize' if wish.min_size >= warm else 'warmNodes'} keeps {target}"
     return Size(target, surplus, reason)
 
 
@@ -44,9 +47,7 @@ def _wished(use: Use, wish: NodeProvisioner) -> tuple[int, str]:
     full_enough = _full_enough(use, percent)
     # GPUs can be in use on a node without a pod that counts (lent to a claim): it is not empty.
     some = 1 if use.gpus_used else 0
-    # What is drained goes to nodes that are busy already: for each that leaves so, none needs to stay in its stead.
-    busy = use.busy_nodes - use.drained_nodes
-    kept = min(max(busy + wish.min_unutilized_gpu_nodes, some), use.nodes)
+    kept = min(max(use.needed_nodes + wish.spare_nodes, some), use.nodes)
     reason = f"{in_use}; {percent} % keeps at most {full_enough}"
     if kept > full_enough:
         return kept, f"{reason}, {kept} are busy or kept empty"

@@ -24,7 +24,7 @@ from reconciler.plan.reasons import counted
 from reconciler.plan.removal import nobody_elses, opt_out, untouchable
 from reconciler.plan.requests.settling import settles_at
 from reconciler.plan.scaling import capacity, marks
-from reconciler.plan.scaling.demand.least import at_least as least_wanted
+from reconciler.plan.scaling.demand.shortfall import at_least
 from reconciler.plan.scaling.ground import Noted
 from reconciler.plan.scaling.reasons import (
     CLUSTER_MIN_KEEPS,
@@ -45,9 +45,11 @@ from reconciler.plan.scaling.reasons import (
     UNREADY_LEFT,
     UNREADY_MARKED,
     WANTED,
+    WINDOW_CLOSED,
 )
 from reconciler.plan.scaling.turn import Turn, ref_of, time_of
 from reconciler.plan.sums.usage import is_empty
+from reconciler.plan.windows import closed
 
 Step = Callable[[Turn], list[Decision]]
 
@@ -65,14 +67,19 @@ def reconcile(turn: Turn) -> list[Decision]:
 
 
 def provide(turn: Turn) -> Iterator[Decision]:
-    """Asks for what is missing: for pods, and up to the smallest size."""
+    """Asks for what is missing: for pods, up to the smallest size, and to keep nodes warm."""
     demand, evaluated = turn.demand, turn.evaluated
     pods = tuple(Ref("Pod", each.metadata.namespace, each.name, each.metadata.uid) for each in demand.for_new)
     for_pods = Missing(evaluated.pool, evaluated.provisioner, demand.new_nodes, "demand", pods, demand.wanted)
-    least = evaluated.missing - demand.new_nodes
-    at_least = Missing(evaluated.pool, evaluated.provisioner, least, "minSize", wanted=least_wanted(turn.ground, least))
-    for_whom = f"for {counted(len(pods), 'pod')}"
-    for missing, told in ((for_pods, for_whom), (at_least, f"minSize is {turn.ground.wish.spec.min_size}")):
+    spec, short = turn.ground.wish.spec, turn.short
+    of, ground = (evaluated.pool, evaluated.provisioner), turn.ground
+    least = Missing(*of, short.min_size, "minSize", wanted=at_least(ground, short.min_size))
+    warm = Missing(*of, short.warm, "warmNodes", wanted=at_least(ground, short.warm))
+    for missing, told in (
+        (for_pods, f"for {counted(len(pods), 'pod')}"),
+        (least, f"minSize is {spec.min_size}"),
+        (warm, f"warmNodes is {spec.warm_nodes}"),
+    ):
         if missing.nodes:
             yield capacity.asked(turn.draft, missing, turn.why(MISSING, nodes=counted(missing.nodes, "node"), why=told))
 
@@ -178,6 +185,9 @@ def mark(turn: Turn) -> list[Decision]:
     lacking -= len(unready)
     if lacking <= 0:
         return unready
+    if shut := closed(turn.ground.wish.spec.windows, turn.now):
+        time = timestamp(shut.until) if shut.until is not None else "one is added"
+        return [*unready, turn.hold(turn.why(WINDOW_CLOSED, time=time), shut.until)]
     choice = _choose(turn, lacking)
     free = choice.free
     at = marks.time_of_new_mark(turn.now, turn.ground.wish.spec.scale_down_delay.milliseconds)

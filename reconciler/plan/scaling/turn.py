@@ -14,6 +14,7 @@ from reconciler.plan.draft import Draft
 from reconciler.plan.guards.frozen import Freezes
 from reconciler.plan.reasons import Because
 from reconciler.plan.scaling.demand.serving import Demand
+from reconciler.plan.scaling.demand.shortfall import Shortfall
 from reconciler.plan.scaling.ground import Ground, Noted
 from reconciler.plan.scaling.reasons import PLANNER
 
@@ -24,6 +25,7 @@ class Turn(msgspec.Struct, frozen=True, dict=True):
     ground: Ground
     evaluated: Evaluated
     demand: Demand
+    short: Shortfall
     spoken_for: frozenset[str]
     awaiting: frozenset[str]
     draft: Draft

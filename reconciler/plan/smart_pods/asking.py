@@ -21,7 +21,7 @@ from reconciler.model.planned.reason import Reason
 from reconciler.plan.draft import Draft, Missing
 from reconciler.plan.reasons import Because, counted
 from reconciler.plan.requests.choices import Choice
-from reconciler.plan.requests.request import Request, tag_of
+from reconciler.plan.requests.request import Request, Why, tag_of
 from reconciler.plan.requests.waiting import unschedulable_since
 from reconciler.plan.requests.wanted import Wanted
 from reconciler.plan.smart_pods import reasons
@@ -63,7 +63,7 @@ def asking(turn: Turn, wanted: Wanting) -> Iterator[Decision]:
             template = turn.template(each.choice.instance_type)
             if key not in taken and template is not None:
                 taken.add(key)
-                yield _asked(turn, each, key, template)
+                yield _asked(turn, each, (missing.why, key), template)
     for because, moments in waiting.items():
         why = because.reason(turn.pool.origin(), nodes=counted(len(moments), "node"), pool=turn.pool.name)
         yield _hold(turn, why, min(moments))
@@ -97,18 +97,18 @@ def _key(missing: Missing, wanted: Wanted, taken: set[str]) -> str:
     return next(key for number in range(len(taken) + 1) if (key := f"{missing.why}/{number}") not in taken)
 
 
-def _asked(turn: Turn, wanted: Wanted, key: str, template: SmartPod) -> Decision:
-    request = _request(turn.pool, wanted, key)
+def _asked(turn: Turn, wanted: Wanted, what_for: tuple[Why, str], template: SmartPod) -> Decision:
+    request = _request(turn.pool, wanted, *what_for)
     is_alive = any(node.instance_type == request.instance_type for node in turn.fleet.pool(turn.pool.name).nodes)
     memory = memory_of(turn.pool.spec, request, wanted, is_alive)
     body = manifest_of(template, request, wanted, memory, len(turn.outlook.failed))
     body = ruling_out(body, _nodes_that_would_take(turn, body, request))
     subject = Ref("Pod", body["metadata"]["namespace"], request.name)
     act = Apply(manifest=msgspec.json.encode(body, order="sorted").decode(), presumes=Presumes(absent=True))
-    return Decision(reasons.PLANNER, subject, act, _why(turn, wanted), turn.pool.name)
+    return Decision(reasons.PLANNER, subject, act, _why(turn, wanted, request.why), turn.pool.name)
 
 
-def _request(pool: Declared[GpuPool], wanted: Wanted, key: str) -> Request:
+def _request(pool: Declared[GpuPool], wanted: Wanted, why: Why, key: str) -> Request:
     choice, pods = wanted.choice, wanted.pods
     count = max(1, sum(pod.gpus for pod in pods)) if pods else pool.spec.devices.count
     return Request(
@@ -116,7 +116,7 @@ def _request(pool: Declared[GpuPool], wanted: Wanted, key: str) -> Request:
         pool=pool.name,
         model=pool.spec.devices.model,
         count=count,
-        why="demand" if pods else "minSize",
+        why=why,
         instance_type=choice.instance_type,
         capacity_type=choice.capacity_type,
         zone=choice.zone,
@@ -127,8 +127,10 @@ def _request(pool: Declared[GpuPool], wanted: Wanted, key: str) -> Request:
     )
 
 
-def _why(turn: Turn, wanted: Wanted) -> Reason:
+def _why(turn: Turn, wanted: Wanted, why: Why) -> Reason:
     pool, choice = turn.pool, wanted.choice.told
+    if why == "warmNodes":
+        return reasons.ASKED_WARM.reason(pool.origin(), pool=pool.name, choice=choice)
     if not wanted.pods:
         return reasons.ASKED_LEAST.reason(pool.origin(), pool=pool.name, choice=choice)
     pods = counted(len(wanted.pods), "pod")

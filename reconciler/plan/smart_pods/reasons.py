@@ -11,6 +11,10 @@ ASKED = Because(
 ASKED_LEAST = Because(
     "SmartPodAsksForLeast", "pool {pool} has fewer nodes than minSize: a smart pod asks for {choice}."
 )
+ASKED_WARM = Because(
+    "SmartPodAsksForWarmNode",
+    "pool {pool} has fewer free nodes than warmNodes: a smart pod asks for {choice}.",
+)
 ASKED_LATE = Because(
     "SmartPodAsksToo",
     "insufficient GPUs in pool {pool} for {pods}, and Karpenter, which sees them, has bought nothing within {seconds} "
@@ -118,6 +122,7 @@ REASONS = (
     NO_NODE_POOL,
     ASKED,
     ASKED_LEAST,
+    ASKED_WARM,
     ASKED_LATE,
     KARPENTERS,
     KARPENTER_RETRIES,

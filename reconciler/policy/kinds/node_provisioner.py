@@ -37,5 +37,24 @@ NODE_PROVISIONER = Kind(
             cel="self.minUnutilizedGPUNodes <= self.maxSize",
             holds=lambda spec: spec.min_unutilized_gpu_nodes <= spec.max_size,
         ),
+        Rule(
+            code="RC202",
+            at="warmNodes",
+            sentence="warmNodes {warm_nodes} is above maxSize {max_size}",
+            remedy="lower warmNodes, or raise maxSize",
+            cel="self.warmNodes <= self.maxSize",
+            holds=lambda spec: spec.warm_nodes <= spec.max_size,
+        ),
+        Rule(
+            code="RC201",
+            at="schedules",
+            sentence="a schedule asks for more nodes than maxSize {max_size}",
+            remedy="lower its minSize and warmNodes, or raise maxSize",
+            cel="!has(self.schedules) || self.schedules.all(each, (!has(each.minSize) || each.minSize <= self.maxSize)"
+            " && (!has(each.warmNodes) || each.warmNodes <= self.maxSize))",
+            holds=lambda spec: all(
+                max(each.min_size or 0, each.warm_nodes or 0) <= spec.max_size for each in spec.schedules
+            ),
+        ),
     ),
 )

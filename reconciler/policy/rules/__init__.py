@@ -12,6 +12,7 @@ from reconciler.policy.rules.conflicts import (
     room_for_the_largest_size,
     thresholds_below_targets,
 )
+from reconciler.policy.rules.delays import scale_down_delays_are_kept
 from reconciler.policy.rules.hardware import (
     drained_pools_have_more_than_one_gpu,
     instance_types_are_spelled_right,
@@ -37,4 +38,5 @@ CROSS_RULES: tuple[Callable[[Wish], Iterable[Problem]], ...] = (
     drained_pools_have_more_than_one_gpu,
     capacity_types_in_karpenters_order,
     pools_without_taints_have_no_weight,
+    scale_down_delays_are_kept,
 )

@@ -9,8 +9,10 @@ import msgspec
 
 from reconciler.model.budget_schedule import is_readable
 from reconciler.model.kinds.change_guard import Ceiling, ChangeGuard
-from reconciler.model.kinds.drain_policy import DrainPolicy, Window
+from reconciler.model.kinds.drain_policy import DrainPolicy
 from reconciler.model.kinds.gpu_pool import Budget, GpuPool
+from reconciler.model.kinds.node_provisioner import NodeProvisioner
+from reconciler.model.kinds.window import Window
 from reconciler.model.problem import Problem
 from reconciler.policy.kind import Kind
 from reconciler.policy.tree import Mark, problem
@@ -23,12 +25,18 @@ _SOME_DAY = datetime.datetime(2000, 1, 1, tzinfo=datetime.UTC)
 def own_problems(kind: Kind, spec: msgspec.Struct, marks: Mapping[str, Mark]) -> list[Problem]:
     """What is wrong with one object by itself. A value that stands nowhere is a default: the object is pointed at."""
     found = [*_broken_rules(kind, spec), *_never_acts(spec)]
-    if isinstance(spec, DrainPolicy):
+    if isinstance(spec, DrainPolicy | NodeProvisioner):
         for number, window in enumerate(spec.windows):
             found += _window(window, f"spec.windows[{number}]")
     if isinstance(spec, GpuPool):
         for number, budget in enumerate(spec.disruption.budgets):
             found += _budget(budget, f"spec.disruption.budgets[{number}]")
+    if isinstance(spec, NodeProvisioner):
+        for number, schedule in enumerate(spec.schedules):
+            found += _window(schedule, f"spec.schedules[{number}]")
+            if schedule.min_size is None and schedule.warm_nodes is None:
+                told = "a schedule without minSize and warmNodes changes nothing"
+                found.append((f"spec.schedules[{number}]", "RC310", told, "add minSize or warmNodes"))
     return [problem(marks.get(path) or marks[""], *told) for path, *told in found]
 
 

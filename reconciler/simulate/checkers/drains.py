@@ -9,7 +9,8 @@ from cronsim import CronSim
 from reconciler.model import names
 from reconciler.model.desired import Declared
 from reconciler.model.instant import Instant
-from reconciler.model.kinds.drain_policy import DrainPolicy, Window
+from reconciler.model.kinds.drain_policy import DrainPolicy
+from reconciler.model.kinds.window import Window
 from reconciler.protocol.presumed import Object
 from reconciler.simulate.checkers.checker import Ground, goes, is_ours, taints_of
 from reconciler.simulate.checkers.hands import SEEN_WITHIN_MS, whose

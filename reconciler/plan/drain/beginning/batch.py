@@ -20,7 +20,6 @@ from reconciler.model.planned.drained import Batch
 from reconciler.plan.drain import marks, reasons
 from reconciler.plan.drain.beginning.guarded import PlanRoom
 from reconciler.plan.drain.beginning.order import in_turn
-from reconciler.plan.drain.beginning.windows import closed
 from reconciler.plan.drain.candidates import Ground, cluster_at_minimum, completing
 from reconciler.plan.drain.failing.in_vain import rests_until
 from reconciler.plan.drain.gangs.crews import Crew
@@ -32,6 +31,7 @@ from reconciler.plan.drain.timers import is_due, since, wait
 from reconciler.plan.explain import sentence
 from reconciler.plan.reasons import counted
 from reconciler.plan.removal import opt_out
+from reconciler.plan.windows import closed
 
 SEEN_WITHIN_MS = 30_000
 _READ_WITHIN_MS = 300_000  # nodes that are seen later than this count as unread, and nothing is planned

@@ -12,6 +12,7 @@ from reconciler.plan.drain.site import Seen, Site, why
 from reconciler.plan.guards.cluster_min import ClusterMin
 from reconciler.plan.reasons import counted
 from reconciler.plan.recent_evictions import unreplaced
+from reconciler.plan.sizes_by_time import provisioners_now
 
 
 class NeededAgain:
@@ -20,7 +21,7 @@ class NeededAgain:
     def __init__(self, site: Site, rehomed: Rehomed) -> None:
         self._cluster_min = ClusterMin(site.inputs, site.draft)
         self._lacks: dict[str, tuple[int, str]] = {}  # by pool: how many nodes, and why
-        for wish in site.inputs.desired.provisioners:
+        for wish in provisioners_now(site.inputs):
             if not wish.spec.suspend:
                 staying = sum(site.fleet.pool(wish.spec.pool_name).staying.values())
                 told = f"minSize is {wish.spec.min_size}, and {counted(staying, 'node')} would stay"
@@ -28,6 +29,8 @@ class NeededAgain:
         for each in site.draft.missing:
             if each.why == "demand":
                 self._lack(each.pool, each.nodes, "pods wait for capacity")
+            if each.why == "warmNodes":
+                self._lack(each.pool, each.nodes, "its warm nodes are not all there")
         for evicted, _ in unreplaced(site.inputs) if rehomed.evicted_without_place else ():
             if evicted.uid in rehomed.evicted_without_place:
                 self._lack(evicted.pool, 1, f"Pod/{evicted.title} was evicted lately and has no other place")

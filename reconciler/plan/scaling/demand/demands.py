@@ -281,4 +281,6 @@ class _Line:
             unmet=(*retries, *unmet),
             left=len(bought.full.get(name, set()) - bought.waits.keys()),
             room=serving.room if pods else Demand().room,
+            taken_machines=serving.taken_machines,
+            taken_nodes=serving.taken_nodes,
         )

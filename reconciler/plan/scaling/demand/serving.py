@@ -6,6 +6,7 @@ is taken for one of those that Karpenter would buy.
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from functools import cached_property
 
 import msgspec
@@ -50,6 +51,8 @@ class Demand(msgspec.Struct, frozen=True):
     unmet: tuple[Pod, ...] = ()  # those for whom no way to buy is left, or none yet
     left: int = 0  # pods for which no more nodes may be bought
     room: Room = Room(0)
+    taken_machines: int = 0  # machines on their way that these pods will use
+    taken_nodes: frozenset[str] = frozenset()  # nodes that can't be used yet, and that these pods will use
 
     @property
     def new_nodes(self) -> int:
@@ -71,6 +74,8 @@ class Serving:
         self._way = OnTheirWay({}, frozenset(), (), {})
         self._coming = Coming()
         self._riding: set[str] = set()  # smart pods whose machines are of use to others too
+        self._hosts: set[str] = set()  # machines and nodes on their way that pods will use, by their names here
+        self._launches = 0  # machines on their way of which the cloud has not said what they are, that pods will use
         self.pods: list[Pod] = []
         self.keeps: Counter[str] = Counter()
 
@@ -114,6 +119,7 @@ class Serving:
         found = self._placed(pods, [*rows, *self._way.rows])
         asked = {f"coming/asked/{name}": name for name in self._way.rows.values()}
         self._riding |= {asked[name] for name in found.values() if name in asked}
+        self._take(pods, found, asked.keys())
         self._serve(pods, "smart_pod", {uid: self._title(asked[name]) for uid, name in found.items() if name in asked})
         machines = {uid: name.removeprefix("coming/") for uid, name in found.items() if name not in asked}
         self._serve(pods, "machine", machines)
@@ -123,8 +129,27 @@ class Serving:
         pods = [pod for pod in self.fitting if not is_gated(pod)] if self._coming.vague else []
         if pods:
             packed = pack(self._fleet, pods, self._pool.shapes, Limits(self._coming.vague, self._budget))
+            self._launches = len(packed.nodes)
             placed = {pod.metadata.uid: "" for node in packed.nodes for pod in node.pods}
             self._serve(pods, "launch", placed)
+
+    def _take(self, pods: Iterable[Pod], found: Mapping[str, str], asked: AbstractSet[str]) -> None:
+        """For pods that Karpenter sees it buys beside each smart pod: they take none of the machines of these."""
+        requests = self._ground.site.draft.requests.of(self._ground.pool.name)
+        held = asked | {f"coming/{each.node.name}" for each in requests if each.node is not None}
+        gated = {pod.metadata.uid for pod in pods if is_gated(pod)}
+        self._hosts |= {host for uid, host in found.items() if uid in gated or host not in held}
+
+    @property
+    def taken_nodes(self) -> frozenset[str]:
+        """Nodes that can't be used yet, and that pods will use."""
+        return frozenset(node.name for node in self._coming.instead_of if f"coming/{node.name}" in self._hosts)
+
+    @property
+    def taken_machines(self) -> int:
+        """Machines on their way that pods will use."""
+        hosts = self._hosts | {f"coming/asked/{name}" for name in self._way.used}
+        return len(hosts) - len(self.taken_nodes) + self._launches
 
     @cached_property
     def room(self) -> Room:
