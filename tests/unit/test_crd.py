@@ -148,7 +148,7 @@ def test_rules_name_fields_that_are_there_and_say_what_to_do(kind: Kind) -> None
 
 
 def test_a_rule_tells_the_figures_where_it_can() -> None:
-    (first, _) = spec(NODE_PROVISIONER)["x-kubernetes-validations"]
+    (first, *_) = spec(NODE_PROVISIONER)["x-kubernetes-validations"]
     assert first["message"] == "minSize is above maxSize (RC201): lower minSize, or raise maxSize"
     assert first["messageExpression"] == (
         "'minSize %s is above maxSize %s (RC201): lower minSize, or raise maxSize'.format([self.minSize, self.maxSize])"

@@ -1,17 +1,13 @@
 """Drains begin when and where their policies let them, in batches that are whole, and end with a node that is empty."""
 
 from collections.abc import Iterator
-from datetime import UTC, datetime, timedelta
-from zoneinfo import ZoneInfo
-
-from cronsim import CronSim
 
 from reconciler.model import names
 from reconciler.model.desired import Declared
 from reconciler.model.instant import Instant
 from reconciler.model.kinds.drain_policy import DrainPolicy
-from reconciler.model.kinds.window import Window
 from reconciler.protocol.presumed import Object
+from reconciler.simulate.checkers.by_time import is_open
 from reconciler.simulate.checkers.checker import Ground, goes, is_ours, taints_of
 from reconciler.simulate.checkers.hands import SEEN_WITHIN_MS, whose
 from reconciler.simulate.checkers.moving import is_moved, node_of
@@ -105,7 +101,7 @@ class InWindows:
         at = _begun_at(written.after)
         when = at if at is not None and 0 <= now - at <= _BATCH_MS + 1_000 else now
         windows = policy.spec.windows
-        if windows and not any(_is_open(each, when) for each in windows):
+        if windows and not any(is_open(each, when) for each in windows):
             yield f"Node/{name} begins to be drained, and no window of DrainPolicy/{policy.name} is open"
 
 
@@ -113,18 +109,6 @@ def _begun_at(node: Object) -> Instant | None:
     taints = (node.get("spec") or {}).get("taints") or ()
     values = [str(each.get("value", "")) for each in taints if each["key"] == names.DRAINING]
     return Instant(int(values[0]) * 1_000) if values and values[0].isdigit() else None
-
-
-def _is_open(window: Window, now: Instant) -> bool:
-    """Whether it struck so shortly before, walking on from there."""
-    here = datetime.fromtimestamp(now / 1_000, UTC).astimezone(ZoneInfo(window.time_zone))
-    strikes = CronSim(window.schedule, here - timedelta(days=2))
-    last = None
-    for each in strikes:
-        if each > here:
-            break
-        last = each
-    return last is not None and now - round(last.timestamp() * 1_000) < window.duration.milliseconds
 
 
 class SlotsKept:

@@ -15,6 +15,7 @@ from reconciler.model.instant import Instant, moment
 from reconciler.model.kinds.node_provisioner import NodeProvisioner
 from reconciler.model.quantity import Quantity
 from reconciler.protocol.presumed import Object
+from reconciler.simulate.checkers.by_time import min_size_at, spare_at
 from reconciler.simulate.checkers.checker import Ground, goes, is_marked, is_ours, pool_of, taints_of
 from reconciler.simulate.checkers.drains import begins
 from reconciler.simulate.checkers.hands import SEEN_WITHIN_MS
@@ -69,8 +70,11 @@ class LeastKept:
         each_has = min((where.nodes[each].gpus for each in there if where.nodes[each].gpus), default=0)
         if not each_has or (100 * used >= percent * total and not self._lately):
             return len(there)
-        closely = -(-used // each_has) + wish.min_unutilized_gpu_nodes
-        return max(100 * used // (percent * each_has), closely, wish.min_size)
+        now = ground.now()
+        # A schedule that begins now may not be known yet.
+        spare, least = (min(of(wish, at) for at in (now, _a_minute_before(now))) for of in (spare_at, min_size_at))
+        closely = -(-used // each_has) + spare
+        return min(max(100 * used // (percent * each_has), closely, least), wish.max_size)
 
     def _used(self, node: str, ground: Ground) -> int:
         where, now = ground.where, ground.now()
@@ -94,6 +98,10 @@ def _may_serve(node: Object, now: Instant) -> bool:
     found: Node = msgspec.convert(node, Node)
     turned = [moment(each.last_transition_time) or 0 for each in found.status.conditions if each.type == "Ready"]
     return found.is_ready and all(now - at >= SEEN_WITHIN_MS for at in turned)
+
+
+def _a_minute_before(now: Instant) -> Instant:
+    return Instant(now - SEEN_WITHIN_MS)
 
 
 def _is_lost(written: Written) -> bool:

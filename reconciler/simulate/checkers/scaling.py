@@ -8,6 +8,7 @@ from reconciler.model import names
 from reconciler.model.instant import Instant
 from reconciler.model.kinds.node_provisioner import NodeProvisioner
 from reconciler.protocol.presumed import Object
+from reconciler.simulate.checkers.by_time import min_size_at
 from reconciler.simulate.checkers.checker import Ground, goes, is_marked, is_ours, pool_of, taints_of
 from reconciler.simulate.checkers.hands import SEEN_WITHIN_MS
 from reconciler.simulate.objects import Written
@@ -95,8 +96,10 @@ class LeastSize:
         self._lately[pool] = lately
         totals = ground.where.pools.get(pool)
         left = totals.nodes if totals else 0
-        if is_ours(written) and left + len(lately) < wish.min_size:
-            yield f"Node/{name} is deleted, {left} nodes of {pool} are left, and minSize is {wish.min_size}"
+        # A schedule that begins now may not be known yet.
+        least = min(min_size_at(wish, now), min_size_at(wish, Instant(now - SEEN_WITHIN_MS)))
+        if is_ours(written) and left + len(lately) < least:
+            yield f"Node/{name} is deleted, {left} nodes of {pool} are left, and minSize is {least}"
 
 
 class IdleMarks:

@@ -59,9 +59,11 @@ def _wanted(outcome: Outcome, pool: PoolStep) -> int:
     used, percent = pool.gpus_used, wish.min_gpu_utilization_percent
     wished = pool.nodes
     if pool.gpus and 100 * used < percent * pool.gpus:
-        kept = min(max(pool.busy_nodes + wish.min_unutilized_gpu_nodes, 1 if used else 0), pool.nodes)
+        spare = max(wish.min_unutilized_gpu_nodes, wish.warm_nodes)
+        kept = min(max(pool.busy_nodes + spare, 1 if used else 0), pool.nodes)
         wished = max(_full_enough(outcome, pool, percent), kept)
-    return min(max(wished, wish.min_size), wish.max_size)
+    warm = pool.busy_nodes + wish.warm_nodes if wish.warm_nodes else 0
+    return min(max(wished, wish.min_size, warm), wish.max_size)
 
 
 def _full_enough(outcome: Outcome, pool: PoolStep, percent: int) -> int:
