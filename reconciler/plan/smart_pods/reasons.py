@@ -30,8 +30,7 @@ KARPENTER_RETRIES = Because(
 )
 GIVEN_BACK = Because(
     "DrainedNodesReturn",
-    "pods lack {nodes} of pool {pool}, and a drain gives back {returned} in this plan: nothing is bought for these "
-    "pods.",
+    "pool {pool} lacks {nodes}, and a drain gives back {returned} in this plan: none is bought in their stead.",
 )
 BOUGHT = Because("SmartPodMachineBought", "Karpenter bought NodeClaim/{claim} for {pod}: it is {phase}.")
 LOST = Because(

@@ -22,12 +22,12 @@ class Wanting(msgspec.Struct, frozen=True):
 
 
 def wanting(draft: Draft, pool: str, missing: Sequence[Missing]) -> Wanting:
-    """Demand is spared first, in its order."""
+    """Demand is spared first, in its order, and then warm nodes."""
     returned = nodes_returned(draft, pool)
     spared: list[Wanted] = []
     found = []
     for each in missing:
-        count = max(0, returned - len(spared)) if each.why == "demand" else 0
+        count = max(0, returned - len(spared)) if each.why != "minSize" else 0
         spared += each.wanted[:count]
         found.append(msgspec.structs.replace(each, wanted=each.wanted[count:]) if count else each)
     return Wanting(tuple(found), tuple(spared), returned)
