@@ -1,0 +1,94 @@
+"""What an approval must name to cover a decision, and what a plan says of approvals that do not apply."""
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from reconciler.model.desired import Declared, Desired
+from reconciler.model.kinds.change_guard import ChangeGuard
+from reconciler.model.kinds.drain_policy import DrainPolicy
+from reconciler.model.kinds.node_provisioner import NodeProvisioner
+from reconciler.model.planned.action import Action, Delete, Ref, Taint
+from reconciler.model.planned.decision import Decision
+from reconciler.model.planned.inputs import Inputs
+from reconciler.model.planned.reason import Reason
+from reconciler.plan.causes import Cause, cause_of
+from reconciler.plan.guards.approvals import INSTALL, TITLE, Approvals, told_of_approvals
+from tests.unit.manifests_stage import POLICY, inputs_of
+
+DRAINED = {"maxDrainParallelism": 1, "maxScaleDownParallelism": 1}
+SCALED = {"poolName": "a100", "minSize": 0, "maxSize": 9, "minGPUUtilizationPercent": 70}
+TAINT = Taint(key="k", value="v", effect="NoSchedule")
+
+
+def desired() -> Desired:
+    """Two DrainPolicies name a100, one of them with all other pools."""
+    drains = {"all": {**DRAINED, "poolNames": ["*"]}, "night": {**DRAINED, "poolNames": ["a100"]}}
+    return msgspec.structs.replace(
+        inputs_of({"pools": {"a100": {}, "l4": {}}}).desired,
+        provisioners=(Declared("NodeProvisioner", "sizes", msgspec.convert(SCALED, NodeProvisioner), ()),),
+        drains=tuple(_drains(name, each) for name, each in drains.items()),
+    )
+
+
+def _drains(name: str, said: dict[str, Any]) -> Declared[DrainPolicy]:
+    return Declared("DrainPolicy", name, msgspec.convert(said, DrainPolicy), ())
+
+
+def causes(planner: str, pool: str, act: Action = TAINT) -> Cause:
+    return cause_of(desired(), Decision(planner, Ref("NodePool", "", pool, "uid"), act, Reason("Any"), pool))
+
+
+@pytest.mark.parametrize(
+    ("planner", "pool", "policies"),
+    [
+        ("manifests", "a100", {("GpuPool", "a100")}),
+        ("smart_pods", "a100", {("GpuPool", "a100")}),
+        ("scaling", "a100", {("NodeProvisioner", "sizes")}),
+        ("scaling", "l4", set()),
+        ("drain", "a100", {("DrainPolicy", "all"), ("DrainPolicy", "night")}),
+        ("drain", "l4", {("DrainPolicy", "all")}),
+        ("manifests", "old", set()),
+    ],
+)
+def test_a_decision_follows_from_the_policies_that_an_approval_must_name(
+    planner: str, pool: str, policies: set[tuple[str, str]]
+) -> None:
+    assert causes(planner, pool) == Cause(frozenset(policies))
+
+
+def test_what_no_policy_yields_any_more_is_lost_and_a_node_that_is_deleted_is_not() -> None:
+    assert causes("manifests", "old", Delete()) == Cause(lost="NodePool/old")
+    assert causes("scaling", "a100", Delete()) == Cause(frozenset({("NodeProvisioner", "sizes")}))
+
+
+def told(case: dict[str, Any], absent: tuple[str, ...] = ()) -> list[str]:
+    inputs = inputs_of(case)
+    guard = Declared("ChangeGuard", "fleet", ChangeGuard(pool_names=["*"]), (("", POLICY),))
+    guarded = msgspec.structs.replace(inputs.desired, guards=(guard,))
+    observed = msgspec.structs.replace(inputs.observed, absent=absent)
+    return list(told_of_approvals(msgspec.structs.replace(inputs, desired=guarded, observed=observed)))
+
+
+def test_a_cluster_without_the_definition_is_told_with_the_command_that_installs_it() -> None:
+    (note,) = told({}, absent=(TITLE,))
+    assert note.endswith(INSTALL)
+    assert told({}) == []
+
+
+def test_an_approval_of_another_content_or_of_what_is_not_declared_says_so() -> None:
+    keys = (("GpuPool", "a100"), ("DrainPolicy", "x"))
+    objects = [{"kind": kind, "name": name, "digest": f"sha256:{'0' * 64}"} for kind, name in keys]
+    first, second = told({"approvals": {"granted": {"objects": objects}}})
+    assert first.startswith("ChangeApproval/granted does not cover GpuPool/a100: it was approved as sha256:00000000, ")
+    assert second == "ChangeApproval/granted does not cover DrainPolicy/x: no such policy is declared"
+
+
+def test_a_loss_is_agreed_to_by_the_first_approval_by_name_and_by_the_command_before_any() -> None:
+    def losses(**more: Any) -> dict[str, str]:
+        inputs: Inputs = inputs_of({"approvals": {name: {"prune": ["NodePool/a100"]} for name in ("b", "a")}, **more})
+        return Approvals(inputs).losses
+
+    assert losses() == {"NodePool/a100": "ChangeApproval/a"}
+    assert losses(prune=["NodePool/a100"]) == {"NodePool/a100": "--prune NodePool/a100"}
