@@ -91,4 +91,5 @@ POOL_HASH_VERSION = "karpenter.sh/nodepool-hash-version"
 SAFE_TO_EVICT = "cluster-autoscaler.kubernetes.io/safe-to-evict"
 SAFE_TO_EVICT_LOCAL_VOLUMES = "cluster-autoscaler.kubernetes.io/safe-to-evict-local-volumes"  # names, by commas
 DAEMONSET_POD = "cluster-autoscaler.kubernetes.io/daemonset-pod"  # "true": as if a DaemonSet had made it
+ENABLE_DS_EVICTION = "cluster-autoscaler.kubernetes.io/enable-ds-eviction"  # "false": not asked to leave its node
 SCALE_DOWN_DISABLED = "cluster-autoscaler.kubernetes.io/scale-down-disabled"

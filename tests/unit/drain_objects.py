@@ -120,6 +120,7 @@ def annotations(kind: Json) -> Annotations:
         safe_to_evict=kind.get("safe", ""),
         safe_to_evict_local_volumes=kind.get("may_lose", ""),
         daemonset_pod=kind.get("daemon", ""),
+        enable_ds_eviction=kind.get("asked", ""),
         claim=kind.get("claim", ""),
         mirror_pod="yes" if kind.get("static") else "",
         checkpoint=kind.get("checkpoint", ""),

@@ -27,6 +27,7 @@ class Annotations(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     safe_to_evict_local_volumes: str = msgspec.field(name=names.SAFE_TO_EVICT_LOCAL_VOLUMES, default="")
     scale_down_disabled: str = msgspec.field(name=names.SCALE_DOWN_DISABLED, default="")
     daemonset_pod: str = msgspec.field(name=names.DAEMONSET_POD, default="")
+    enable_ds_eviction: str = msgspec.field(name=names.ENABLE_DS_EVICTION, default="")
     mirror_pod: str = msgspec.field(name=names.MIRROR_POD, default="")
     selected_node: str = msgspec.field(name=names.SELECTED_NODE, default="")
     bind_completed: str = msgspec.field(name=names.BIND_COMPLETED, default="")

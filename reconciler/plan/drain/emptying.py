@@ -206,13 +206,19 @@ class Emptying:
         for pod in self._site.fleet.pods_on(seen.name):
             if pod.is_finished or pod.metadata.leaving or not pod.is_daemon:
                 continue
-            is_kept = stays_until(pod) > self._site.now or pod.metadata.annotations.safe_to_evict == "false"
+            is_kept = stays_until(pod) > self._site.now or _says_that_it_stays(pod)
             if is_kept or tolerated(_TAINT, pod.spec.tolerations) or self._remaining.why_not(pod) != NOTHING:
                 continue
             if not self._site.is_claimed(ref_of_pod(pod)):
                 self._remaining.take(pod)
                 told_why = why(seen, reasons.DAEMON_EVICTED, pod=f"Pod/{pod.title}")
                 yield self._site.act_on(pod, seen, Evict(grace_seconds=grace_of(seen, pod)), told_why)
+
+
+def _says_that_it_stays(daemon: Pod) -> bool:
+    """A DaemonSet pod, which then goes with its node."""
+    said = daemon.metadata.annotations
+    return said.safe_to_evict == "false" or daemon.runs_to_completion or said.enable_ds_eviction == "false"
 
 
 _TAINT = NodeTaint(names.DRAINING, marks.HARD)
