@@ -145,6 +145,9 @@ def test_a_guard_is_told_of_what_drains_will_take_and_blocks_none_of_it_before()
     (guard,) = document(case).payload["guards"]
     assert not guard["blocks"]
     assert "3 more to be drained later, in several plans" in text(case)
+    # How long that takes is then not known.
+    assert [each["seconds"] for each in document(case).payload["consequences"]] == [None]
+    assert [each["seconds"] for each in document(LITTLE_USED).payload["consequences"]] == [90]
 
 
 def test_a_node_that_no_plan_may_drain_is_told_before_its_time_comes() -> None:

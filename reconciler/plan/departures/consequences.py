@@ -26,7 +26,7 @@ class _Departure(msgspec.Struct, frozen=True, gc=False):
     cause: Cause
     at: Instant | None
     wave: int = 0  # how many nodes of its pool at once; 0: nothing limits them
-    seconds: int = 0  # for one wave
+    seconds: int | None = None  # for one wave; None: not known
 
 
 def with_departures(scene: Scene, base: Scene | None = None) -> tuple[Scene, Scene | None]:
@@ -92,10 +92,11 @@ def _consequences(fleet: Fleet, departs: Mapping[str, _Departure]) -> Iterator[C
 
 
 def _seconds(nodes: Iterable[_Departure], wave: int) -> int | None:
-    told = tuple(nodes)
-    if not wave:
+    seconds = [each.seconds for each in nodes]
+    known = [each for each in seconds if each is not None]
+    if not wave or len(known) < len(seconds):
         return None
-    return -(-len(told) // wave) * max(each.seconds for each in told)
+    return -(-len(seconds) // wave) * max(known)
 
 
 def _share(fleet: Fleet, name: str, departure: _Departure) -> Share:

@@ -35,7 +35,7 @@ class Drain(msgspec.Struct, frozen=True, gc=False):
     node: str
     pool: str
     begins_at: Instant | None  # None: not before a guard allows it, a window opens, or a pod has completed
-    seconds: int  # from then on, until the node is deleted
+    seconds: int | None  # from then on, until the node is deleted; None: windows of its policy may close before
     parallelism: int  # how many nodes its policy drains at once
     has_begun: bool = False  # its taint is on the node
     is_known: bool = False  # its timer ran before this plan
@@ -104,7 +104,7 @@ class _Forecast:
             seen.name,
             seen.pool,
             self._begins_at(seen),
-            grace + EMPTY_FOR_MS // 1_000,
+            None if spec.windows else grace + EMPTY_FOR_MS // 1_000,
             min(spec.max_drain_parallelism, most) if pods else most,
             has_begun=seen.draining is not None,
             is_known=seen.candidate_since is not None,

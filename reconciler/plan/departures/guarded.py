@@ -21,15 +21,28 @@ from reconciler.plan.guards.sums import Roll, Sums
 from reconciler.plan.kept.scene import Scene
 
 
-def with_expected(scene: Scene) -> tuple[Guarded, ...]:
-    """What each guard says to the plan, with what drains will take later."""
-    guarded = scene.plan.guarded
-    marks = tuple(_marks(scene)) if guarded else ()
+def with_expected(scene: Scene) -> Scene:
+    """What each guard says to the plan, with what drains will take later. Where that is more than a limit allows, it is
+    not known how long the drains take. `scene`: with what drains take away among its consequences."""
+    marks = tuple(_marks(scene)) if scene.plan.guarded else ()
     if not marks:
-        return guarded
+        return scene
     guards = {each.name: each for each in scene.inputs.desired.guards}
     roll = Roll(scene.fleet)
-    return tuple(each if each.would else _with(each, guards[each.guard], marks, roll) for each in guarded)
+    guarded = tuple(each if each.would else _with(each, guards[each.guard], marks, roll) for each in scene.plan.guarded)
+    delaying = {pool for each in guarded if _delays(each) for pool in guards[each.guard].spec.pool_names}
+    consequences = tuple(
+        msgspec.structs.replace(each, seconds=None) if each.fate == "drained" and {"*", each.pool} & delaying else each
+        for each in scene.plan.consequences
+    )
+    return msgspec.structs.replace(
+        scene, plan=msgspec.structs.replace(scene.plan, guarded=guarded, consequences=consequences)
+    )
+
+
+def _delays(guarded: Guarded) -> bool:
+    """Whether drains take more than a limit allows at once."""
+    return any(each.expected and each.counted + each.expected > each.allowed for each in guarded.counts)
 
 
 def _marks(scene: Scene) -> Iterator[Mark]:

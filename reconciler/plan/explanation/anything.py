@@ -16,8 +16,10 @@ def about_object(scene: Scene, subject: Asked) -> About:
     if not decisions and not policy:
         raise UnknownSubject(f"there is no {subject.title} among the policies and the decisions of this plan")
     title = decisions[0].subject.title if decisions else policy
-    outcome = " ".join(map(told, decisions)) or "Nothing is decided about it itself."
-    return About(title, _headline(policy, subject), outcome, tuple(_rows(scene, subject)), decisions)
+    rows = tuple(_rows(scene, subject))
+    drains = " ".join(f"It drains {text}." for label, text in rows if label == "drains")
+    outcome = " ".join(map(told, decisions)) or drains or "Nothing is decided about it itself."
+    return About(title, _headline(policy, subject), outcome, rows, decisions)
 
 
 def _headline(policy: str, subject: Asked) -> str:
