@@ -36,6 +36,7 @@ FOLDER = Path(__file__).parents[1] / "cases" / "smart_pods"
 
 Json = dict[str, Any]
 
+_RETURNED = Reason("DrainedNodeNeeded", (("lacks", "1 node"), ("node", "it"), ("pool", "a100"), ("why", "pods wait")))
 _DRAINED = Reason("Drained", (("node", "it"), ("since", timestamp(NOW))))
 
 
@@ -89,7 +90,7 @@ class SmartWorld:
             (node,) = [each for each in inputs.observed.nodes if each.name == name]
             off = Taint(key=names.DRAINING, value=None, effect="NoSchedule")
             subject = Ref("Node", "", name, node.metadata.uid)
-            found.append(Decision("drain", subject, off, Reason("NeededAgain"), "a100"))
+            found.append(Decision("drain", subject, off, _RETURNED, "a100"))
         return Verdict(tuple(found))
 
     def _smart(self, said: Json) -> Pod:

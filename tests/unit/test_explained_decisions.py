@@ -17,6 +17,7 @@ from reconciler.plan.explanation.about import About, UnknownSubject
 from reconciler.plan.explanation.subject import answer, asked
 from reconciler.plan.kept.scene import Scene
 from reconciler.plan.planner import plan
+from reconciler.plan.requests.request import is_smart
 from reconciler.plan.scaling.reasons import PLANNER as SCALES
 from tests.unit import drain_stage, guards_stage, manifests_stage, scaling_stage, smart_stage
 from tests.unit.test_guard_limits import TABLES as GUARDED
@@ -79,6 +80,19 @@ def test_each_decision_is_told_where_its_subject_is_asked_about(stage: str) -> N
             scene = scene_of(of(case))
             for decision in one_of_each(scene.plan.decisions):
                 wrong += [f"{name}: {each}" for each in told_of(scene, decision)]
+    assert not wrong
+
+
+def test_each_waiting_pod_is_told_what_it_waits_for() -> None:
+    wrong = []
+    for name, of, case in scenes():
+        if of is smart_stage.SmartWorld:
+            scene = scene_of(of(case))
+            for pod in scene.inputs.observed.pods:
+                is_waiting = not pod.node and pod.counts and not pod.metadata.leaving and not is_smart(pod)
+                told = answer(scene, asked(f"pod/{pod.title}")) if is_waiting else None
+                if told is not None and not told.decisions and "It waits for" not in told.outcome:
+                    wrong.append(f"{name}: {told.title} says {told.outcome}")
     assert not wrong
 
 

@@ -7,12 +7,11 @@ from reconciler.model.planned.action import Hold
 from reconciler.model.planned.consequence import Consequence, Fate
 from reconciler.model.planned.decision import Decision
 from reconciler.model.spoken_time import clock
-from reconciler.plan.drain.reasons import RESTING as DRAIN_RESTING
+from reconciler.plan.at_rest import is_at_rest
 from reconciler.plan.explain import sentence
 from reconciler.plan.guards.door import observes
 from reconciler.plan.guards.reasons import BY_LIMITS
 from reconciler.plan.kept.scene import Scene
-from reconciler.plan.scaling.reasons import RESTING as SCALING_RESTING
 
 WOULD = "Would, were the pool acted on: "
 
@@ -70,8 +69,7 @@ def told(decision: Decision) -> str:
     """What a decision says, as one sentence with the place that it goes back to."""
     place = placed(decision.reason.origin)
     would = WOULD if decision.would else ""
-    is_resting = decision.reason.code in DRAIN_RESTING | SCALING_RESTING
-    held = "Held: " if isinstance(decision.act, Hold) and not is_resting else ""
+    held = "Held: " if isinstance(decision.act, Hold) and not is_at_rest(decision) else ""
     return f"{would}{held}{sentence(decision.reason)}" + (f" {place}" if place else "")
 
 

@@ -13,6 +13,7 @@ from reconciler.plan.explanation.decided import decisions_about
 from reconciler.plan.explanation.node import about_node
 from reconciler.plan.explanation.places import where_it_fits
 from reconciler.plan.kept.scene import Scene
+from reconciler.plan.requests.waiting import is_coming
 
 
 def about_pod(scene: Scene, namespace: str, name: str) -> About:
@@ -25,13 +26,22 @@ def about_pod(scene: Scene, namespace: str, name: str) -> About:
     fates = list(_fates(scene, pod))
     sentences = [told(each) for each in decisions]
     sentences += [would_be(scene, each, f"Its node {fate_of(scene, each)}.") for each in fates]
-    waits = not pod.node and pod.counts
-    nothing = (
-        "It waits, and no decision of this plan is about it." if waits else "Nothing is planned that would move it."
-    )
-    outcome = " ".join(sentences) or nothing
+    outcome = " ".join(sentences) or _undecided(scene, pod)
     rows = (*_rows(scene, pod), *_homeless(pod, fates))
     return About(f"pod/{namespace}/{name}", _headline(pod), outcome, rows, decisions)
+
+
+def _undecided(scene: Scene, pod: Pod) -> str:
+    """What is said of a pod about which nothing is decided."""
+    if pod.node or not pod.counts or pod.metadata.leaving:
+        return "Nothing is planned that would move it."
+    if gates := ", ".join(each.name for each in pod.spec.scheduling_gates if each.name != names.CAPACITY_GATE):
+        return f"It waits for whoever lifts its gates ({gates}): nothing is bought for it before."
+    if why := unread(scene, "pods", "nodes", "nodeclaims.karpenter.sh"):
+        return f"What it waits for is not known: {why}."
+    if is_coming(pod):
+        return "It waits for the scheduler, which has not said that no node has room: nothing is bought for it before."
+    return "It waits for room on a node that is there: no pool of these policies is asked for it."
 
 
 def _fates(scene: Scene, pod: Pod) -> Iterator[Consequence]:

@@ -7,9 +7,9 @@ import msgspec
 from reconciler.model.change import PolicyChange
 from reconciler.model.cluster.observed import Unread
 from reconciler.model.planned.plan import Plan
+from reconciler.plan.at_rest import is_at_rest
 from reconciler.plan.departures.scaled import Departing
 from reconciler.plan.guards.frozen import Freeze
-from reconciler.report.plans.at_rest import is_at_rest
 from reconciler.report.plans.plan_shape import Amount
 from reconciler.report.setting import Setting
 from reconciler.report.told import Told

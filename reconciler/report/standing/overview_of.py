@@ -3,6 +3,7 @@
 from reconciler.model.desired import Declared
 from reconciler.model.kinds.gpu_pool import GpuPool
 from reconciler.model.planned.action import Hold
+from reconciler.plan.at_rest import is_at_rest
 from reconciler.plan.departures.consequences import with_departures
 from reconciler.plan.drain.reasons import NEXT_CANDIDATE
 from reconciler.plan.guards.door import observes
@@ -11,7 +12,6 @@ from reconciler.plan.kept.scene import Scene
 from reconciler.plan.planner import unread_of_use
 from reconciler.plan.requests.short import short_of, short_words
 from reconciler.plan.sums.usage import use_of
-from reconciler.report.plans.at_rest import is_at_rest
 from reconciler.report.plans.planned_of import told_of
 from reconciler.report.setting import Setting
 from reconciler.report.standing.controller import controller_of
