@@ -189,6 +189,31 @@ def test_a_provisioner_says_its_target_and_what_is_marked() -> None:
     assert told["marked"] == ["6 nodes, deleted at 08:11Z if still empty"]
 
 
+def test_a_provisioner_says_which_schedules_hold_and_when_its_windows_open() -> None:
+    keep = {
+        "minSize": 2,
+        "warmNodes": 1,
+        "schedules": [
+            {"schedule": "0 8 * * *", "duration": "10h", "minSize": 30},
+            {"schedule": "0 18 * * *", "timeZone": "Europe/Berlin", "duration": "1h", "warmNodes": 4},
+        ],
+        "windows": [{"schedule": "0 20 * * *", "duration": "10h"}],
+    }
+    told = rows(asked({"nodes": 40, "busy": "0-3", "keep": keep}, "provisioner/a100"))
+    assert told["policy"] == ["30 to 200 nodes of a100, 1 of them warm, policies/a100.yaml:23 @ 4c1f9e2"]
+    assert told["schedule"] == [
+        "minSize 30 until 2026-11-02T18:00:00Z, policies/a100.yaml:23 @ 4c1f9e2",
+        "warmNodes 4 from 2026-11-02T17:00:00Z, policies/a100.yaml:23 @ 4c1f9e2",
+    ]
+    assert told["windows"] == ["closed until 2026-11-02T20:00:00Z: no further node is marked"]
+
+
+def test_an_empty_node_that_is_too_many_says_when_the_next_window_opens() -> None:
+    keep = {"windows": [{"schedule": "0 20 * * *", "duration": "10h"}]}
+    told = rows(asked({"nodes": 10, "busy": "0-3", "keep": keep}, "node/a100-004"))
+    assert told["scaled down"][0].startswith("not before 20:00:00Z: until then no window is open;")
+
+
 def test_a_provisioner_says_what_keeps_it_from_its_target() -> None:
     told = rows(asked({**CASE, "unread": ["pods"]}, "provisioner/a100"))
     assert told["target"] == ["pods could not be read: timed out"]

@@ -26,7 +26,9 @@ from reconciler.plan.scaling.marks import HARD_AHEAD_MS
 from reconciler.plan.scaling.reasons import KEPT_WHILE
 from reconciler.plan.scaling.removal_order import KEYS, RemovalOrder
 from reconciler.plan.scaling.size import decide_size
+from reconciler.plan.sizes_by_time import provisioners_now
 from reconciler.plan.sums.usage import is_busy, is_empty
+from reconciler.plan.windows import closed
 
 Row = tuple[str, str]
 
@@ -94,7 +96,7 @@ class Going(msgspec.Struct, frozen=True, dict=True):
 def going(scene: Scene, node: Node) -> Going | None:
     """Nothing where no provisioner was evaluated for its pool."""
     evaluated = next((each for each in scene.plan.sizes if node.pool and each.pool == node.pool), None)
-    wishes = scene.inputs.desired.provisioners
+    wishes = provisioners_now(scene.inputs)
     wish = next((each for each in wishes if evaluated and each.name == evaluated.provisioner), None)
     return Going(scene, node, wish, evaluated) if evaluated and wish else None
 
@@ -167,7 +169,12 @@ def _why_not(node: Going) -> str:
         return f"not while it is not ready: {policy} removes it instead of"
     claim = scene.fleet.claims_on(seen.pool).get(seen.name)
     settles = settles_at(seen, claim, scene.inputs.now)
-    return "" if settles is None else f"not before {_at(settles)}: it has just come, and settles until then;"
+    if settles is not None:
+        return f"not before {_at(settles)}: it has just come, and settles until then;"
+    shut = closed(node.wish.spec.windows, scene.inputs.now) if node.evaluated.surplus else None
+    if shut is None:
+        return ""
+    return f"not before {_at(shut.until)}: until then no window is open;" if shut.until else "no window ever opens;"
 
 
 def _why(evaluated: Evaluated) -> str:

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from reconciler.model.desired import Declared
+from reconciler.model.instant import Instant, timestamp
 from reconciler.model.kinds.node_provisioner import NodeProvisioner
 from reconciler.model.planned.action import Hold
 from reconciler.model.planned.evaluated import Evaluated
@@ -16,7 +17,9 @@ from reconciler.plan.explanation.standing_orders import freeze_rows, guard_rows
 from reconciler.plan.guards.frozen import Freezes
 from reconciler.plan.kept.scene import Scene
 from reconciler.plan.scaling.reasons import PLANNER
+from reconciler.plan.sizes_by_time import provisioners_now
 from reconciler.plan.sums.usage import use_of
+from reconciler.plan.windows import changes_at, closed, is_open
 
 Row = tuple[str, str]
 
@@ -24,14 +27,15 @@ Row = tuple[str, str]
 def about_provisioner(scene: Scene, name: str) -> About:
     """What it asks for, and the size that follows from how its pool is used now."""
     found: Declared[NodeProvisioner] | None = next(
-        (each for each in scene.inputs.desired.provisioners if each.name == name), None
+        (each for each in provisioners_now(scene.inputs) if each.name == name), None
     )
     if found is None:
         raise UnknownSubject(f"there is no NodeProvisioner {name}")
     spec, title = found.spec, f"provisioner/{name}"
     pool = scene.inputs.desired.pool(spec.pool_name)
     use = use_of(scene.fleet, spec.pool_name, pool.spec.devices.count if pool else 1)
-    policy = ("policy", f"{spec.min_size} to {spec.max_size} nodes of {spec.pool_name}, {placed(found.origin())}")
+    warm = f", {spec.warm_nodes} of them warm" if spec.warm_nodes else ""
+    policy = ("policy", f"{spec.min_size} to {spec.max_size} nodes of {spec.pool_name}{warm}, {placed(found.origin())}")
     decisions = decisions_about(scene, Asked("NodeProvisioner", name))
     sentences = tuple(("told", told(each)) for each in decisions)
     if why := unread(scene, "nodes", "pods"):
@@ -41,7 +45,7 @@ def about_provisioner(scene: Scene, name: str) -> About:
     if evaluated is None:
         why = "it is suspended" if spec.suspend else f"no GpuPool is named {spec.pool_name}"
         return About(title, headline(scene, use), f"It does nothing: {why}.", (policy, *sentences), decisions)
-    rows = (policy, *_rows(scene, evaluated))
+    rows = (policy, *_by_time(found, scene.inputs.now), *_rows(scene, evaluated))
     return About(title, headline(scene, evaluated.use), _beside_target(evaluated), rows, decisions)
 
 
@@ -51,6 +55,19 @@ def _beside_target(evaluated: Evaluated) -> str:
         return "As many nodes as its target."
     marked = f"; {evaluated.tainted} {'is' if evaluated.tainted == 1 else 'are'} marked" if evaluated.tainted else ""
     return f"{counted(abs(more), 'node')} {'more' if more > 0 else 'fewer'} than its target{marked}."
+
+
+def _by_time(wish: Declared[NodeProvisioner], now: Instant) -> Iterator[Row]:
+    """Each schedule: what it asks for, and until when it holds or when it begins; and whether a window is open."""
+    for number, each in enumerate(wish.spec.schedules):
+        sizes = (("minSize", each.min_size), ("warmNodes", each.warm_nodes))
+        asked = ", ".join(f"{field} {size}" for field, size in sizes if size is not None)
+        moment = changes_at(each, now)
+        turn = "never" if moment is None else f"{'until' if is_open(each, now) else 'from'} {timestamp(moment)}"
+        yield "schedule", f"{asked} {turn}, {placed(wish.origin(f'spec.schedules[{number}]'))}"
+    if shut := closed(wish.spec.windows, now):
+        opens = f"until {timestamp(shut.until)}" if shut.until is not None else "for ever"
+        yield "windows", f"closed {opens}: no further node is marked"
 
 
 def _rows(scene: Scene, evaluated: Evaluated) -> Iterator[Row]:

@@ -8,6 +8,7 @@ from reconciler.model.planned.weighed import Weighed
 from reconciler.model.quantity import Quantity
 from reconciler.plan.explanation.flips.edits import Edit, replace, with_policy
 from reconciler.plan.explanation.flips.of_pods import less_work
+from reconciler.plan.sizes_by_time import provisioners_now
 
 
 def threshold(inputs: Inputs, weighed: Weighed) -> Edit | None:
@@ -51,23 +52,27 @@ def smaller_pool(inputs: Inputs, weighed: Weighed) -> Edit | None:
     facts = dict(weighed.reason.facts)
     wanted = int(facts["size"]) - int(facts["leaving"]) - 1
     name = str(facts["provisioner"]).partition("/")[2]
-    wish = next((each for each in inputs.desired.provisioners if each.name == name), None)
+    wish = next((each for each in provisioners_now(inputs) if each.name == name), None)
     if wish is None:
         return None
     fields = _lower(wish.spec, facts, wanted)
     if fields is None:
-        left = tuple(each for each in inputs.desired.provisioners if each is not wish)
+        left = tuple(each for each in inputs.desired.provisioners if each.name != name)
         after = replace(inputs, desired=replace(inputs.desired, provisioners=left))
         return Edit(after, f"there is no NodeProvisioner/{name}")
     told = " and ".join(
         f"{_FIELDS[field]} of NodeProvisioner/{name} is {_told(field, value)}" for field, value in fields.items()
     )
+    if wish.spec.schedules and fields.keys() & {"min_size", "warm_nodes"}:
+        after = with_policy(inputs, "provisioners", name, **fields, schedules=[])
+        return Edit(after, f"{told} and no schedule asks for more")
     return Edit(with_policy(inputs, "provisioners", name, **fields), told)
 
 
 _FIELDS = {
     "min_gpu_utilization_percent": "minGPUUtilizationPercent",
     "min_unutilized_gpu_nodes": "minUnutilizedGPUNodes",
+    "warm_nodes": "warmNodes",
     "min_size": "minSize",
 }
 
@@ -89,6 +94,8 @@ def _lower(wish: NodeProvisioner, facts: dict[str, Any], wanted: int) -> dict[st
     packed = -(-used // each)
     if packed + wish.min_unutilized_gpu_nodes > wanted:
         fields["min_unutilized_gpu_nodes"] = wanted - packed
+    if packed + wish.warm_nodes > wanted:
+        fields["warm_nodes"] = wanted - packed
     if wish.min_size > wanted:
         fields["min_size"] = wanted
     return fields if enough <= 100 and packed <= wanted else None
