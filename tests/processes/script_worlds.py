@@ -44,6 +44,11 @@ def pull_request(folder: Path) -> None:
     policy.write_text(edited.replace("minGPUUtilizationPercent: 70", "minGPUUtilizationPercent: 80"))
 
 
+def production_cluster() -> str:
+    """The cluster of the example policies, which examples/production shows."""
+    return json.dumps(_listed(_fleet(REPOSITORY)), separators=(",", ":"), sort_keys=True).replace("},{", "},\n{") + "\n"
+
+
 def foreign(folder: Path) -> None:
     """A cluster with NodePools that somebody made by hand, and no policies yet."""
     pools = [_foreign_pool("train"), _foreign_pool("web", capacity.CPU_ONLY)]
