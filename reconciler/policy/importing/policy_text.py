@@ -80,7 +80,11 @@ def _instance_types(pool: FoundPool) -> Iterator[str]:
         return
     yield f"  # {_PRICES}"
     follows = pool.portion.follows_instance_types
-    first = "first choice first" if follows else "what its nodes can be; requirements leave the type open"
+    first = (
+        "smart pods ask for them in this order"
+        if follows
+        else "what its nodes can be; requirements leave the type open"
+    )
     yield _beside("  instanceTypes:", first)
     for name in pool.types:
         capacity = pool.capacity(name)
