@@ -71,7 +71,9 @@ class Approvals:
             and not each.spec.suspend
             and inputs.now < each.ends
         )
-        return tuple(sorted(found, key=lambda each: each.name))
+        digests: dict[PolicyKey, str | None] = {}
+        whole = (msgspec.structs.replace(each, policies=_unchanged(inputs, each.spec, digests)) for each in found)
+        return tuple(sorted(whole, key=lambda each: each.name))
 
     @cached_property
     def losses(self) -> dict[str, str]:
@@ -114,10 +116,16 @@ def _readable(inputs: Inputs) -> Iterator[Approval]:
             ends = instant(spec.expires)
         except ValueError:  # that a field is not what it should be is one too
             continue
-        yield Approval(whole.name, spec, ends, frozenset(_unchanged(inputs, spec)))
+        yield Approval(whole.name, spec, ends)
 
 
-def _unchanged(inputs: Inputs, spec: ChangeApproval) -> Iterator[PolicyKey]:
+def _unchanged(inputs: Inputs, spec: ChangeApproval, digests: dict[PolicyKey, str | None]) -> frozenset[PolicyKey]:
+    """Policies that have the digests that an approval names; `digests` are those known already."""
+    found = set()
     for each in spec.objects:
-        if policy_digest(inputs.desired, each.kind, each.name) == each.digest:
-            yield each.kind, each.name
+        key = (each.kind, each.name)
+        if key not in digests:
+            digests[key] = policy_digest(inputs.desired, *key)
+        if digests[key] == each.digest:
+            found.add(key)
+    return frozenset(found)

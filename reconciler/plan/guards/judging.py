@@ -51,8 +51,9 @@ def judge(inputs: Inputs, fleet: Fleet, proposed: Proposed) -> Judged:
     stage = Stage(fleet, inputs.now, proposed.consequences)
     ledger = Ledger(stage, inputs.memory.marks, frozenset(each.name for each in inputs.desired.pools))
     books = Books(ledger, Roll(fleet), Roll(fleet, Instant(inputs.now - HOUR_MS)), inputs.now)
+    approvals = Approvals(inputs)
     real, seen = (
-        Panel(_tallies(inputs, books), _takes(inputs, stage, ledger, proposed.decisions, would=would))
+        Panel(_tallies(inputs, books, approvals), _takes(inputs, stage, ledger, proposed.decisions, would=would))
         for would in (False, True)
     )
     decisions = tuple(_held(each, real.held.get(at)) for at, each in enumerate(proposed.decisions))
@@ -62,9 +63,8 @@ def judge(inputs: Inputs, fleet: Fleet, proposed: Proposed) -> Judged:
     return Judged(following(decisions), tuple(told), ledger.with_taken(real.marks))
 
 
-def _tallies(inputs: Inputs, books: Books) -> list[Tally]:
+def _tallies(inputs: Inputs, books: Books, approvals: Approvals) -> list[Tally]:
     guards = [each for each in inputs.desired.guards if not each.spec.suspend and not is_elsewhere(inputs, each)]
-    approvals = Approvals(inputs)
     return [Tally(books, each, approvals.for_guard(each.name)) for each in guards]
 
 

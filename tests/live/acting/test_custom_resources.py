@@ -1,5 +1,6 @@
 """Policies as custom resources on a real cluster: followed once whole, told how they stand, and not fatal when gone."""
 
+import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -13,8 +14,15 @@ from tests.lab.api import Manifest
 from tests.lab.lab import Lab
 from tests.stages.controlled import Site
 from tests.stages.definitions import defined, folder_of, install, remove
+from tests.stages.people import acting_as
 from tests.stages.replica import Replica
 
+GUARD = """
+apiVersion: gpu.scheduling/v1
+kind: ChangeGuard
+metadata: {name: fleet}
+spec: {poolNames: ["*"], perPlan: {maxRemovedNodes: 1}}
+"""
 PROVISIONER = {
     "apiVersion": "gpu.scheduling/v1",
     "kind": "NodeProvisioner",
@@ -149,6 +157,23 @@ def test_apply_and_plan_take_the_policies_from_the_cluster(site: Site, capsys: p
     assert main(["apply", "--resources"]) == 0
     assert site.lab.admin.get("nodepools", "a100")
     assert main(["plan", "--resources", "--policies", str(site.policies)]) == 64
+
+
+def test_an_approver_approves_the_same_content_in_the_cluster_and_in_files(
+    site: Site, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    site.write()
+    site.put("guard.yaml", GUARD)
+    for each in rendered(site, capsys):
+        site.lab.admin.apply(each, owner="argocd")
+    approve = ["approve", "GpuPool/a100", "--guard", "fleet", "--removed-nodes", "4", "--dry-run"]
+    with acting_as(site.lab, "approver") as kubeconfig:
+        monkeypatch.setenv("KUBECONFIG", str(kubeconfig))
+        objects = []
+        for where in (["--resources"], ["--policies", str(site.policies)]):
+            assert main([*approve, *where]) == 0
+            objects.append(json.loads(capsys.readouterr().out)["spec"]["objects"])
+    assert objects[0] == objects[1]
 
 
 def test_a_policy_that_is_taken_out_of_its_folder_takes_nothing_with_it_until_somebody_agrees(
