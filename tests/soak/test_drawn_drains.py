@@ -6,16 +6,21 @@ from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
+from random import Random
 from time import monotonic
 
 import msgspec
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as some
 
 from tests.results.record import Recorder, Result
 from tests.stages.stories.drained.drawn import drawn
 from tests.stages.stories.drained.judging import faults_of, within
 from tests.stages.stories.drained.witness import outcome_of
 from tests.stages.stories.left import left_of
+from tests.unit.drain_stage import World
+from tests.unit.test_drain_names import Json, candidates, fleets, renamed
 
 STORIES, AT_ONCE, PROCESSES = 20_000, 100, 2
 
@@ -47,6 +52,14 @@ def test_whatever_the_fleet_and_what_goes_wrong_drains_keep_their_promises(recor
     what = "fleets drawn at random and drained for hours, in which a promise of draining was not kept"
     recorder.write(Result("soak-drawn-drains", what, STORIES, len(faults), 0, figures))
     assert faults == {}, list(small(faults, tmp_path))
+
+
+@pytest.mark.soak
+@settings(max_examples=20_000, deadline=None)
+@given(fleets(), some.integers(0, 1_000_000))
+def test_the_number_of_candidates_does_not_depend_on_names(case: Json, seed: int) -> None:
+    inputs = World(case).inputs
+    assert candidates(renamed(inputs, Random(seed))) == candidates(inputs)
 
 
 def told_of(first: int) -> Told:

@@ -240,6 +240,11 @@ NEEDED_AGAIN = Because(
     "{node} was emptied, and {pool} lacks {lacks} by now ({why}): its taint comes off, and it stays.",
 )
 
+# Why a node is a candidate.
+CANDIDATES = frozenset(
+    each.code for each in (CANDIDATE, UNREADY_CANDIDATE, EMPTY_CANDIDATE, UNREADY_EMPTY_CANDIDATE, COMPLETING_CANDIDATE)
+)
+
 # Why nobody can empty a node.
 LOSES = frozenset({LOST.code, LOST_WITH_POD.code})
 
@@ -250,10 +255,7 @@ BEGINS = frozenset({DRAINED.code, REMOVED.code})
 KEEPS_TIMER = frozenset({BEING_DRAINED.code, OTHERS_TURN.code, NOT_EVALUATED.code, NOT_TRIED.code})
 
 # Of nodes, by which nothing is held that was asked for: they are told where a node is asked about.
-RESTING = frozenset(
-    {each.code for each in (CANDIDATE, UNREADY_CANDIDATE, EMPTY_CANDIDATE, UNREADY_EMPTY_CANDIDATE, NEXT_CANDIDATE)}
-    | {each.code for each in (COMPLETING_CANDIDATE, WAITS_EMPTY, POD_LEAVES, BATCH_SETTLES, SAVES)}
-)
+RESTING = CANDIDATES | {each.code for each in (NEXT_CANDIDATE, WAITS_EMPTY, POD_LEAVES, BATCH_SETTLES, SAVES)}
 
 ELIGIBILITY = (
     FROZEN_NODE, BEING_DRAINED, SCALED_DOWN, OTHERS_TURN, JUST_CAME, LOST, LOST_WITH_POD, SET_BACK, LENT, EMPTY,

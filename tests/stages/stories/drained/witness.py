@@ -13,14 +13,14 @@ from reconciler.model.planned.cycled import Cycled
 from reconciler.model.planned.inputs import Inputs
 from reconciler.model.planned.memory import Hints, Memory
 from reconciler.model.planned.plan import Plan
-from reconciler.plan.drain.reasons import CANDIDATE, NO_CANDIDATE, UNREADY_CANDIDATE
+from reconciler.plan.drain.reasons import CANDIDATES, NO_CANDIDATE
 from reconciler.report.simulated.simulated import Simulated
 from reconciler.simulate.playing.play import Play
 from reconciler.simulate.playing.staging import Watched, run
 from tests.stages.stories.drained.drawn import drawn
 
 _TRIED = 0.03  # of all cycles
-_BY_PLACES = frozenset({CANDIDATE.code, NO_CANDIDATE.code, UNREADY_CANDIDATE.code})
+_BY_PLACES = CANDIDATES | {NO_CANDIDATE.code}
 
 
 class Outcome(msgspec.Struct, frozen=True):
