@@ -153,6 +153,7 @@ def test_a_guard_is_told_of_what_drains_will_take_and_blocks_none_of_it_before()
 def test_a_node_that_no_plan_may_drain_is_told_before_its_time_comes() -> None:
     case = LITTLE_USED | {"guard": {"poolNames": ["*"], "perPlan": {"maxDisruptedGPUs": 1}}}
     assert "1 node to be drained exceeds a limit by itself: the guard will hold it." in text(case)
+    assert document(case).payload["guards"][0]["too_large"] == 1
 
 
 def test_the_summary_counts_all_candidates_though_one_plan_taints_200() -> None:

@@ -175,6 +175,10 @@ class GuardTold(msgspec.Struct, frozen=True):
     needed_objects: Annotated[list[str], msgspec.Meta(description="Policies that it would have to name.")]
     needed_losses: Annotated[list[str], msgspec.Meta(description="Objects whose loss it would have to agree to.")]
     alone: Annotated[list[str], msgspec.Meta(description="What would pass by itself.")]
+    too_large: Annotated[
+        int,
+        msgspec.Meta(description="Nodes to be drained later that exceed a limit each by itself: they will be held."),
+    ]
     limits: list[LimitTold]
 
 
