@@ -7,6 +7,7 @@ from hypothesis import given
 
 from reconciler.report import write
 from reconciler.report.checked import Checked
+from reconciler.report.document import Document, Finding, Judged
 from tests.unit.problem_samples import FINE, MISTAKES, WHOLE_FILE, checked, documents
 
 
@@ -51,6 +52,15 @@ def test_even_of_no_files_there_is_a_test() -> None:
 
 def test_where_every_file_has_problems_there_are_no_others() -> None:
     assert [test.get("name") for test in suite_of(checked(WHOLE_FILE))] == ["a b.yaml"]
+
+
+def test_what_is_no_error_is_no_failure_beside_one() -> None:
+    error = Finding("", 0, 0, "FieldConflict", "somebody set it.", subject="NodePool/a100")
+    warning = Finding("", 0, 0, "HeldUp", "it waits.", severity="warning", subject="NodePool/a100")
+    whole = Document("plan", "", "0", (), {}, "", Judged(1, "object", "hold"), findings=(error, warning))
+    (suite,) = ET.fromstring(write(whole, "junit", color=False))  # noqa: S314 - written a line above
+    (test,) = suite
+    assert [(each.tag, each.get("type")) for each in test] == [("failure", "FieldConflict"), ("system-out", None)]
 
 
 @given(documents)

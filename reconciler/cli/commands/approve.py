@@ -103,7 +103,7 @@ _OPTIONS = (
         type=click.Path(path_type=Path),
         multiple=True,
         metavar="PATH",
-        help="Where the policies are: policies, or else this.",
+        help="Where the policies are, where that is not policies.",
     ),
     click.option("--repo", "repository", default="", metavar="URL", help="The repository that they are in."),
     click.option("--revision", default="HEAD", show_default=True, metavar="REV", help="Its revision."),

@@ -37,11 +37,15 @@ def _failed(findings: Sequence[Finding]) -> bool:
 
 
 def _outcomes(findings: Sequence[Finding]) -> Iterator[str]:
-    """Each error by itself; of a test that was skipped there is only one outcome."""
+    """Each error by itself, and beside errors what else was found; of a test that was skipped there is only one
+    outcome."""
     if _failed(findings):
-        for each in findings:
+        for each in (each for each in findings if each.severity == "error"):
             message, code = _xml(each.sentence), _xml(each.code)
             yield f'<failure message="{message}" type="{code}">{_told(each)}</failure>'
+        others = "\n".join(_told(each) for each in findings if each.severity != "error")
+        if others:
+            yield f"<system-out>{others}</system-out>"
     else:
         told = "\n".join(map(_told, findings))
         yield f'<skipped message="{_xml(findings[0].sentence)}">{told}</skipped>'
