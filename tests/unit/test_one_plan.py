@@ -20,7 +20,7 @@ from tests.unit.drawn_fleets import Drawn
 from tests.unit.manifests_stage import POLICY
 from tests.unit.scaling_stage import World as ScalingWorld
 
-AT_ONCE, DRAWN = 100, 500
+AT_ONCE, DRAWN = 100, 800
 WISHED = {"metadata": {"name": "a100"}, "spec": {"template": {"metadata": {"labels": {f"{names.OURS}tier": "gold"}}}}}
 
 
@@ -124,6 +124,14 @@ def test_a_node_whose_room_a_waiting_pod_is_let_onto_is_not_drained(waits: bool)
     assert [each.subject.name for each in begun] == ([] if waits else ["a"])
     lifted = [each.act.node for each in made.decisions if isinstance(each.act, Ungate)]
     assert lifted == (["a"] if waits else [])
+
+
+def test_a_waiting_pod_is_let_onto_a_node_that_stays_where_one_has_room() -> None:
+    nodes = {"a": {"pods": ["web 2"], "candidate": 900}, "b": {"pods": ["web 2"]}, "c": {"pods": ["web 5"]}}
+    made = planned(gated({"nodes": nodes, "waiting": ["web 4"]}))
+    assert [each.act.node for each in made.decisions if isinstance(each.act, Ungate)] == ["b"]
+    begun = [each for each in made.decisions if isinstance(each.act, Taint) and each.act.key == names.DRAINING]
+    assert [each.subject.name for each in begun] == ["a"]
 
 
 def test_no_pod_is_evicted_to_the_room_that_a_waiting_pod_is_let_onto() -> None:

@@ -111,17 +111,21 @@ def _demands(site: Site, grounds: Grounds, pods: list[Pod], told: _Told) -> Dema
     allowed = _staying(site, grounds.asked)
     kept = keep(what_if, promises(site.inputs, pods), allowed)
     pods = [pod for pod in pods if pod.metadata.uid not in kept.uids]
-    staying = place(what_if, pods, Search(allowed=allowed, budget=site.inputs.budget)).destinations
-    left = [pod for pod in pods if pod.metadata.uid not in staying]
+    staying: dict[str, str] = {}
+    left = pods
+    for some in (allowed & ~_candidates(site), allowed):
+        found = place(what_if, left, Search(allowed=some, budget=site.inputs.budget)).destinations
+        staying |= found
+        left = [pod for pod in left if pod.metadata.uid not in found]
     awaited = Awaiting(site, grounds.asked, unreplaced(site.inputs))
     awaited.on_staying(allowed)  # before new nodes are tried: the mask knows no rows that come with those
     line = _Line(site, pools, left, frozenset(each.wish.name for each in grounds.idle))
-    found = line.served()
+    served = line.served()
     awaited.on_marked()
     places = {uid: real_name(name) for uid, name in staying.items()} | dict(kept.at_once)
     gated = {uid: name for uid, name in places.items() if is_gated(by_uid[uid]) and _is_ready(site, name)}
     return Demands(
-        found,
+        served,
         told.nominated.union(places.values(), (each.home for each in kept.promises)),
         gated,
         unfit,
@@ -149,6 +153,14 @@ def _shapes(ground: Ground) -> list[Shape]:
 def _is_ready(site: Site, name: str) -> bool:
     node = site.fleet.node(name)
     return node is not None and node.is_ready
+
+
+def _candidates(site: Site) -> Mask:
+    """Nodes that a drain may begin with: the scheduler too prefers others, and a pod there would call the drain off."""
+    rows = site.fleet.what_if.rows
+    found: Mask = rows.alive & False
+    found[[rows.row_of[each.name] for each in site.fleet.nodes_drained if each.name in rows.row_of]] = True
+    return found
 
 
 def _staying(site: Site, grounds: Sequence[Ground]) -> Mask:

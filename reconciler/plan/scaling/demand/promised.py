@@ -50,7 +50,8 @@ def _going(what_if: WhatIf, promises: Sequence[Promise]) -> list[tuple[int, PodC
     found = []
     for each in promises:
         row = what_if.rows.row_of.get(each.left)
-        pods = what_if.pods_of_row(row) if row is not None else []
+        # A node that arrives stands in a row of its own by now, and nothing is booked on the row that was seen.
+        pods = what_if.pods_of_row(row) if row is not None and what_if.rows.alive[row] else []
         before = next((pod for pod in pods if pod.metadata.uid == each.before), None)
         if row is not None and before is not None and before.metadata.leaving:
             found.append((row, what_if.classes.of(before)))
