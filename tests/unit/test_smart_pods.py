@@ -23,3 +23,12 @@ def test_case(name: str) -> None:
 def test_each_reason_is_shown_by_a_case() -> None:
     shown = {each.reason.code for case in CASES.values() for each in SmartWorld(case).planned().decisions}
     assert {each.code for each in REASONS} <= shown
+
+
+def test_a_pod_that_nobody_can_serve_tells_of_the_first_pools_and_counts_the_others() -> None:
+    also: dict[str, Any] = {f"p{number}": {} for number in range(8)}
+    case = {"nodes": 0, "also": also, "pending": [{"gpus": 16}]}
+    (told_of_pod,) = [each for each in SmartWorld(case).planned().decisions if each.subject.kind == "Pod"]
+    said = sentence(told_of_pod.reason)
+    assert said.count("16 nvidia.com/gpu asked") == 5
+    assert said.endswith("nor can 4 more pools.")

@@ -36,4 +36,5 @@ class Waits(msgspec.Struct, frozen=True, gc=False):
     name: str = ""  # of the node, smart pod, machine, claim or gang that it waits for
     why: str = ""
     until: Instant | None = None
-    refusals: tuple[tuple[str, str], ...] = ()  # by pool, why that can't serve it
+    refusals: tuple[tuple[str, str], ...] = ()  # by pool, why that can't serve it: of the first few
+    more: int = 0  # pools that can't serve it either

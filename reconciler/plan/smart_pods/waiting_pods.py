@@ -8,12 +8,10 @@ from reconciler.model.instant import timestamp
 from reconciler.model.planned.action import Hold, Ref
 from reconciler.model.planned.decision import Decision
 from reconciler.model.planned.reason import Reason
-from reconciler.plan.reasons import Because
+from reconciler.plan.reasons import Because, counted
 from reconciler.plan.requests.waiting import is_gated
 from reconciler.plan.requests.waits import Waits, WaitsFor
 from reconciler.plan.smart_pods import reasons
-
-_MOST_TOLD = 5  # pools
 
 _OF: dict[WaitsFor, Because] = {
     "scheduler": reasons.SCHEDULER_PLACES,
@@ -73,7 +71,7 @@ def _reason(waits: Waits) -> Reason:
 
 def refusals_told(waits: Waits) -> str:
     """Why each pool can't serve the pod."""
-    told = [f"{pool}: {why}" for pool, why in waits.refusals[:_MOST_TOLD]]
-    if more := len(waits.refusals) - _MOST_TOLD:
-        told += [f"{more} more pools can't either"] if more > 0 else []
+    told = [f"{pool}: {why}" for pool, why in waits.refusals]
+    if waits.more:
+        told.append(f"nor can {counted(waits.more, 'more pool')}")
     return "; ".join(told) or "no GpuPool is declared"

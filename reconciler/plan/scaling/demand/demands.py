@@ -42,12 +42,14 @@ from reconciler.plan.scaling.demand.awaiting import Awaiting
 from reconciler.plan.scaling.demand.barred import why_barred
 from reconciler.plan.scaling.demand.buying import Bought, Buying, Offer
 from reconciler.plan.scaling.demand.elsewhere import machines_elsewhere
-from reconciler.plan.scaling.demand.fitting import PoolShapes, fitting, why_not
+from reconciler.plan.scaling.demand.fitting import PoolShapes, Refusing, fitting
 from reconciler.plan.scaling.demand.promised import Kept, keep
 from reconciler.plan.scaling.demand.queue import Queue
 from reconciler.plan.scaling.demand.serving import Demand, Serving, placed_among
 from reconciler.plan.scaling.demand.shapes import shapes_of
 from reconciler.plan.scaling.ground import Ground, Site
+
+_MOST_TOLD = 5  # pools of which a pod without capacity says why they can't serve it
 
 
 class Demands(msgspec.Struct, frozen=True):
@@ -259,23 +261,32 @@ class _Line:
         """Of those that nobody can serve now: the first pool that fits would, and each says why it can't."""
         asked = [each for each in self._pools if each.name not in self._idle]
         fits = {each.name: {pod.metadata.uid for pod in self._queue.fitting(each.name)} for each in asked}
-        for pod in self._queue.left:
-            uid = pod.metadata.uid
-            first = next((each for each in asked if uid in fits[each.name]), None)
-            if first is not None:
-                self._servings[first.name].pods.append(pod)
-            if not asks_for_gpus(pod) and first is None and not self._may_ride(pod):
-                self._queue.serve(Waits(pod, "gpu_pool"))
-                continue
-            said = why_not(self._fleet, self._pools, pod) | bought.refusals.get(uid, {})
-            said |= {each.pool: self._why_idle(each) for each in self._pools if each.pool not in said}
-            refusals = tuple((each.pool, said[each.pool]) for each in self._pools)
-            self._queue.serve(Waits(pod, "capacity", first.pool if first else "", refusals=refusals))
+        with self._fleet.fork():
+            refusing = Refusing(self._fleet)
+            for pod in self._queue.left:
+                first = next((each for each in asked if pod.metadata.uid in fits[each.name]), None)
+                if first is not None:
+                    self._servings[first.name].pods.append(pod)
+                elif not asks_for_gpus(pod) and not self._may_ride(pod):
+                    self._queue.serve(Waits(pod, "gpu_pool"))
+                    continue
+                refusals = self._refusals(pod, bought.refusals.get(pod.metadata.uid, {}), refusing)
+                more = len(self._pools) - len(refusals)
+                pool = first.pool if first else ""
+                self._queue.serve(Waits(pod, "capacity", pool, refusals=refusals, more=more))
 
-    def _why_idle(self, pool: PoolShapes) -> str:
-        return (
-            f"NodeProvisioner/{pool.name} is suspended" if pool.name in self._idle else "nothing is bought for it now"
-        )
+    def _refusals(self, pod: Pod, known: Mapping[str, str], refusing: Refusing) -> tuple[tuple[str, str], ...]:
+        """Why the first few pools can't serve the pod: those that would hold it before the others."""
+        holding = [each for each in self._pools if each.pool in known]
+        others = [each for each in self._pools if each.pool not in known]
+        found = []
+        for each in (*holding, *others)[:_MOST_TOLD]:
+            why = known.get(each.pool) or refusing.why_not(each, pod)
+            if not why:
+                is_idle = each.name in self._idle
+                why = f"NodeProvisioner/{each.name} is suspended" if is_idle else "nothing is bought for it now"
+            found.append((each.pool, why))
+        return tuple(found)
 
     def _demand(self, pool: PoolShapes, bought: Bought) -> Demand:
         serving, name = self._servings[pool.name], pool.name

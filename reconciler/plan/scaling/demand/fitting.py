@@ -59,21 +59,31 @@ def fitting(what_if: WhatIf, pools: Sequence[PoolShapes], pods: Sequence[Pod]) -
     return found
 
 
-def why_not(what_if: WhatIf, pools: Sequence[PoolShapes], pod: Pod) -> dict[str, str]:
-    """By pool, why no new node of the pool could hold the pod; pools that could are left out."""
-    found = {}
-    pod_class = what_if.classes.of(pod).anew
-    judging = what_if.part(Judging)
-    with what_if.fork():
-        for each in pools:
-            if not each.serves(pod):
-                found[each.pool] = WITHOUT_GPUS
-                continue
-            rows = [what_if.bring(node) for node in _new_nodes(each)]
-            if not any(judging.fits(pod_class, row) for row in rows):
-                told = [reasons[0] for row in rows if (reasons := judging.reasons(pod_class, row))]
-                found[each.pool] = f"a new node does not fit ({min(told)})" if told else "the pool has no instance type"
-    return found
+class Refusing:
+    """Owner of imagined new nodes of each pool, and of why they could not hold pods; within a fork. Asked once for all
+    pods of a class."""
+
+    def __init__(self, what_if: WhatIf) -> None:
+        self._what_if = what_if
+        self._rows: dict[str, list[int]] = {}  # by provisioner
+        self._known: dict[tuple[PodClass, str], str] = {}
+
+    def why_not(self, pool: PoolShapes, pod: Pod) -> str:
+        """Why no new node of the pool could hold the pod; empty where one could."""
+        key = self._what_if.classes.of(pod).anew, pool.name
+        if key not in self._known:
+            self._known[key] = self._why_not(pool, key[0]) if pool.serves(pod) else WITHOUT_GPUS
+        return self._known[key]
+
+    def _why_not(self, pool: PoolShapes, pod_class: PodClass) -> str:
+        judging = self._what_if.part(Judging)
+        rows = self._rows.get(pool.name)
+        if rows is None:
+            rows = self._rows[pool.name] = [self._what_if.bring(node) for node in _new_nodes(pool)]
+        if any(judging.fits(pod_class, row) for row in rows):
+            return ""
+        told = [reasons[0] for row in rows if (reasons := judging.reasons(pod_class, row))]
+        return f"a new node does not fit ({min(told)})" if told else "the pool has no instance type"
 
 
 def _holding(what_if: WhatIf, rows: Iterable[tuple[PoolShapes, list[int]]], pod: Pod) -> Iterator[str]:
