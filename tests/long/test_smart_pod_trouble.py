@@ -38,7 +38,7 @@ def test_a_type_that_is_not_offered_falls_back_and_a_pool_without_any_recovers_w
         assert demand.retries(made(audit.entries())) == [0, 0, 1]
         waits = demand.admin.wait_for("pods", second, lambda pod: _waits_for(pod).endswith("none-to-be-had"), "default")
         assert not fleet.is_running(waits)
-        assert "CapacityRefused" in {each["reason"] for each in demand.events(second)}
+        assert "CapacityAttemptsSpent" in {each["reason"] for each in demand.events(second)}
         other.write(instanceTypes=[OFFERED])
         other.runs([second])
         demand.until(lambda: not demand.smart())
