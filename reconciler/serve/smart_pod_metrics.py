@@ -33,6 +33,7 @@ _RESULTS = {
     "SmartPodDone": "completed",
     "SmartPodWithoutMachine": "failed",
     "SmartPodFailed": "failed",
+    "SmartPodAttemptsSpent": "failed",
     "SmartPodTimedOut": "timeout",
     "SmartPodOrphaned": "orphaned",
     "SmartPodDuplicate": "duplicate",

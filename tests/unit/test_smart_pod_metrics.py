@@ -19,9 +19,11 @@ from reconciler.model.planned.memory import Hints, Memory
 from reconciler.model.planned.outcome import Outcome, Result
 from reconciler.model.planned.plan import Plan
 from reconciler.model.planned.reason import Reason
+from reconciler.plan.smart_pods import reasons
 from reconciler.policy.resolve import resolve
 from reconciler.protocol.turns import verb_of
 from reconciler.serve.metrics import Metrics
+from reconciler.serve.smart_pod_metrics import _RESULTS
 from tests.stages.alerting import rules
 from tests.unit.rights_stage import POOL, WISHED
 
@@ -265,3 +267,17 @@ def test_there_is_an_alert_for_each_thing_that_goes_wrong_and_it_says_what_to_do
         assert rule["annotations"]["description"]
         assert rule["labels"]["severity"] == "warning"
         assert rule["for"]
+
+
+def test_each_reason_by_which_a_smart_pod_ends_counts_as_a_result() -> None:
+    ends = (
+        reasons.DONE,
+        reasons.WITHOUT_MACHINE,
+        reasons.FAILED,
+        reasons.LIMITED,
+        reasons.TIMED_OUT,
+        reasons.ORPHANED,
+        reasons.DUPLICATE,
+        reasons.UNREADABLE,
+    )
+    assert {each.code for each in ends} == set(_RESULTS)
