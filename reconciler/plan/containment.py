@@ -37,7 +37,7 @@ REASONS = (PLANNER_FAILED,)
 _MOST_POOLS = 20  # that are left out one by one, each at the cost of a further run
 _TRACE = 12
 _ADDRESS = re.compile(r" at 0x[0-9a-f]+")
-_OURS = "/reconciler/"
+_PACKAGE = __file__.replace("\\", "/").rpartition("plan/")[0]  # where this package is installed
 
 
 class PlanningFailed(Exception):
@@ -127,7 +127,8 @@ def _trouble_of(planner: Planner, error: Exception) -> Trouble:
 
 
 def _places(error: BaseException) -> Iterator[str]:
-    """Without the folder of the installation: the same fault is told alike everywhere."""
+    """Below the package, or else the name alone: the same fault is told alike wherever the program is installed."""
     for frame in extract_tb(error.__traceback__):
         file = frame.filename.replace("\\", "/")
-        yield f"{file.rpartition(_OURS)[2] if _OURS in file else file.rpartition('/')[2]}:{frame.lineno}"
+        inside = file.startswith(_PACKAGE)
+        yield f"{file.removeprefix(_PACKAGE) if inside else file.rpartition('/')[2]}:{frame.lineno}"

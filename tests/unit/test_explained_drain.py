@@ -1,5 +1,6 @@
 """Why a node is a candidate for a drain or not; and what is said to make it one, done, makes it one."""
 
+from collections import Counter
 from typing import Any
 
 import pytest
@@ -236,11 +237,18 @@ def test_what_is_said_to_make_it_a_candidate_does(code: str) -> None:
     pytest.fail(f"no case shows a change that lifts {code}", pytrace=False)
 
 
+MOST_ALIKE = 12  # nodes of one reason, of a case that has many
+
+
 @pytest.mark.parametrize("name", CASES)
 def test_a_change_lifts_what_it_is_told_for(name: str) -> None:
     """Or another stands in the way then; never is a change told after which the node is none."""
     world = World(CASES[name])
+    asked = Counter[str]()
     for weighed in world.planned().weighed:
+        asked[weighed.reason.code] += 1
+        if asked[weighed.reason.code] > MOST_ALIKE:
+            continue
         line = LINES.get(weighed.reason.code) if not weighed.is_candidate else None
         edit = line(world.inputs, weighed) if line is not None else None
         if edit is None:
