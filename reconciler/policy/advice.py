@@ -63,7 +63,7 @@ def _scalar_advice(shape: Shape, node: Scalar, path: Path) -> str:
         case Measured(), int() | float() if shape.measure.__name__ == "Money":
             return f'write "{node.text}" in quotes'
         case Measured(), int() | float():
-            return measure_advice(shape, node.text) or f"write {node.text}s, say"
+            return measure_advice(shape, node.text) or f"add a unit: {node.text}s, {node.text}m or {node.text}h"
         case Object(), _ if node.value is not None and (whole := _only_required(shape, node)):
             return f"write {whole}"
         case ListOf(item=Object() as item), _:

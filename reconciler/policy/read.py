@@ -55,9 +55,7 @@ class _Reader:
             given = node.get(field.name)
             if given is None or (isinstance(given, Scalar) and given.value is None):
                 if field.required:
-                    told = (
-                        f"{written((*path, field.name))} is missing: {field.sentence[0].lower()}{field.sentence[1:-1]}"
-                    )
+                    told = f"{written((*path, field.name))} is missing: {_within_a_sentence(field.sentence)}"
                     self.problems.append(problem(node.at, "RC104", told, f"add {field.name}"))
             else:
                 values[field.attribute] = self.value(field.shape, given, (*path, field.name))
@@ -173,6 +171,12 @@ class _Reader:
         if (within.least is not None and count < within.least) or (within.most is not None and count > within.most):
             told = f"{written(path)}: expected {how_many(within, unit)}, got {count}"
             self.problems.append(problem(node.at, "RC105", told))
+
+
+def _within_a_sentence(sentence: str) -> str:
+    """Without a capital at its beginning, unless that is of an acronym, and without the full stop."""
+    first = sentence[0] if sentence[1:2].isupper() else sentence[0].lower()
+    return f"{first}{sentence[1:-1]}"
 
 
 @cache

@@ -101,3 +101,21 @@ def test_outside_its_windows_a_pool_loses_no_empty_node(tmp_path: Path) -> None:
     opens = instant("2026-10-24T18:00:00Z")
     assert [each.at - opens < 60_000 for each in outcome.told if each.did == "mark" and each.at >= opens] == [True] * 2
     assert sizes_at(outcome, "2026-10-24T18:25:00Z", "2026-10-24T18:35:00Z") == [2, 0]
+
+
+def test_drains_of_a_pool_with_warm_nodes_rest_when_the_moved_pods_take_these(tmp_path: Path) -> None:
+    """The scheduler prefers free nodes: each warm node that a moved pod took is bought again, and drained again."""
+    chat = {"name": "chat", "gpus": 2, "resources": {"cpu": 16}, "constant": {"pods": 12}}
+    drain = {
+        "apiVersion": "gpu.scheduling/v1",
+        "kind": "DrainPolicy",
+        "metadata": {"name": "drain"},
+        "spec": {"poolNames": ["a100"], "utilizationThresholdPercent": 50},
+    }
+    sized = provisioner("a100", warmNodes=2, scaleDownDelay="5m", minGPUUtilizationPercent=60)
+    cluster = {"nodes": [{"pool": "a100", "count": 8}]}
+    outcome = played(tmp_path, [pool("a100"), sized, drain], scenario(duration="6h", cluster=cluster, workloads=[chat]))
+    assert faults_of(outcome) == []
+    sums = outcome.simulated.sums
+    assert sums.evictions <= 24, sums
+    assert sums.nodes_bought <= 12, sums

@@ -75,13 +75,15 @@ def provide(turn: Turn) -> Iterator[Decision]:
     of, ground = (evaluated.pool, evaluated.provisioner), turn.ground
     least = Missing(*of, short.min_size, "minSize", wanted=at_least(ground, short.min_size))
     warm = Missing(*of, short.warm, "warmNodes", wanted=at_least(ground, short.warm))
-    for missing, told in (
-        (for_pods, f"for {counted(len(pods), 'pod')}"),
-        (least, f"minSize is {spec.min_size}"),
-        (warm, f"warmNodes is {spec.warm_nodes}"),
+    for missing, told, field in (
+        (for_pods, f"for {counted(len(pods), 'pod')}", ""),
+        (least, f"minSize is {spec.min_size}", "spec.minSize"),
+        (warm, f"warmNodes is {spec.warm_nodes}", "spec.warmNodes"),
     ):
         if missing.nodes:
-            yield capacity.asked(turn.draft, missing, turn.why(MISSING, nodes=counted(missing.nodes, "node"), why=told))
+            why = turn.why(MISSING, nodes=counted(missing.nodes, "node"), why=told)
+            origin = ground.wish.origin(field) if field else why.origin
+            yield capacity.asked(turn.draft, missing, msgspec.structs.replace(why, origin=origin))
 
 
 def keep(turn: Turn) -> list[Decision]:

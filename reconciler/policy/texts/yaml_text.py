@@ -102,7 +102,9 @@ class _Reader:
             at = wrong.problem_mark or wrong.context_mark
             told = ", ".join(part for part in (wrong.context, wrong.problem) if part)
             line, column = (at.line + 1, at.column + 1) if at else (0, 0)
-            raise _Refused(Problem(self.file, line, column, "RC001", f"this is not YAML: {told}")) from None
+            # A star that is not in quotes is taken for an alias: poolNames: [*], or schedule: * 7 * * 1-5.
+            remedy = 'write "*" in quotes' if wrong.context == "while scanning an alias" else ""
+            raise _Refused(Problem(self.file, line, column, "RC001", f"this is not YAML: {told}", remedy)) from None
 
     def _mark(self, event: yaml.Event, width: int = 1) -> Mark:
         at = event.start_mark

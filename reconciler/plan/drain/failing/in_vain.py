@@ -4,8 +4,9 @@ then, and twice as long each further time.
 A place is found for each pod that is moved, but the scheduler may choose another. Where all fit to the last GPU, one
 of them may then find none, and Karpenter buys: the node that was saved is back, and would be drained again, and again.
 A node of any pool came for such a pod if it is younger than that pod, which runs on it, and whose owner was to have no
-more pods than before. What came while the pool rested already is of the same drains. What did not come again for six
-hours after a rest is forgotten.
+more pods than before. The same holds where such a pod runs in a pool that keeps nodes warm, and lacks some now: the
+scheduler prefers free nodes, whatever place was found for the pod. What came while the pool rested already is of the
+same drains. What did not come again for six hours after a rest is forgotten.
 """
 
 from collections import defaultdict
@@ -43,7 +44,7 @@ def moved(site: Site) -> tuple[Moved, ...]:
 def in_vain(site: Site) -> tuple[InVain, ...]:
     """By pool; with what is seen only now."""
     known = {each.pool: each for each in site.memory.in_vain if site.now < rests_until(each) + _FORGOTTEN_MS}
-    for pool, came in _came(site):
+    for pool, came in (*_came(site), *_took_warm_nodes(site)):
         before = known.get(pool)
         if before is None or came >= rests_until(before):
             known[pool] = InVain(pool, site.now, before.times + 1 if before is not None else 1)
@@ -77,6 +78,19 @@ def _came(site: Site) -> Iterator[tuple[str, Instant]]:
                 lasted_ms = _lasts_ms(site, each)
                 if _made_since(each) <= made <= came and site.now - came <= lasted_ms:
                     yield each.pool, came
+
+
+def _took_warm_nodes(site: Site) -> Iterator[tuple[str, Instant]]:
+    """The pools that pods have left which now run where nodes are to be bought and kept warm."""
+    lacking = sorted({each.pool for each in site.draft.missing if each.why == "warmNodes" and each.nodes})
+    left = _left(site) if lacking else {}
+    for pool in lacking if left else ():
+        for node in site.fleet.nodes_of(pool):
+            for pod in site.fleet.what_if.pods_of_row(site.fleet.what_if.rows.row_of[node.name]):
+                made = _made(pod.metadata)
+                for each in left.get(owner_of(pod), ()):
+                    if _made_since(each) <= made:
+                        yield each.pool, site.now
 
 
 def _left(site: Site) -> dict[str, list[Moved]]:
