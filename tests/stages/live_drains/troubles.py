@@ -133,7 +133,7 @@ class Troubles:
 
     def _given_back(self) -> list[str]:
         told = [each for each in self.admin.list("events", "default") if each["reason"] == "GivenBack"]
-        on_nodes = [each for each in told if each["involvedObject"]["kind"] == "Node"]
+        on_nodes = [each for each in told if each["regarding"]["kind"] == "Node"]
         return [str(each.get("message") or each.get("note")) for each in on_nodes]
 
 
