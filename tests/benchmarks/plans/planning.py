@@ -84,25 +84,27 @@ def observed(fleet: BigFleet, desired: Desired) -> Observed:
             for raw in fleet.pages(kind):
                 found.setdefault(by_kind[kind].field, []).extend(page(by_kind[kind], raw).items)
     fields: dict[str, Any] = {field: tuple(objects) for field, objects in found.items()}
-    return Observed(node_pools=tuple(applied(each, desired.environment) for each in desired.manifests), **fields)
+    ours = [applied(each, desired.environment) for each in desired.manifests]
+    pools = tuple(each for each in ours if each.kind == "NodePool")
+    return Observed(node_pools=pools, kept=tuple(each for each in ours if each.kind != "NodePool"), **fields)
 
 
 def applied(manifest: Manifest, environment: str) -> Whole:
+    """What templates yield, as it stands in the cluster."""
     body = msgspec.json.decode(manifest.body.encode())
-    owned = {"f:spec": owned_fields(body["spec"])}
+    rest = {key: value for key, value in body.items() if key not in {"apiVersion", "kind", "metadata"}}
+    annotations = {names.ENVIRONMENT: environment}
+    if manifest.kind == "NodePool":
+        annotations |= {names.POOL_HASH: template_hash(body["spec"]["template"]), names.POOL_HASH_VERSION: "v3"}
     metadata = WholeMetadata(
         manifest.name,
         uid=f"uid-{manifest.name}",
         resource_version="1",
-        labels={names.MANAGED: "true", names.POOL: manifest.pool},
-        annotations={
-            names.ENVIRONMENT: environment,
-            names.POOL_HASH: template_hash(body["spec"]["template"]),
-            names.POOL_HASH_VERSION: "v3",
-        },
-        managed_fields=(ManagedFields(names.FIELD_MANAGER, "Apply", fields=owned),),
+        labels={names.MANAGED: "true", **({names.POOL: manifest.pool} if manifest.pool else {})},
+        annotations=annotations,
+        managed_fields=(ManagedFields(names.FIELD_MANAGER, "Apply", fields=owned_fields(rest)),),
     )
-    return Whole(body["apiVersion"], manifest.kind, metadata, {"spec": body["spec"]})
+    return Whole(body["apiVersion"], manifest.kind, metadata, rest)
 
 
 def owned_fields(value: Any) -> Any:
