@@ -6,11 +6,12 @@ from tests.benchmarks.alone import alone
 from tests.results.record import Recorder, Result
 
 AIM_MS = 50
+PLANNING = "tests.benchmarks.plans.planning"
 
 
 @pytest.mark.bench
 def test_an_idle_plan_is_quick_and_needs_no_more_memory_in_a_larger_fleet(recorder: Recorder) -> None:
-    small, large = alone("tests.benchmarks.plans.planning", 500, 10_000), alone("tests.benchmarks.plans.planning", 5_000, 100_000)
+    small, large = (alone(PLANNING, *size) for size in ((500, 10_000), (5_000, 100_000)))
     growth = large["peak_kib"] / small["peak_kib"]
     slow, grows = large["again_ms"] > AIM_MS, growth > 1.1
     figures = {
