@@ -263,6 +263,7 @@ def _pod(name: str, said: Json) -> Pod:
         "research",
         f"uid-{name}",
         creation_timestamp=timestamp(after(-said["made"])) if "made" in said else "",
+        deletion_timestamp=timestamp(NOW) if said.get("leaving") else "",
         labels={"app": said["owner"]} if "owner" in said else {},
         annotations=annotations,
         owner_references=owner,

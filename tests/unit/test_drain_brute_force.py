@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as some
 
 from reconciler.fleet.fleet import Fleet as ClusterFleet
-from reconciler.plan.drain.nodes.likeness import Likenesses
+from reconciler.plan.likeness import Likenesses
 from tests.unit.drain_stage import World, homes
 
 GPUS, CPUS = 8, 96

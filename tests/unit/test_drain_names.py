@@ -1,5 +1,6 @@
 """How many nodes can go does not depend on what nodes and pods are called, nor on when they were made."""
 
+from collections import Counter
 from random import Random
 from typing import Any
 
@@ -10,11 +11,13 @@ from hypothesis import strategies as some
 from reconciler.fleet.fleet import Fleet
 from reconciler.model import names
 from reconciler.model.cluster.node import Node
-from reconciler.model.cluster.pod import Pod
+from reconciler.model.cluster.pod import Named, Pod
 from reconciler.model.instant import Instant, timestamp
+from reconciler.model.planned.action import Hold
 from reconciler.model.planned.inputs import Inputs
 from reconciler.plan.draft import Draft
 from reconciler.plan.drain.planner import drain
+from reconciler.plan.planner import plan
 from tests.unit.drain_stage import World
 from tests.unit.scaling_stage import NOW
 
@@ -100,6 +103,41 @@ def candidates(inputs: Inputs) -> int:
 def test_the_number_of_candidates_does_not_depend_on_names(case: Json, seed: int) -> None:
     inputs = World(case).inputs
     assert candidates(renamed(inputs, Random(seed))) == candidates(inputs)
+
+
+@settings(max_examples=150, deadline=None)
+@given(fleets(), PODS.filter(bool), some.sampled_from([True, False]), some.integers(0, 1_000))
+def test_nor_while_pods_wait(case: Json, waiting: list[str], gated: bool, seed: int) -> None:
+    """The places that waiting pods are let go to, or that the scheduler has for them, follow from what nodes are."""
+    inputs = World({**case, "waiting": waiting, "keep": {"minGPUUtilizationPercent": 50}}).inputs
+    if gated:
+        inputs = behind_our_gate(inputs)
+    assert decided(renamed(inputs, Random(seed))) == decided(inputs)
+
+
+def behind_our_gate(inputs: Inputs) -> Inputs:
+    pods = (each if each.node else _gated(each) for each in inputs.observed.pods)
+    observed = msgspec.structs.replace(inputs.observed, pods=tuple(pods))
+    return msgspec.structs.replace(inputs, observed=observed)
+
+
+def _gated(pod: Pod) -> Pod:
+    spec = msgspec.structs.replace(pod.spec, scheduling_gates=(Named(names.CAPACITY_GATE),))
+    return msgspec.structs.replace(pod, spec=spec)
+
+
+def decided(inputs: Inputs) -> Counter[tuple[str, str, str]]:
+    """How many actions there are of each sort, and what pods are told, of the whole plan; and how many candidates."""
+    inputs = msgspec.structs.replace(inputs, budget=10**9)
+    made = plan(inputs, Fleet(inputs.observed))
+    # Which opted-out nodes scaling passes over, and tells of, follows from its order of removal.
+    found = Counter(
+        (each.planner, type(each.act).__name__, each.reason.code)
+        for each in made.decisions
+        if not isinstance(each.act, Hold) or each.subject.kind == "Pod"
+    )
+    found["drain", "", "candidates"] = sum(each.is_candidate for each in made.weighed)
+    return found
 
 
 def test_pods_go_to_nodes_that_stay_before_they_go_to_nodes_that_could_go() -> None:

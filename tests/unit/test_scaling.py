@@ -53,7 +53,7 @@ def places(case: dict[str, Any]) -> dict[str, str]:
     world = World(case)
     draft = Draft(Fleet(world.inputs.observed))
     scaling(world.inputs, draft)
-    return dict(draft.answered.places)
+    return {uid: each.node for uid, each in draft.answered.places.items()}
 
 
 def test_each_reason_is_shown_by_a_case() -> None:

@@ -49,12 +49,12 @@ from reconciler.plan.drain.gangs.crews import Crew, crews_of, part
 from reconciler.plan.drain.gangs.members import Members
 from reconciler.plan.drain.gangs.rehoming import Crewing, Tried
 from reconciler.plan.drain.nodes.hinting import Hinting, Places
-from reconciler.plan.drain.nodes.likeness import Likenesses
 from reconciler.plan.drain.nodes.moving import Moving, Movings, first_blocker, take
 from reconciler.plan.drain.nodes.set_aside import SetAside
 from reconciler.plan.drain.replacing import lacking
 from reconciler.plan.drain.site import Seen, Site, why
 from reconciler.plan.eviction import Remaining
+from reconciler.plan.likeness import Likenesses
 from reconciler.plan.requests.gangs import title_of
 from reconciler.plan.requests.request import is_smart
 
@@ -165,7 +165,8 @@ class Rehoming:
         places = self._site.draft.answered.places
         pods = [pod for pod in self._site.fleet.occupancy.waiting if pod.metadata.uid in places] if places else []
         if pods:
-            found = place(self._what_if, pods, Search(allowed=self._stays, hints=places))
+            hints = {uid: each.node for uid, each in places.items()}
+            found = place(self._what_if, pods, Search(allowed=self._stays, hints=hints))
             self._takers.update(self._what_if.rows.row_of[name] for name in found.destinations.values())
 
     def _place(self, pods: Sequence[Pod], source: str) -> list[Pod]:

@@ -26,10 +26,18 @@ class Unmet(msgspec.Struct, frozen=True):
     nodes: int = 0  # for minSize and warmNodes
 
 
+class Place(msgspec.Struct, frozen=True, gc=False):
+    """A node that stays, can be used, and has room for a pod."""
+
+    node: str
+    pool: str = ""  # by whose mode the pod is let go; nothing: of no pool
+
+
 class Answered(msgspec.Struct, frozen=True):
     """What there is for those who wait."""
 
-    places: dict[str, str] = {}  # uid of a pod -> name of a node that stays, can be used, and has room for it
+    places: dict[str, Place] = {}  # of pods behind our gate, by uid
+    schedulable: frozenset[str] = frozenset()  # uids of pods without a gate that find a place on nodes as they are
     unfit: frozenset[str] = frozenset()  # smart pods whose node has come, and takes none of those it was for
     used: frozenset[str] = frozenset()  # smart pods without a node yet that somebody waits for
     unmet: tuple[Unmet, ...] = ()

@@ -84,6 +84,7 @@ def answered(asked: Demands, grounds: Sequence[Ground], short: Mapping[str, Shor
     used = [demand.used | lacks.used for _, demand, lacks in lacking]
     return Answered(
         places=asked.places,
+        schedulable=asked.schedulable,
         unfit=asked.unfit,
         used=frozenset().union(*used),
         unmet=tuple(each for ground, demand, lacks in lacking for each in unmet(ground, demand, lacks)),

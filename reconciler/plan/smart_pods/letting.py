@@ -1,5 +1,6 @@
 """Those who wait: their gate is lifted where a node has room for them, and they are told what is done for them."""
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 
 import msgspec
@@ -9,12 +10,14 @@ from reconciler.model.cluster.pod import Pod
 from reconciler.model.instant import timestamp
 from reconciler.model.planned.action import Annotate, Hold, Presumes, Ref, Ungate
 from reconciler.model.planned.decision import Decision
+from reconciler.model.planned.inputs import Inputs
 from reconciler.model.planned.reason import Reason
 from reconciler.plan.draft import Draft, Missing
-from reconciler.plan.reasons import counted
+from reconciler.plan.guards.door import observes
+from reconciler.plan.reasons import Because, counted
 from reconciler.plan.requests.gangs import Gang, Gangs
 from reconciler.plan.requests.waiting import is_gated
-from reconciler.plan.requests.wanted import Unmet
+from reconciler.plan.requests.wanted import Place, Unmet
 from reconciler.plan.smart_pods import reasons
 
 REFUSED = "none-to-be-had"
@@ -34,36 +37,58 @@ class Crowd(msgspec.Struct, frozen=True):
         return cls({pod.metadata.uid: pod for pod in gated}, opening, draft.gangs)
 
 
-def lifted(crowd: Crowd, draft: Draft) -> Iterator[Decision]:
+class _Placed(msgspec.Struct, frozen=True):
+    """A pod behind our gate, and the node that has room for it."""
+
+    pod: Pod
+    place: Place
+    kept_by: Because | None  # why it can't be let go now
+    is_told: bool  # the pool is only observed
+
+
+def lifted(crowd: Crowd, draft: Draft, inputs: Inputs) -> Iterator[Decision]:
     """Where a node that can be used has room; a gang all together, or not yet."""
     places = draft.answered.places
-    lacking: dict[Gang, int] = {}
-    for uid, pod in crowd.pods.items():
-        gang = crowd.gangs.of(pod)
-        if gang is not None and uid not in places:
-            lacking[gang] = lacking.get(gang, 0) + 1
-    for uid, pod in crowd.pods.items():
-        node = places.get(uid)
-        if node is None:
+    placed = {
+        uid: _Placed(pod, places[uid], _kept_by(crowd, draft, places[uid].node), observes(inputs, places[uid].pool))
+        for uid, pod in crowd.pods.items()
+        if uid in places
+    }
+    lacking = _lacking(crowd, draft, placed)
+    for each in placed.values():
+        gang = crowd.gangs.of(each.pod)
+        facts = {"node": f"Node/{each.place.node}", "pod": _title(each.pod)}
+        act: Ungate | Hold = Hold()
+        if each.kept_by is not None:
+            why = each.kept_by.reason(None, **facts)
+        elif gang is not None and (missing := lacking[each.is_told][gang]):
+            why = reasons.GANG_WAITS.reason(None, gang=gang[1], missing=counted(missing, "pod"), **facts)
+        else:
+            presumes = Presumes(resource_version=each.pod.metadata.resource_version)
+            act = Ungate(gate=names.CAPACITY_GATE, node=each.place.node, presumes=presumes)
+            why = reasons.LIFTED.reason(None, **facts)
+        yield Decision(reasons.PLANNER, _ref(each.pod), act, why, each.place.pool)
+
+
+def _kept_by(crowd: Crowd, draft: Draft, node: str) -> Because | None:
+    if draft.takes_away(node):
+        return reasons.TAKEN_AWAY
+    return reasons.OPENING if node in crowd.opening else None
+
+
+def _lacking(crowd: Crowd, draft: Draft, placed: Mapping[str, _Placed]) -> dict[bool, Counter[Gang]]:
+    """How many pods of each gang can't start after this plan: for pods that are only told of, and for others. Pods of
+    pools that only observe do not start, but where all of a gang is told of, the gang is told of as a whole."""
+    found: dict[bool, Counter[Gang]] = {True: Counter(), False: Counter()}
+    for pod in draft.fleet.occupancy.waiting:
+        gang, uid = crowd.gangs.of(pod), pod.metadata.uid
+        if gang is None or pod.metadata.leaving:
             continue
-        gang = crowd.gangs.of(pod)
-        if gang is not None and gang in lacking:
-            missing = counted(lacking[gang], "pod")
-            why = reasons.GANG_WAITS.reason(node=f"Node/{node}", pod=_title(pod), gang=gang[1], missing=missing)
-            yield Decision(reasons.PLANNER, _ref(pod), Hold(), why, _pool(draft, node))
-            continue
-        if draft.takes_away(node):
-            why = reasons.TAKEN_AWAY.reason(node=f"Node/{node}", pod=_title(pod))
-            yield Decision(reasons.PLANNER, _ref(pod), Hold(), why, _pool(draft, node))
-            continue
-        if node in crowd.opening:
-            why = reasons.OPENING.reason(node=f"Node/{node}", pod=_title(pod))
-            yield Decision(reasons.PLANNER, _ref(pod), Hold(), why, _pool(draft, node))
-            continue
-        why = reasons.LIFTED.reason(node=f"Node/{node}", pod=_title(pod))
-        presumes = Presumes(resource_version=pod.metadata.resource_version)
-        act = Ungate(gate=names.CAPACITY_GATE, node=node, presumes=presumes)
-        yield Decision(reasons.PLANNER, _ref(pod), act, why, _pool(draft, node))
+        each = placed.get(uid)
+        stays = uid not in draft.answered.schedulable if each is None else each.kept_by is not None
+        found[True][gang] += stays
+        found[False][gang] += stays or (each is not None and each.is_told)
+    return found
 
 
 def told(crowd: Crowd, draft: Draft, missing: Iterable[Missing]) -> Iterator[Decision]:
@@ -107,11 +132,6 @@ def _annotated(pod: Pod, value: str, pool: str, why: Reason) -> Decision:
     presumes = Presumes(resource_version=pod.metadata.resource_version)
     act = Annotate(annotations=((names.WAITS_FOR, value),), presumes=presumes)
     return Decision(reasons.PLANNER, _ref(pod), act, why, pool)
-
-
-def _pool(draft: Draft, node: str) -> str:
-    found = draft.fleet.node(node)
-    return found.pool if found is not None else ""
 
 
 def _ref(pod: Pod) -> Ref:

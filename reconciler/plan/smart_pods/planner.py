@@ -54,7 +54,7 @@ def smart_pods(inputs: Inputs, draft: Draft) -> Verdict:
             if turn.requested:
                 wakes.append(Instant(inputs.now + pool.spec.smart_pods.cleanup_interval.milliseconds))
     crowd = Crowd.seen(draft, _opening(draft, decisions))
-    decisions += [*lifted(crowd, draft), *told(crowd, draft, asked), *unmet_holds(draft)]
+    decisions += [*lifted(crowd, draft, inputs), *told(crowd, draft, asked), *unmet_holds(draft)]
     decided = {each.subject for each in (*decisions, *draft.claims)}
     decisions += told_of(_waits(draft, spared), decided)
     memory = msgspec.structs.replace(

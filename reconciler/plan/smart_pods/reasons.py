@@ -63,7 +63,7 @@ TAKEN_AWAY = Because(
     "{node} has room for {pod}, and is taken away in this plan: the gate stays until another node has room.",
 )
 OPENING = Because("NodeOpens", "{node} is being opened, and has room for {pod}: its gate is lifted once that is seen.")
-GANG_WAITS = Because("GangWaits", "{node} has room for {pod}, and {missing} of its gang {gang} have no place yet.")
+GANG_WAITS = Because("GangWaits", "{node} has room for {pod}, and {missing} of its gang {gang} can't start yet.")
 TRIGGERED = Because("ScalingTriggered", "insufficient GPUs in pool {pool}, scaling triggered.")
 REFUSED = Because(
     "CapacityRefused",

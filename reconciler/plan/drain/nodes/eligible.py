@@ -18,8 +18,8 @@ from reconciler.model.instant import Instant
 from reconciler.model.planned.reason import Reason
 from reconciler.plan.containment import planning_for
 from reconciler.plan.drain.candidates import Ground, completing
-from reconciler.plan.drain.nodes.likeness import Likeness, Likenesses
 from reconciler.plan.drain.site import Seen
+from reconciler.plan.likeness import Likeness, Likenesses
 
 
 class Eligible(msgspec.Struct, frozen=True):

@@ -7,13 +7,13 @@ placed before them. Nothing is bought for a pod that nobody has made yet.
 It changes the what-if fleet: call it within a fork.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
 from reconciler.fleet.placing import Search
 from reconciler.fleet.questions import place
-from reconciler.fleet.rows import Mask
+from reconciler.fleet.rows import Mask, Places
 from reconciler.model.cluster.pod import Pod
 from reconciler.model.planned.drained import Evicted
 from reconciler.plan.scaling.demand.arrived import instead_of, real_name, without
@@ -35,13 +35,13 @@ class Awaiting:
         )
         self._homes = {each.uid: each.home for each, _ in evicted if each.home}
 
-    def on_staying(self, staying: Mask) -> None:
+    def on_staying(self, staying: Mask, order: Callable[[], Places]) -> None:
         """`staying`: rows of nodes that nobody takes away."""
         counting, rows = self._site.fleet.occupancy.counting, self._fleet.rows
         in_use = np.zeros_like(staying)
         in_use[[row for name, row in rows.row_of.items() if counting[real_name(name)]]] = True
-        self._place(staying & in_use)
-        self.nodes.update(map(real_name, self._place(staying)))
+        self._place(staying & in_use, order)
+        self.nodes.update(map(real_name, self._place(staying, order)))
 
     def on_marked(self) -> None:
         """Those that nobody needs yet, as if they were not marked. The last to go is the first to be kept."""
@@ -56,11 +56,12 @@ class Awaiting:
             allowed[[row for name, row in rows.row_of.items() if name.startswith(MARKED)]] = True
             self.nodes.update(name.split("/", 2)[2] for name in self._place(allowed))
 
-    def _place(self, allowed: Mask) -> list[str]:
+    def _place(self, allowed: Mask, order: Callable[[], Places] | None = None) -> list[str]:
         """Names of the nodes on which some of the pods find a place."""
         if not self._left or not allowed.any():
             return []
-        search = Search(allowed=allowed & self._fleet.rows.alive, hints=self._homes, budget=self._site.inputs.budget)
+        allowed = allowed & self._fleet.rows.alive
+        search = Search(order=order, allowed=allowed, hints=self._homes, budget=self._site.inputs.budget)
         found = place(self._fleet, self._left, search)
         self._left = [pod for pod in self._left if pod.metadata.uid not in found.destinations]
         return sorted(set(found.destinations.values()))

@@ -1,11 +1,12 @@
 """Pods that find no place: who serves which, on nodes that are kept, that are on their way, or that are bought.
 
 Theory of operation. A pod that the scheduler calls unschedulable and that fits on a node that stays is only not
-scheduled yet: it is no demand, though the node is spoken for. Each of the others is served once, by the first of these
-that can, over all pools in the order of their provisioners: marked empty nodes, which then are kept, the last in
-removal order first; the machines that smart pods were made for; machines on their way, of any NodePool; and for the
-rest new nodes are packed, as many as the largest size and the limits of a pool allow. Where one pool can't serve a pod
-the next pool is asked. All of that happens in a fork of the fleet. Of each pod is told what it waits for.
+scheduled yet: it is no demand, though the node is spoken for. Places are looked for on nodes of pools that are acted on
+before nodes of pools that are only observed, and on the fullest nodes first. Each of the others is served once, by the
+first of these that can, over all pools in the order of their provisioners: marked empty nodes, which then are kept, the
+last in removal order first; the machines that smart pods were made for; machines on their way, of any NodePool; and for
+the rest new nodes are packed, as many as the largest size and the limits of a pool allow. Where one pool can't serve a
+pod the next pool is asked. All of that happens in a fork of the fleet. Of each pod is told what it waits for.
 
 Pods behind our gate wait in the same way, though Karpenter does not see them. Smart pods are no demand: they are what
 was asked for already, and the pods they were made for are served by the machines that come for them. Nor are pods that
@@ -26,17 +27,20 @@ from reconciler.fleet.packing.shape import Shape
 from reconciler.fleet.placing import Search
 from reconciler.fleet.predicates.gpu_claims import GpuClaims
 from reconciler.fleet.questions import place
-from reconciler.fleet.rows import Mask
+from reconciler.fleet.rows import Mask, Places
 from reconciler.fleet.what_if import WhatIf
 from reconciler.model.cluster.pod import Pod
 from reconciler.plan.containment import planning_for
+from reconciler.plan.guards.door import observes
 from reconciler.plan.guards.frozen import Freezes
+from reconciler.plan.likeness import fullest_first
 from reconciler.plan.recent_evictions import unreplaced
 from reconciler.plan.requests.claims import Claims
 from reconciler.plan.requests.gangs import title_of
 from reconciler.plan.requests.promised import Promise, promises
 from reconciler.plan.requests.waiting import asks_for_gpus, has_our_gate, is_coming, is_gated, waits
 from reconciler.plan.requests.waits import Waits
+from reconciler.plan.requests.wanted import Place
 from reconciler.plan.scaling.demand.arrived import Arrived, instead_of, real_name
 from reconciler.plan.scaling.demand.awaiting import Awaiting
 from reconciler.plan.scaling.demand.barred import why_barred
@@ -57,7 +61,8 @@ class Demands(msgspec.Struct, frozen=True):
 
     of: dict[str, Demand] = {}
     spoken_for: frozenset[str] = frozenset()
-    places: dict[str, str] = {}  # uid of a pod behind our gate -> name of the node that has room for it
+    places: dict[str, Place] = {}  # uid of a pod behind our gate -> a node that has room for it
+    schedulable: frozenset[str] = frozenset()  # uids of pods without a gate that find a place on nodes as they are
     unfit: frozenset[str] = frozenset()  # smart pods whose nodes take none of those they were for
     promised: tuple[Promise, ...] = ()  # that are kept
     awaiting: frozenset[str] = frozenset()  # names of empty nodes that are the only place of pods evicted lately
@@ -87,7 +92,7 @@ def demands(site: Site, grounds: Grounds) -> Demands:
     pods = [pod for pod in pods if pod.metadata.uid not in held]
     pods.sort(key=lambda pod: what_if.classes.of(pod).anew.rank)  # those of one class are sorted by name
     with what_if.fork(), what_if.part(GpuClaims).judged(claims.pools, frozenset()):
-        return _demands(site, grounds, pods, _Told(nominated, others))
+        return _demands(site, grounds, pods, _Told(nominated, others, fullest_first(what_if)))
 
 
 class _Told(msgspec.Struct, frozen=True):
@@ -95,6 +100,7 @@ class _Told(msgspec.Struct, frozen=True):
 
     nominated: frozenset[str]
     others: list[Waits]
+    order: Callable[[], Places]
 
 
 def _demands(site: Site, grounds: Grounds, pods: list[Pod], told: _Told) -> Demands:
@@ -103,38 +109,53 @@ def _demands(site: Site, grounds: Grounds, pods: list[Pod], told: _Told) -> Dema
     for each in grounds.asked:
         with planning_for(each.pool.name):
             arrived.open(each)
+    search = Search(order=told.order, budget=site.inputs.budget)
+    coming: dict[str, str] = {}
     if any(is_gated(pod) for pod in pods):
         # Those that were let go keep the place they were let go to, though no scheduler has looked at them yet.
-        coming = [pod for pod in site.fleet.occupancy.waiting if is_coming(pod)]
-        place(what_if, coming, Search(budget=site.inputs.budget))
+        coming = place(what_if, [pod for pod in site.fleet.occupancy.waiting if is_coming(pod)], search).destinations
     by_uid = {pod.metadata.uid: pod for pod in pods}
     unfit = frozenset(name for each in grounds.asked for name in arrived.unfit(each, by_uid))
     pools = [PoolShapes(each, _shapes(each)) for each in (*grounds.asked, *grounds.idle)]
     allowed = _staying(site, grounds.asked)
     kept = keep(what_if, promises(site.inputs, pods), allowed)
     pods = [pod for pod in pods if pod.metadata.uid not in kept.uids]
-    staying: dict[str, str] = {}
-    left = pods
-    for some in (allowed & ~_candidates(site), allowed):
-        found = place(what_if, left, Search(allowed=some, budget=site.inputs.budget)).destinations
-        staying |= found
-        left = [pod for pod in left if pod.metadata.uid not in found]
+    staying = _on_staying(site, pods, allowed, search)
+    left = [pod for pod in pods if pod.metadata.uid not in staying]
     awaited = Awaiting(site, grounds.asked, unreplaced(site.inputs))
-    awaited.on_staying(allowed)  # before new nodes are tried: the mask knows no rows that come with those
-    line = _Line(site, pools, left, frozenset(each.wish.name for each in grounds.idle))
+    awaited.on_staying(allowed, told.order)  # before new nodes are tried: the mask knows no rows that come with those
+    line = _Line(site, pools, left, _Beside(frozenset(each.wish.name for each in grounds.idle), _held(site, told)))
     served = line.served()
     awaited.on_marked()
     places = {uid: real_name(name) for uid, name in staying.items()} | dict(kept.at_once)
-    gated = {uid: name for uid, name in places.items() if is_gated(by_uid[uid]) and _is_ready(site, name)}
+    ready = {uid: name for uid, name in places.items() if _is_ready(site, name)}
+    gated = {uid: name for uid, name in ready.items() if is_gated(by_uid[uid])}
     return Demands(
         served,
         told.nominated.union(places.values(), (each.home for each in kept.promises)),
-        gated,
+        _let_go_to(site, pools, {uid: by_uid[uid] for uid in gated}, gated),
+        frozenset(coming.keys() | (ready.keys() - gated.keys())),
         unfit,
         kept.promises,
         frozenset(awaited.nodes),
         (*told.others, *_scheduled_later(site, by_uid, places, kept), *line.waits),
     )
+
+
+def _on_staying(site: Site, pods: Sequence[Pod], staying: Mask, search: Search) -> dict[str, str]:
+    """By uid, where pods find a place on nodes that nobody takes away: at last on those that may go all the same."""
+    found: dict[str, str] = {}
+    acted_on = staying & ~_observed(site)
+    for allowed in (acted_on & ~_candidates(site), acted_on, staying):
+        left = [pod for pod in pods if pod.metadata.uid not in found]
+        found |= place(site.fleet.what_if, left, msgspec.structs.replace(search, allowed=allowed)).destinations
+    return found
+
+
+def _held(site: Site, told: _Told) -> tuple[Pod, ...]:
+    """Pods that wait for their claim, or behind gates of others."""
+    gated = (pod for pod in site.fleet.occupancy.waiting if pod.spec.scheduling_gates and not is_gated(pod))
+    return (*(each.pod for each in told.others), *(pod for pod in gated if not pod.metadata.leaving))
 
 
 def _behind_others(pod: Pod) -> Waits:
@@ -145,6 +166,21 @@ def _scheduled_later(site: Site, pods: Mapping[str, Pod], places: Mapping[str, s
     for uid, name in places.items():
         if uid not in kept.uids:
             yield Waits(pods[uid], "scheduler" if _is_ready(site, name) else "ready_node", name=name)
+
+
+def _let_go_to(
+    site: Site, pools: Sequence[PoolShapes], pods: Mapping[str, Pod], places: Mapping[str, str]
+) -> dict[str, Place]:
+    """By uid. A node of a pool that is only observed may take pods too, as the scheduler sees fit: a pod that a pool
+    which is acted on would serve as well is let go by the mode of that one."""
+    pool_of = {uid: node.pool if (node := site.fleet.node(name)) is not None else "" for uid, name in places.items()}
+    elsewhere = [pods[uid] for uid, pool in pool_of.items() if observes(site.inputs, pool)]
+    if elsewhere:
+        acted_on = [each for each in pools if not observes(site.inputs, each.pool)]
+        by_provisioner = fitting(site.fleet.what_if, acted_on, elsewhere)
+        for each in reversed(acted_on):
+            pool_of |= {pod.metadata.uid: each.pool for pod in by_provisioner[each.name]}
+    return {uid: Place(name, pool_of[uid]) for uid, name in places.items()}
 
 
 def _shapes(ground: Ground) -> list[Shape]:
@@ -165,6 +201,17 @@ def _candidates(site: Site) -> Mask:
     return found
 
 
+def _observed(site: Site) -> Mask:
+    """Nodes of pools that are only observed."""
+    rows = site.fleet.what_if.rows
+    found: Mask = rows.alive & False
+    for pool in site.inputs.desired.pools:
+        if observes(site.inputs, pool.name):
+            there = (rows.row_of.get(each.name) for each in site.fleet.nodes_of(pool.name))
+            found[[row for row in there if row is not None]] = True
+    return found
+
+
 def _staying(site: Site, grounds: Sequence[Ground]) -> Mask:
     """Nodes that nobody takes away."""
     rows = site.fleet.what_if.rows
@@ -175,11 +222,19 @@ def _staying(site: Site, grounds: Sequence[Ground]) -> Mask:
     return found
 
 
+class _Beside(msgspec.Struct, frozen=True):
+    """What is known beside the pods and the pools."""
+
+    idle: frozenset[str]  # provisioners that are suspended
+    held: tuple[Pod, ...]  # for which nothing can be done now: their gangs can't start
+
+
 class _Line:
     """Owner of the pods that no node has room for, while they are served by one step after the other."""
 
-    def __init__(self, site: Site, pools: Sequence[PoolShapes], pods: list[Pod], idle: frozenset[str]) -> None:
-        self._site, self._pools, self._idle = site, pools, idle
+    def __init__(self, site: Site, pools: Sequence[PoolShapes], pods: list[Pod], beside: _Beside) -> None:
+        self._site, self._pools, self._idle = site, pools, beside.idle
+        self._held = beside.held
         self._fleet: WhatIf = site.fleet.what_if
         self._fitting = fitting(self._fleet, pools, pods)
         self._queue = Queue(pods, self._fitting)
@@ -242,6 +297,7 @@ class _Line:
             with self._fleet.fork():
                 bought = Buying(offers, fitting).run(broken.keys())
             unserved = [pod for pod in self._queue.left if pod.metadata.uid not in bought.waits]
+            unserved += self._held
             found = gangs.broken_by(unserved) if gangs.are_any else frozenset()
             members = {pod.metadata.uid: title_of(gang) for pod in self._queue.left if (gang := gangs.of(pod)) in found}
             halves |= members.keys() & bought.waits.keys()

@@ -2,15 +2,21 @@
 
 Nodes are compared where the order of the search must not depend on names, uids or times: labels but those that name the
 node, taints, what the node has, and the classes of the pods on it. What is alike in that is told apart by nothing but
-names. Fuller nodes come later: places are looked for from the end, so that gaps are closed before others are begun.
+names. Fuller nodes come later in their order: places are looked for from the end, so that gaps are closed before others
+are begun.
 """
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import cache
 from hashlib import blake2b
+
+import numpy as np
 
 from reconciler.fleet.books.per_row import PerRow
 from reconciler.fleet.pod_class import PodClass
+from reconciler.fleet.rows import Places
+from reconciler.fleet.what_if import WhatIf
 from reconciler.model import names
 from reconciler.model.cluster.node import Node
 from reconciler.plan.eviction import is_healthy
@@ -45,6 +51,26 @@ class Likenesses(PerRow[Likeness]):
         class_of = self.fleet.classes.of
         pods = Counter((_name_of(class_of(pod)), is_healthy(pod)) for pod in self.fleet.pods_of_row(row))
         return (f"{name} {healthy} {count}" for (name, healthy), count in sorted(pods.items()))
+
+
+def fullest_first(what_if: WhatIf) -> Callable[[], Places]:
+    """For a Search: all rows as they are when a place is looked for first. Ready nodes come before others, then
+    those whose annotations keep them from removal, and then the fullest."""
+
+    @cache
+    def order() -> Places:
+        rows, alike = what_if.rows, what_if.part(Likenesses)
+        found = sorted(rows.order.tolist(), key=lambda row: (*_stays(rows.node(row)), alike.of(row)), reverse=True)
+        return np.array(found, np.intp)
+
+    return order
+
+
+def _stays(node: Node) -> tuple[bool, bool]:
+    annotations = node.metadata.annotations
+    return node.is_ready, bool(
+        annotations.scale_down_disabled == "true" or annotations.do_not_disrupt or annotations.frozen_until
+    )
 
 
 def _name_of(pod_class: PodClass) -> str:
