@@ -45,7 +45,8 @@ Machines = Counter[tuple[str, str, str]]  # NodePool, instance type, capacity ty
 
 @dataclass(frozen=True)
 class Scenario:
-    """NodePools and pods; then, once all is quiet, patches of NodePools, further pods, and pods that go."""
+    """NodePools and pods; then, once all is quiet, pods that go, patches of NodePools once these are gone, and further
+    pods: a node whose pod still ends counts as busy, and would be replaced."""
 
     name: str
     pools: Sequence[NodePool]
@@ -73,10 +74,10 @@ def imagined(scenario: Scenario) -> list[Machines]:
     engine.run(Instant(engine.now + _PHASE_MS))
     found = [_bought(world.of("NodeClaim"))]
     if scenario.phases > 1:
-        for name, patch in scenario.patches.items():
-            world.edit(Ref("NodePool", "", name), dict(patch))
         for gone in scenario.gone:
             world.delete(Ref("Pod", "default", gone), grace_seconds=0)
+        for name, patch in scenario.patches.items():
+            world.edit(Ref("NodePool", "", name), dict(patch))
         for each in scenario.later:
             world.put(_pending(each))
         engine.run(Instant(engine.now + _PHASE_MS))
@@ -95,10 +96,11 @@ def real(
         admin.create(pod.manifest())
     found = [_settled(lab, expected[0], still_seconds)]
     if scenario.phases > 1:
-        for name, patch in scenario.patches.items():
-            admin.merge(admin.path("nodepools", name), dict(patch))
         for name in scenario.gone:
             admin.delete("pods", name, "default")
+            admin.wait_for("pods", name, lambda found: found is None, "default")
+        for name, patch in scenario.patches.items():
+            admin.merge(admin.path("nodepools", name), dict(patch))
         for each in scenario.later:
             admin.create(each.manifest())
         is_touched = expected[1] != expected[0]
