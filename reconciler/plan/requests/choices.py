@@ -107,8 +107,13 @@ def outlook_of(pool: GpuPool, zones: Sequence[str], failed: Sequence[Shortage]) 
 def zones_of(pool: GpuPool, fleet: Fleet) -> list[str]:
     """Where a new node may come: in any zone that the cluster has nodes in, unless the pool demands some; nothing where
     nodes do not say where they are."""
+    return demanded_zones(pool) or fleet.zones or [""]
+
+
+def demanded_zones(pool: GpuPool) -> list[str]:
+    """Nothing where the pool leaves the zone to Karpenter."""
     demanded = [each.values for each in pool.requirements if each.key == names.ZONE and each.operator == "In"]
-    return sorted(demanded[0]) if demanded else fleet.zones or [""]
+    return sorted(demanded[0]) if demanded else []
 
 
 def labels_of(choice: Choice) -> Iterator[tuple[str, str]]:

@@ -3,6 +3,9 @@
 Karpenter says of a NodeClaim that it is Initialized once its node is ready and has all that was promised. For as long
 as that takes the node is on its way, though not for longer than Karpenter gives a machine to register: one that hangs
 is a node like any other after that.
+
+A node that is not ready may be back in a moment, as after a restart of its kubelet. After that it has no room for
+pods that wait.
 """
 
 from reconciler.model import names
@@ -12,6 +15,7 @@ from reconciler.model.instant import Instant, moment
 
 SETTLES_AFTER_MS = 60_000
 LONGEST_ARRIVAL_MS = 900_000
+READY_AGAIN_WITHIN_MS = 120_000
 
 
 def settles_at(node: Node, claim: NodeClaim | None, now: Instant) -> Instant | None:
@@ -32,6 +36,15 @@ def is_initializing(node: Node, claim: NodeClaim | None, now: Instant) -> bool:
     if condition is None or condition.status == "True":
         return False
     return _after(node.metadata.creation_timestamp, LONGEST_ARRIVAL_MS) > now
+
+
+def may_take_pods(node: Node, now: Instant) -> bool:
+    """Whether the node is ready, or has not been unready for long."""
+    if node.is_ready:
+        return True
+    turned = [each.last_transition_time for each in node.status.conditions if each.type == "Ready"]
+    turned = turned or [node.metadata.creation_timestamp]
+    return max(_after(each, READY_AGAIN_WITHIN_MS) for each in turned) > now
 
 
 def _after(written: str, wait_ms: int) -> Instant:

@@ -38,6 +38,7 @@ from reconciler.plan.recent_evictions import unreplaced
 from reconciler.plan.requests.claims import Claims
 from reconciler.plan.requests.gangs import title_of
 from reconciler.plan.requests.promised import Promise, promises
+from reconciler.plan.requests.settling import may_take_pods
 from reconciler.plan.requests.waiting import asks_for_gpus, has_our_gate, is_coming, is_gated, waits
 from reconciler.plan.requests.waits import Waits
 from reconciler.plan.requests.wanted import Place
@@ -47,6 +48,7 @@ from reconciler.plan.scaling.demand.barred import why_barred
 from reconciler.plan.scaling.demand.buying import Bought, Buying, Offer
 from reconciler.plan.scaling.demand.elsewhere import machines_elsewhere
 from reconciler.plan.scaling.demand.fitting import PoolShapes, Refusing, fitting
+from reconciler.plan.scaling.demand.open_labels import OpenLabels
 from reconciler.plan.scaling.demand.promised import Kept, keep
 from reconciler.plan.scaling.demand.queue import Queue
 from reconciler.plan.scaling.demand.serving import Demand, Serving, placed_among
@@ -116,7 +118,8 @@ def _demands(site: Site, grounds: Grounds, pods: list[Pod], told: _Told) -> Dema
         coming = place(what_if, [pod for pod in site.fleet.occupancy.waiting if is_coming(pod)], search).destinations
     by_uid = {pod.metadata.uid: pod for pod in pods}
     unfit = frozenset(name for each in grounds.asked for name in arrived.unfit(each, by_uid))
-    pools = [PoolShapes(each, _shapes(each)) for each in (*grounds.asked, *grounds.idle)]
+    asked = OpenLabels.of(pods)
+    pools = [PoolShapes(each, _shapes(each, asked)) for each in (*grounds.asked, *grounds.idle)]
     allowed = _staying(site, grounds.asked)
     kept = keep(what_if, promises(site.inputs, pods), allowed)
     pods = [pod for pod in pods if pod.metadata.uid not in kept.uids]
@@ -183,9 +186,9 @@ def _let_go_to(
     return {uid: Place(name, pool_of[uid]) for uid, name in places.items()}
 
 
-def _shapes(ground: Ground) -> list[Shape]:
+def _shapes(ground: Ground, asked: OpenLabels) -> list[Shape]:
     with planning_for(ground.pool.name):
-        return shapes_of(ground)
+        return shapes_of(ground, asked)
 
 
 def _is_ready(site: Site, name: str) -> bool:
@@ -213,11 +216,12 @@ def _observed(site: Site) -> Mask:
 
 
 def _staying(site: Site, grounds: Sequence[Ground]) -> Mask:
-    """Nodes that nobody takes away."""
+    """Nodes that nobody takes away, and that are ready or will be in a moment."""
     rows = site.fleet.what_if.rows
     found: Mask = rows.alive.copy()
     going = [noted.node.name for ground in grounds for noted in ground.noted]
     going += [each.name for each in site.fleet.nodes_unsettled]
+    going += [each.name for each in site.fleet.nodes_unfit if not may_take_pods(each.node, site.now)]
     found[[rows.row_of[name] for name in going]] = False
     return found
 

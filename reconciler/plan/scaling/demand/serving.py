@@ -20,6 +20,7 @@ from reconciler.fleet.rows import Mask
 from reconciler.fleet.what_if import WhatIf
 from reconciler.model.cluster.node import Node
 from reconciler.model.cluster.pod import Pod
+from reconciler.plan.requests.settling import may_take_pods
 from reconciler.plan.requests.waiting import is_gated
 from reconciler.plan.requests.waits import Waits, WaitsFor
 from reconciler.plan.requests.wanted import Wanted
@@ -85,14 +86,16 @@ class Serving:
         return self._queue.fitting(self._pool.name)
 
     def keep_marked(self) -> None:
-        """As if they were not marked: the last to go is the first to be kept."""
-        pods, ground = self.fitting, self._ground
-        nodes = (each.node for each in ground.ours) if pods else ()
-        empty = ground.order.sorted(node for node in nodes if is_empty(ground.site.fleet, node))
-        name_of = {marked_name(node, at): node for at, node in enumerate(reversed(empty))}
+        """As if they were not marked: nodes in use, which stay anyway, and then the last to go first."""
+        pods, ground, fleet = self.fitting, self._ground, self._ground.site.fleet
+        marked = [each.node for each in ground.ours if may_take_pods(each.node, ground.site.now)] if pods else []
+        empty = {node.name for node in marked if is_empty(fleet, node)}
+        last_first = ground.order.sorted(marked)[::-1]
+        last_first.sort(key=lambda node: node.name in empty)
+        name_of = {marked_name(node, at): node for at, node in enumerate(last_first)}
         rows = [instead_of(self._fleet, node, without(node, KEY, name)) for name, node in name_of.items()]
         found = {uid: name_of[name].name for uid, name in self._placed(pods, rows).items()}
-        self.keeps = Counter(found.values())
+        self.keeps = Counter(name for name in found.values() if name in empty)
         self._serve(pods, "kept_node", found)
 
     def cover(self) -> None:

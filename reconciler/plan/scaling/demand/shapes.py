@@ -3,7 +3,8 @@
 Of a live node count its labels, as far as all of its type share them, and what it has, less what DaemonSets take of
 it. Where none is alive, the capacity that the policy declares serves, less what those DaemonSets ask for that would run
 there; a resource that is not declared is taken to suffice. Where a pool does not demand zones, a node may come in any
-zone that the cluster has nodes in.
+zone that the cluster has nodes in, or that a waiting pod names (open_labels.py). In a cluster without nodes a new node
+is taken to have some zone: pods may ask for one another there.
 """
 
 from collections.abc import Iterable, Sequence
@@ -18,6 +19,8 @@ from reconciler.model.cluster.metadata import Metadata
 from reconciler.model.cluster.node import Node, NodeTaint
 from reconciler.model.cluster.pod import Pod
 from reconciler.model.kinds.gpu_pool import GpuPool, InstanceType
+from reconciler.plan.requests.choices import demanded_zones
+from reconciler.plan.scaling.demand.open_labels import OpenLabels
 from reconciler.plan.scaling.ground import Ground, Site
 
 # What a machine is taken to have of what its policy does not declare.
@@ -25,12 +28,26 @@ _PLENTY = 10**12
 _MOST_PODS = 110
 _UNPRICED = 10**15  # dearer than all that have a price
 _OF_ONE_NODE = frozenset({names.HOSTNAME, names.ZONE, names.CAPACITY_TYPE, names.PROVISIONER})
+_NOT_THERE = (names.ZONE, "NotIn")
+_SOME_ZONE = "a-zone-that-karpenter-chooses"  # no node has the label, so it is the only domain of its topology
+_NOTHING = OpenLabels()
 _MACHINE = {"kubernetes.io/os": "linux", "kubernetes.io/arch": "amd64"}
 
 
-def shapes_of(ground: Ground) -> list[Shape]:
-    """One an instance type that the pool allows."""
-    return [_shape(ground, each, ground.zones) for each in ground.pool.spec.instance_types]
+def shapes_of(ground: Ground, asked: OpenLabels = _NOTHING) -> list[Shape]:
+    """One an instance type that the pool allows. `asked`: what those ask for who wait."""
+    zones = list(_zones(ground, asked))
+    return [_shape(ground, each, zones, asked) for each in ground.pool.spec.instance_types]
+
+
+def _zones(ground: Ground, asked: OpenLabels) -> Iterable[str]:
+    fleet, pool = ground.site.fleet, ground.pool.spec
+    if demanded := demanded_zones(pool):
+        return demanded
+    if not fleet.zones and not fleet.observed.nodes:
+        return asked.zones or (_SOME_ZONE,)
+    refused = {zone for each in pool.requirements if (each.key, each.operator) == _NOT_THERE for zone in each.values}
+    return sorted({*ground.zones, *(each for each in asked.zones if each not in refused)})
 
 
 def taints_of(pool: GpuPool) -> tuple[NodeTaint, ...]:
@@ -38,14 +55,14 @@ def taints_of(pool: GpuPool) -> tuple[NodeTaint, ...]:
     return tuple(NodeTaint(each.key, each.effect, each.value) for each in pool.taints)
 
 
-def _shape(ground: Ground, machine: InstanceType, zones: Sequence[str]) -> Shape:
+def _shape(ground: Ground, machine: InstanceType, zones: Sequence[str], asked: OpenLabels) -> Shape:
     pool = ground.pool.spec
     alive = ground.seen.alike(machine.name)
     if alive is not None:
         labels = dict(alive.shared)
         amounts = _left_by_daemons(ground.site.fleet, alive.largest)
     else:
-        labels = _declared_labels(ground, machine)
+        labels = {**asked.of_machines, **_declared_labels(ground, machine)}
         amounts = _declared_amounts(ground, machine, labels)
     labels = {key: value for key, value in labels.items() if key not in _OF_ONE_NODE}
     offerings = tuple(
