@@ -22,6 +22,7 @@ def setting_of(sight: Sight, head: Scene, base: Scene | None = None, origins: Or
         now=inputs.now,
         tool_version=__version__,
         base_revision=base.inputs.desired.revision if base else "",
+        is_claimed=inputs.desired.is_claimed,
         policies_from=None if origins is None else _options(origins, inputs.desired.revision),
     )
 

@@ -14,7 +14,8 @@ class Text(msgspec.Struct, frozen=True, gc=False):
 
 
 class Seal(msgspec.Struct, frozen=True):
-    """By which one can tell whether texts still say what was rendered at their revision."""
+    """By which one can tell whether texts were edited since they were rendered. A seal has no key: it does not prove
+    that the revision is where the texts come from."""
 
     digest: str
     otherwise: str  # the revision that they have where they don't: nobody has seen that commit say so

@@ -73,6 +73,7 @@ class Desired(msgspec.Struct, frozen=True):
     guards: tuple[Declared[ChangeGuard], ...] = ()
     manifests: tuple[Manifest, ...] = ()
     smart_pods: tuple[SmartPod, ...] = ()  # by pool, and by instance type as the pool has them
+    is_claimed: bool = False  # the revision is an annotation of custom resources: whoever writes these may name any
 
     @property
     def declared(self) -> tuple[Declared[Any], ...]:

@@ -38,8 +38,11 @@ class Resolved(msgspec.Struct, frozen=True):
 def resolve(bundle: Bundle) -> Resolved:
     """Everything that a bundle's policies say. Templates are rendered later: see `policy.manifests.render`."""
     resolved, seal = _resolved(bundle), bundle.seal
-    if seal is None or [digest_of(wish) for wish in resolved.wishes] == [seal.digest]:
+    if seal is None:
         return resolved
+    if [digest_of(wish) for wish in resolved.wishes] == [seal.digest]:
+        claimed = tuple(msgspec.structs.replace(wish, is_claimed=True) for wish in resolved.wishes)
+        return msgspec.structs.replace(resolved, wishes=claimed)
     return _resolved(msgspec.structs.replace(bundle, revision=seal.otherwise))
 
 

@@ -5,13 +5,13 @@ from typing import Any
 
 import msgspec
 
+from reconciler.model.revision import short_revision
 from reconciler.model.spoken_time import moment
 from reconciler.report.blocks import Block, Fact, Facts, Line, line
 from reconciler.report.document import Document, Judged
 from reconciler.report.plans.plan_json import decision_told
 from reconciler.report.setting import Setting
 from reconciler.report.told import Told
-from reconciler.report.wording import short
 
 FORMAT_VERSION = 1
 
@@ -65,7 +65,7 @@ def _of_decisions(explained: Explained) -> Iterator[tuple[str, str]]:
     for told in explained.told:
         if told.place:
             origin = told.decision.reason.origin
-            revision = f" @ {short(origin.revision)}" if origin and origin.revision else ""
+            revision = f" @ {short_revision(origin.revision)}" if origin and origin.revision else ""
             places.append(f"{told.place}{revision}")
     yield from (("asked for by", place) for place in dict.fromkeys(places))
     times = sorted({told.until for told in explained.told if told.until is not None})

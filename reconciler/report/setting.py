@@ -6,8 +6,9 @@ import msgspec
 
 from reconciler.model.cluster.observed import Unread
 from reconciler.model.instant import Instant, timestamp
+from reconciler.model.revision import short_revision
 from reconciler.report.blocks import Note
-from reconciler.report.wording import age, short
+from reconciler.report.wording import age
 
 
 class Setting(msgspec.Struct, frozen=True):
@@ -22,11 +23,12 @@ class Setting(msgspec.Struct, frozen=True):
     tool_version: str
     base_revision: str = ""
     policies_from: str | None = None  # options of a command that reads the same policies; None: nobody can tell
+    is_claimed: bool = False  # the revision is an annotation of custom resources, and approves nothing
 
     @property
     def policies(self) -> str:
         """prod b7d0a15."""
-        return f"{self.environment} {short(self.revision)}".strip()
+        return f"{self.environment} {short_revision(self.revision)}".strip()
 
     @property
     def seen_cluster(self) -> str:
@@ -38,7 +40,7 @@ class Setting(msgspec.Struct, frozen=True):
     @property
     def headline(self) -> str:
         """All of it, in one line."""
-        base = f" on {short(self.base_revision)}" if self.base_revision else ""
+        base = f" on {short_revision(self.base_revision)}" if self.base_revision else ""
         return f"{self.policies}{base}, {self.seen_cluster}, reconciler {self.tool_version}"
 
 

@@ -1,12 +1,9 @@
 """How numbers, money and moments are written for people."""
 
-import re
 from collections.abc import Sequence
 
 from reconciler.model.instant import Instant
 from reconciler.model.spoken_time import span
-
-_DIGEST = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 
 
 def per_mille(part: int, whole: int) -> int:
@@ -52,11 +49,6 @@ def _amount(micro_dollars: int) -> str:
 def age(then: Instant, now: Instant) -> str:
     """40 s ago; what is not past, clocks being what they are, is now."""
     return f"{span((now - then) // 1_000)} ago" if now - then >= 1_000 else "just now"
-
-
-def short(revision: str) -> str:
-    """A commit as people name it; anything else as it is."""
-    return revision[:7] if _DIGEST.fullmatch(revision) else revision
 
 
 def short_digest(digest: str) -> str:

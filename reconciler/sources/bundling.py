@@ -43,7 +43,7 @@ def _digest(policies: Sequence[Text], templates: Sequence[Text]) -> str:
             # Lengths in front: no two lists of texts come to the same bytes.
             path = text.path.encode("utf-8", "surrogateescape")
             digest.update(f"{role} {len(path)} {len(text.content)}\n".encode() + path + text.content)
-    return digest.hexdigest()[:12]
+    return digest.hexdigest()
 
 
 def _path(text: Text) -> str:

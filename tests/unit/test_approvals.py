@@ -15,7 +15,11 @@ from reconciler.model.planned.inputs import Inputs
 from reconciler.model.planned.reason import Reason
 from reconciler.plan.causes import Cause, cause_of
 from reconciler.plan.guards.approvals import INSTALL, TITLE, Approvals, told_of_approvals
+from reconciler.plan.guards.digests import policy_digest
+from reconciler.policy.custom_resources.standing import bundle_of
+from reconciler.policy.resolve import resolve
 from tests.unit.manifests_stage import POLICY, inputs_of
+from tests.unit.resource_stage import POLICIES, rendered, seen, wish_of
 
 DRAINED = {"maxDrainParallelism": 1, "maxScaleDownParallelism": 1}
 SCALED = {"poolName": "a100", "minSize": 0, "maxSize": 9, "minGPUUtilizationPercent": 70}
@@ -92,3 +96,37 @@ def test_a_loss_is_agreed_to_by_the_first_approval_by_name_and_by_the_command_be
 
     assert losses() == {"NodePool/a100": "ChangeApproval/a"}
     assert losses(prune=["NodePool/a100"]) == {"NodePool/a100": "--prune NodePool/a100"}
+
+
+COMMIT = "b7d0a15f1e2d3c4b5a69788796a5b4c34c1f9e2b"
+APPROVED = {"approvals": {"granted": {"revision": COMMIT, "ceilings": {"maxRemovedNodes": 99}}}}
+
+
+def claiming(revision: str) -> Desired:
+    """Whoever may write policies as custom resources edits them, names a commit of others, and computes the digest."""
+    edited = POLICIES.replace("maxSize: 9", "maxSize: 1")
+    (wish,) = resolve(bundle_of(seen(*rendered(wish_of(edited, revision))))).wishes
+    return wish
+
+
+def test_custom_resources_that_claim_an_approved_commit_are_not_approved_by_it() -> None:
+    wish = claiming(COMMIT)
+    assert wish.revision == COMMIT
+    read = msgspec.structs.replace(inputs_of(APPROVED), desired=wish)
+    assert Approvals(read).holding == ()
+    (note,) = told_of_approvals(read)
+    assert note == (
+        "ChangeApproval/granted approves a revision, which custom resources only claim to have, and does not count: "
+        "approve policies by their content (reconciler approve KIND/NAME --resources)"
+    )
+    by_commit = msgspec.structs.replace(wish_of(revision=COMMIT), is_claimed=False)
+    assert len(Approvals(msgspec.structs.replace(read, desired=by_commit)).holding) == 1
+
+
+def test_of_custom_resources_an_approval_of_the_content_counts_whatever_they_claim() -> None:
+    wish = claiming(COMMIT)
+    digest = policy_digest(wish, "NodeProvisioner", "a100")
+    objects = [{"kind": "NodeProvisioner", "name": "a100", "digest": digest}]
+    read = msgspec.structs.replace(inputs_of({"approvals": {"granted": {"objects": objects}}}), desired=wish)
+    (approval,) = Approvals(read).holding
+    assert approval.policies == {("NodeProvisioner", "a100")}

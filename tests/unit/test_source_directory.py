@@ -99,7 +99,7 @@ def test_a_file_is_read_alone_and_several_roots_together(policies: Path) -> None
 def test_the_revision_is_made_of_names_and_contents(policies: Path) -> None:
     first = read_directory(policies, Bounds()).revision
     assert first.startswith("dir:")
-    assert len(first) == len("dir:") + 12
+    assert len(first) == len("dir:") + 64
     (policies / "base" / "a.yaml").touch()
     assert read_directory(policies, Bounds()).revision == first
     (policies / "base" / "a.yaml").rename(policies / "base" / "b.yaml")

@@ -27,7 +27,7 @@ from reconciler.plan.guards.digests import policy_digest
 from reconciler.wiring import Checkup, ClusterPlace, Origins
 
 _BEGINNING = re.compile(r"[0-9a-f]{4,39}")
-_REVISION = re.compile(r"[0-9a-f]{4,64}|[a-z]+:[A-Za-z0-9._/-]{1,240}")  # a commit, dir:…, resources:…
+_REVISION = re.compile(r"[0-9a-f]{4,64}|[a-z]+:[0-9a-f]{64}")  # a commit, dir:…, resources:…
 _LOST = re.compile(r"[A-Za-z][A-Za-z0-9]*(/[a-z0-9][-a-z0-9.]*){1,2}")
 _KINDS: tuple[ApprovedKind, ...] = get_args(ApprovedKind)
 _COUNT = click.IntRange(0, 100_000)
@@ -228,7 +228,7 @@ def _whole(revision: str, repository: str) -> str:
     if not _REVISION.fullmatch(revision):
         raise click.UsageError(
             f'"{revision}" is no policy and no revision: write KIND/NAME, with a kind of {", ".join(_KINDS)}, or a '
-            "revision as plan tells it: a commit, or dir:…"
+            "revision as plan -o json tells it: a commit, or dir: and 64 digits"
         )
     if not _BEGINNING.fullmatch(revision):
         return revision

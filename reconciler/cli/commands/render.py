@@ -18,6 +18,7 @@ from reconciler.cli.output import wants_color
 from reconciler.cli.replacing import replace_files
 from reconciler.model.bundle import Bundle
 from reconciler.model.desired import Desired, Manifest, SmartPod
+from reconciler.model.revision import short_content
 from reconciler.policy.codes import CODES
 from reconciler.policy.custom_resources.rendering import custom_resources
 from reconciler.policy.environments import NotChosen, chosen
@@ -120,7 +121,7 @@ def _resources(bundle: Bundle, wish: Desired) -> list[str]:
         told = f"{', '.join(pools)}: custom resources can't bring a template of their own with them"
         raise click.ClickException(f"{told}; name one that reconciler brings, or have it follow the repository")
     return [
-        f"# {each.declared.origin().place} at {wish.revision}\n{_yaml(each.document)}"
+        f"# {each.declared.origin().place} at {short_content(wish.revision)}\n{_yaml(each.document)}"
         for each in custom_resources(wish)
     ]
 
@@ -137,14 +138,14 @@ def _document(wish: Desired, manifest: Manifest) -> str:
     adopts = manifest.kind == "NodePool" and pool is not None and pool.spec.adopt
     caution = _CAUTION if adopts else ""
     source = f"by {template.file}" if template.file else "for all pools"
-    return f"# {origin.place} {source} at {origin.revision}\n{caution}{body}"
+    return f"# {origin.place} {source} at {short_content(origin.revision)}\n{caution}{body}"
 
 
 def _smart_pod(wish: Desired, pod: SmartPod) -> str:
     """One that would be made with a name, GPUs and memory of its own."""
     pool = wish.pool(pod.pool)
     place = f"{pool.origin().place} " if pool else ""
-    head = f"# {place}by {pod.template.file} at {wish.revision}, for {pod.instance_type}"
+    head = f"# {place}by {pod.template.file} at {short_content(wish.revision)}, for {pod.instance_type}"
     return f"{head}\n{_yaml(json.loads(pod.body))}"
 
 

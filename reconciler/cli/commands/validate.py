@@ -8,6 +8,7 @@ from reconciler import __version__, wiring
 from reconciler.cli.exit_codes import ExitCode
 from reconciler.cli.origins import origin_options
 from reconciler.cli.output import Output, output_options, write
+from reconciler.model.revision import short_content
 from reconciler.policy.codes import CODES
 from reconciler.report.checked import Checked
 
@@ -47,7 +48,7 @@ def _keep_watching(origins: wiring.Origins, outputs: tuple[Output, ...], color: 
             changed.clear()
             refused = source.last_refused
             if refused is None:
-                click.echo(f"{source.latest().revision}: no problems", err=True)
+                click.echo(f"{short_content(source.latest().revision)}: no problems", err=True)
             else:
                 _tell(wiring.check_bundle(refused), outputs, color)
     finally:

@@ -6,6 +6,7 @@ from reconciler.model.origin import Origin
 from reconciler.model.planned.action import Hold
 from reconciler.model.planned.consequence import Consequence, Fate
 from reconciler.model.planned.decision import Decision
+from reconciler.model.revision import short_revision
 from reconciler.model.spoken_time import clock
 from reconciler.plan.at_rest import is_at_rest
 from reconciler.plan.explain import sentence
@@ -57,12 +58,7 @@ def placed(origin: Origin | None) -> str:
     """file:line @ revision."""
     if origin is None:
         return ""
-    return origin.place + (f" @ {_short(origin.revision)}" if origin.revision else "")
-
-
-def _short(revision: str) -> str:
-    """Seven letters tell commits apart; the digest of a folder is short already."""
-    return revision if ":" in revision else revision[:7]
+    return origin.place + (f" @ {short_revision(origin.revision)}" if origin.revision else "")
 
 
 def told(decision: Decision) -> str:

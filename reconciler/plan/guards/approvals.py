@@ -1,8 +1,9 @@
 """Which ChangeApprovals hold now, and what each covers: until they end, and only while they can be read.
 
 An approval of objects covers the decisions that follow from policies with exactly the digests that it names, at any
-revision. An approval of a revision covers every decision of a plan of that revision. What `prune` names may be deleted
-once no policy declares it, and its deletion is covered too.
+revision. An approval of a revision covers every decision of a plan of that revision, and counts only where the
+revision is known from the content: custom resources may claim any. What `prune` names may be deleted once no policy
+declares it, and its deletion is covered too.
 """
 
 from collections.abc import Iterable, Iterator
@@ -67,13 +68,15 @@ class Approvals:
         found = (
             each
             for each in _readable(inputs)
-            if each.spec.revision in {None, inputs.desired.revision or None}
-            and not each.spec.suspend
-            and inputs.now < each.ends
+            if self._is_of_revision(each.spec.revision) and not each.spec.suspend and inputs.now < each.ends
         )
         digests: dict[PolicyKey, str | None] = {}
         whole = (msgspec.structs.replace(each, policies=_unchanged(inputs, each.spec, digests)) for each in found)
         return tuple(sorted(whole, key=lambda each: each.name))
+
+    def _is_of_revision(self, revision: str | None) -> bool:
+        desired = self._inputs.desired
+        return revision is None or (revision == desired.revision and not desired.is_claimed)
 
     @cached_property
     def losses(self) -> dict[str, str]:
@@ -92,10 +95,21 @@ def told_of_approvals(inputs: Inputs) -> Iterator[str]:
     for whole in sorted(_there(inputs), key=lambda each: each.name):
         if whole.name not in read:
             yield f"{KIND}/{whole.name} can't be read, and approves nothing: compare it with its definition"
+    yield from _claimed(inputs)
     for approval in Approvals(inputs).holding:
         for each in approval.spec.objects:
             if (each.kind, each.name) not in approval.policies:
                 yield f"{KIND}/{approval.name} does not cover {each.kind}/{each.name}: {_other(inputs, each)}"
+
+
+def _claimed(inputs: Inputs) -> Iterator[str]:
+    """Of approvals of a revision that the custom resources only claim to have."""
+    for each in sorted(_readable(inputs), key=lambda one: one.name) if inputs.desired.is_claimed else ():
+        if each.spec.revision == inputs.desired.revision and not each.spec.suspend and inputs.now < each.ends:
+            yield (
+                f"{KIND}/{each.name} approves a revision, which custom resources only claim to have, and does not "
+                "count: approve policies by their content (reconciler approve KIND/NAME --resources)"
+            )
 
 
 def _other(inputs: Inputs, approved: ApprovedObject) -> str:

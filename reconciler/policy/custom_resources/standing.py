@@ -7,7 +7,8 @@ without a digest were written by hand: they count as they are. Two whole bundles
 anything, and so mean nothing.
 
 An object that is edited by hand keeps its annotations, and counts as it is too: but what then stands there is not what
-its commit says, has a revision of its own (see Seal), and passes no guard by an approval of the commit's.
+its commit says, and has a revision of its own (see Seal). Whoever may write the objects may write the annotations and
+compute the seal, too: the commit that objects name is told, and passes no guard by an approval of that commit.
 
 That there are no policies at all is an answer too: nothing is decided then. It takes nothing away either.
 """
@@ -90,4 +91,4 @@ def _digest(texts: Sequence[Text]) -> str:
     told = sha256()
     for text in texts:
         told.update(f"{text.path} {len(text.content)}\n".encode() + text.content)
-    return f"resources:{told.hexdigest()[:40]}"  # as long as a commit's: an approval may be for it
+    return f"resources:{told.hexdigest()}"

@@ -74,7 +74,7 @@ def approve_words(setting: Setting, guarded: Guarded) -> str:
         words += [*guarded.needed_objects, *(f"--prune {each}" for each in guarded.needed_losses)]
         if guarded.needed_objects:
             words += [setting.policies_from, f"-e {setting.environment}"]
-    elif setting.revision:
+    elif setting.revision and not setting.is_claimed:
         words.append(setting.revision)
     else:
         return ""

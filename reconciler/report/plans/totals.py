@@ -2,13 +2,14 @@
 
 from collections.abc import Iterator
 
+from reconciler.model.revision import short_revision
 from reconciler.report.blocks import Line, Note, Notes, line
 from reconciler.report.plans.blame import Blame
 from reconciler.report.plans.changed import count
 from reconciler.report.plans.impact import total_cost
 from reconciler.report.plans.plan_json import change_digest
 from reconciler.report.plans.planned import Cost, Planned
-from reconciler.report.wording import counted, dollars, short, short_digest
+from reconciler.report.wording import counted, dollars, short_digest
 
 
 def cost_blocks(planned: Planned, blamed: Blame) -> tuple[Line | Notes, ...]:
@@ -66,6 +67,6 @@ def no_changes(planned: Planned) -> str:
     setting = planned.setting
     compared = f"{setting.policies} was compared with "
     if setting.base_revision:
-        compared += f"{short(setting.base_revision)} and with "
+        compared += f"{short_revision(setting.base_revision)} and with "
     among = " in what could be read" if planned.unread else ""
     return f"No changes{among}. {compared}{setting.seen_cluster}, reconciler {setting.tool_version}."

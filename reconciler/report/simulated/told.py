@@ -4,10 +4,11 @@ from collections import Counter
 from collections.abc import Iterator
 
 from reconciler.model.instant import Instant
+from reconciler.model.revision import short_revision
 from reconciler.model.spoken_time import clock
 from reconciler.report.blocks import Detail, Item, Items, Tone
 from reconciler.report.simulated.simulated import Simulated, Step
-from reconciler.report.wording import counted, listed, short
+from reconciler.report.wording import counted, listed
 
 MOST_MOMENTS = 40
 
@@ -40,7 +41,7 @@ _Moment = tuple[tuple[Instant, int], Item]
 
 def _revised(simulated: Simulated) -> Iterator[_Moment]:
     for each in simulated.revisions[1:]:
-        revision = short(each.revision) or "other policies"
+        revision = short_revision(each.revision) or "other policies"
         yield (each.at, 0), Item("~", f"{clock(each.at, simulated.start)}  {revision} comes into force", tone="warn")
 
 

@@ -15,8 +15,8 @@ from matplotlib import dates
 from matplotlib.figure import Figure
 
 from reconciler.model.instant import Instant, timestamp
+from reconciler.model.revision import short_revision
 from reconciler.report.simulated.simulated import Simulated, Step
-from reconciler.report.wording import short
 
 COLORS = ("#3b82c4", "#d9822b", "#3a9d6a", "#a05fc0", "#c4504b", "#8a8f98")
 BAD = "#c4504b"
@@ -120,7 +120,7 @@ def _frame(axes: Any, unit: str, runs: Sequence[Simulated]) -> None:
     changes = {each.at: each.revision for run in runs for each in run.revisions[1:]}
     for at, revision in sorted(changes.items()):
         axes.axvline(_day(at), color=_INK, linewidth=0.8, linestyle=(0, (3, 3)), alpha=0.7)
-        told = short(revision) if len(runs) == 1 else "policies change"
+        told = short_revision(revision) if len(runs) == 1 else "policies change"
         where = {"xycoords": ("data", "axes fraction"), "xytext": (4, -2), "textcoords": "offset points"}
         axes.annotate(told, (_day(at), 1), va="top", fontsize=8, **where)
     if axes.get_legend_handles_labels()[1]:
