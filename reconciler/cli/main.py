@@ -2,11 +2,13 @@
 
 import importlib
 from collections.abc import Sequence
+from io import StringIO
 
 import click
 
 from reconciler import __version__
 from reconciler.cli.exit_codes import ExitCode
+from reconciler.report.visible import visible_lines
 
 # Name and first line of help, in the order of the help. The text stands here so that `--help` imports no command:
 # start-up is then the same however many there are.
@@ -65,9 +67,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         click.echo("interrupted", err=True)
         return ExitCode.INTERRUPTED
     except click.ClickException as wrong:
-        wrong.show()
+        shown = StringIO()
+        wrong.show(shown)
+        click.echo(visible_lines(shown.getvalue()), err=True, nl=False)
         return ExitCode.WRONG_USAGE if isinstance(wrong, click.UsageError) else ExitCode.FAILED
     except OSError as wrong:  # a file that can't be written, say; a closed pipe click itself minds
-        click.echo(f"Error: {wrong}", err=True)
+        click.echo(f"Error: {visible_lines(str(wrong))}", err=True)
         return ExitCode.FAILED
     return int(result or ExitCode.FINE)

@@ -11,6 +11,7 @@ CODES: tuple[tuple[str, str], ...] = (
     ("RC008", "A tag"),
     ("RC009", "A word that readers of YAML take differently"),
     ("RC010", "A number that is too large"),
+    ("RC011", "A character that can hide text from a reviewer"),
     ("RC101", "The document is no policy object"),
     ("RC102", "The kind or its version is not known"),
     ("RC103", "A value of the wrong type"),

@@ -17,6 +17,7 @@ from reconciler.policy.read import read_spec
 from reconciler.policy.rules import CROSS_RULES
 from reconciler.policy.rules.own import own_problems
 from reconciler.policy.rules.wish import Wish
+from reconciler.policy.texts.characters import hidden
 from reconciler.policy.texts.yaml_text import read
 from reconciler.policy.tree import Mark, places, problem, written
 from reconciler.policy.words import meant
@@ -57,9 +58,15 @@ def _resolved(bundle: Bundle) -> Resolved:
         wish, wrong = _wish(objects, bundle, environment, is_whole)
         wishes.append(wish)
         problems += found + wrong
+    problems += _hidden_in_templates(bundle)
     # Base is part of every environment, and so are its problems: each is told once.
     errors, warnings = by_severity(shown(bundle, [*bundle.problems, *problems]))
     return Resolved(names, tuple(wishes), errors, len(bundle.policies), warnings)
+
+
+def _hidden_in_templates(bundle: Bundle) -> list[Problem]:
+    found = (hidden(each.place or each.path, each.content.decode("utf-8", "replace")) for each in bundle.templates)
+    return [each for each in found if each is not None]
 
 
 def by_severity(problems: Sequence[Problem]) -> tuple[tuple[Problem, ...], tuple[Problem, ...]]:

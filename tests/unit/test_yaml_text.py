@@ -102,6 +102,21 @@ def test_a_byte_order_mark_is_no_part_of_the_text() -> None:
     assert codes("\ufeffa: 1\n") == []
 
 
+@pytest.mark.parametrize(
+    "text", ["a: 1\r\nb: 2\r\n", "# \U0001f469\u200d\U0001f4bb writes\na: 1\n", 'a: "x\\r\\u2028y"\n', "a: \tb\n"]
+)
+def test_line_breaks_of_windows_emoji_and_escapes_hide_nothing(text: str) -> None:
+    assert codes(text) == []
+
+
+@pytest.mark.parametrize(
+    "character", ["\r", "\x85", "\u2028", "\u2029", "\u202e", "\u2066", "\u200f", "\x0c", "\U000e0041"]
+)
+def test_a_character_that_can_hide_text_is_refused_where_it_stands(character: str) -> None:
+    _, (found,) = read("x.yaml", f"a: 1\n# x{character}  b: 2\n".encode())
+    assert (found.code, found.line, found.column) == ("RC011", 2, 4)
+
+
 BOMB = "a: &a [x,x,x,x,x,x,x,x,x]\n" + "".join(
     f"{b}: &{b} [*{a},*{a},*{a},*{a},*{a},*{a},*{a},*{a},*{a}]\n" for a, b in zip("abcdefgh", "bcdefghi", strict=True)
 )
@@ -123,7 +138,7 @@ HOSTILE = {
     "many anchors": ("".join(f"- &a{number} x\n" for number in range(60_000)), ""),
     "absurd date": ("a: 99999-99-99", ""),
     "not a number": ("a: .nan", "RC009"),
-    "control character": ("a: \x07", "RC001"),
+    "control character": ("a: \x07", "RC011"),
     "many documents": ("--- 1\n" * 150_000, "RC005"),
     "unfinished": ("a: 'x\n" * 100, "RC001"),
     "many ambiguous words": ("- no\n" * 90_000, "RC009"),

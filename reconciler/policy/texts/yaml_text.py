@@ -11,6 +11,7 @@ import msgspec
 import yaml
 
 from reconciler.model.problem import Problem
+from reconciler.policy.texts.characters import hidden
 from reconciler.policy.texts.scalars import Ambiguous, resolve
 from reconciler.policy.tree import Entry, Mapping, Mark, Node, Scalar, Sequence, problem
 
@@ -54,6 +55,8 @@ def read(file: str, content: bytes) -> tuple[list[Node], list[Problem]]:
         line = content[: wrong.start].count(b"\n") + 1
         told = f"byte {wrong.start + 1} of the file is not UTF-8"
         return [], [Problem(file, line, 1, "RC001", told, "save the file as UTF-8")]
+    if found := hidden(file, text):
+        return [], [found]
     reader = _Reader(file)
     try:
         documents = list(reader.documents(text))

@@ -5,7 +5,7 @@ means however wide that is shown. Only what lies around the problem is looked at
 """
 
 from reconciler.report.formats.span import Span
-from reconciler.report.visible import columns, visible
+from reconciler.report.visible import columns, of_one_width, visible
 
 LINE_COLUMNS = 100
 TAB = "    "  # always as wide, so that a line that is cut looks as it did whole
@@ -14,7 +14,7 @@ CUT = "..."
 
 def underlined(source: str, span: Span) -> tuple[str, str]:
     """What is shown of a source line, and a line with carets below the span."""
-    source = source.rstrip("\r\n")
+    source = of_one_width(source.rstrip("\r\n"))
     # What is missing at the end of a line is marked one past it.
     start = min(span.start - 1, len(source))
     first, last = _window(source, start)
