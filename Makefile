@@ -4,7 +4,9 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 # For every platform, with hashes, and without the name of the registry it asked.
-COMPILE := $(VENV)-lock/bin/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
+TOOLS := $(VENV)-tools
+TOOLS_READY := $(TOOLS)/.ready
+COMPILE := $(TOOLS)/bin/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
   --no-emit-index-url --no-header
 PYTEST := $(BIN)/python -m pytest
 # Two workers, for two cores, each take the next file, and on the lab each has a lab of its own. What keeps the cores
@@ -13,7 +15,7 @@ PAIR := -n 2 --dist loadfile --no-loadscope-reorder
 WITHOUT_LAB := tests/processes tests/tidy tests/unit
 
 .DEFAULT_GOAL := help
-.PHONY: help demo check test test-long lint types tidy unit generate lab soak oracle bench wheel lock clean
+.PHONY: help demo check test test-long lint types tidy unit generate lab soak oracle bench wheel lock audit sbom clean
 
 help:  ## this list
 	@sed -n 's/^\([a-z-]*\):.*##  */  make \1\t/p' $(MAKEFILE_LIST) | expand -t 20
@@ -62,14 +64,20 @@ bench: $(READY)  ## measurements; figures go to tests/results
 wheel: $(READY)  ## the wheel, into dist/
 	@$(BIN)/pip wheel --quiet --no-deps --no-build-isolation --wheel-dir dist .
 
-lock:  ## write the hashed locks again, from pyproject.toml
-	@python3 -m venv $(VENV)-lock && $(VENV)-lock/bin/pip install --quiet uv
+lock: $(TOOLS_READY)  ## write the hashed locks again, from pyproject.toml and requirements-tools.in
 	@$(COMPILE) --output-file requirements.lock --all-extras pyproject.toml
 	@$(COMPILE) --output-file requirements-dev.lock --all-extras --group dev --constraint requirements.lock pyproject.toml
-	@rm -rf $(VENV)-lock
+	@$(COMPILE) --output-file requirements-tools.lock requirements-tools.in
+
+audit: $(TOOLS_READY)  ## known vulnerabilities of all that is shipped; AUDIT="--cache-dir DIR" takes answers of an earlier run
+	@$(TOOLS)/bin/pip-audit --strict --disable-pip --require-hashes --requirement requirements.lock $(AUDIT)
+
+sbom: $(TOOLS_READY)  ## what is shipped and where it comes from, into dist/sbom.json (CycloneDX)
+	@mkdir -p dist
+	@$(TOOLS)/bin/python -W ignore -m cyclonedx_py requirements --pyproject pyproject.toml --output-reproducible --output-file dist/sbom.json requirements.lock
 
 clean:  ## remove what make made here; the lab's cache stays (python -m tests.lab cache)
-	@rm -rf $(VENV) dist .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
+	@rm -rf $(VENV) $(TOOLS) dist .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
 
 $(READY): requirements-dev.lock pyproject.toml
 	@python3 -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
@@ -80,4 +88,9 @@ $(READY): requirements-dev.lock pyproject.toml
 	@$(BIN)/python -m pip install --progress-bar on --disable-pip-version-check --require-hashes -r requirements-dev.lock
 	@$(BIN)/python build_karpenter_schema.py
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	@touch $@
+
+$(TOOLS_READY): requirements-tools.lock
+	@python3 -m venv --clear $(TOOLS)
+	@$(TOOLS)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-tools.lock
 	@touch $@

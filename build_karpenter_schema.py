@@ -1,10 +1,12 @@
 """Takes Karpenter's schema of a NodePool out of its Go module, into the package: a program, and a build hook of hatch.
 
 The version is the one that the lab is built from. The schema is not kept in the repository, as it is not ours. Where no
-Go can be had, the product is built without it, and says so when NodePools are to be checked.
+Go can be had, no wheel is built, unless RECONCILER_WITHOUT_KARPENTER_SCHEMA=1 asks for one that does not check
+NodePools against the schema; an editable installation goes without, and says so when NodePools are to be checked.
 """
 
 import json
+import os
 import re
 import subprocess
 import sys
@@ -19,6 +21,7 @@ TARGET = "reconciler/defaults/karpenter.sh_nodepools.json"
 MODULE = "tests/control_plane"
 # Folder of the repository, folder of the wheel.
 PACKAGED = {each: f"reconciler/defaults/{each}" for each in ("templates", "policies", "examples/demo")}
+_WITHOUT = "RECONCILER_WITHOUT_KARPENTER_SCHEMA"
 
 
 class Unavailable(Exception):
@@ -31,7 +34,10 @@ class PackagedDefaults(BuildHookInterface):  # type: ignore[type-arg]
     PLUGIN_NAME = "custom"
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
-        make(Path(self.root))
+        is_made = make(Path(self.root))
+        if self.target_name == "wheel" and version != "editable" and not is_made and not os.environ.get(_WITHOUT):
+            told = "no wheel is built without Karpenter's schema"
+            raise RuntimeError(f"{told}; {_WITHOUT}=1 builds one that does not check NodePools against the schema")
         if self.target_name == "wheel" and version != "editable":  # an editable one reads them where they are
             build_data["force_include"] |= PACKAGED
 

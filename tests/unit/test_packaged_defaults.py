@@ -27,6 +27,22 @@ def test_without_a_schema_there_is_none_and_a_sentence_for_it(monkeypatch: pytes
     defaults.karpenter_schema.cache_clear()
 
 
+@pytest.mark.parametrize(
+    ("version", "asked", "is_built"), [("standard", "", False), ("standard", "1", True), ("editable", "", True)]
+)
+def test_no_wheel_is_built_without_the_schema_unless_it_is_asked_for(
+    version: str, asked: str, is_built: bool, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(build_karpenter_schema, "make", lambda _: False)
+    monkeypatch.setenv("RECONCILER_WITHOUT_KARPENTER_SCHEMA", asked)
+    hook = build_karpenter_schema.PackagedDefaults(str(tmp_path), {}, None, None, str(tmp_path), "wheel")  # type: ignore[arg-type]
+    if is_built:
+        hook.initialize(version, {"force_include": {}})
+    else:
+        with pytest.raises(RuntimeError, match="no wheel is built without"):
+            hook.initialize(version, {"force_include": {}})
+
+
 def test_templates_of_a_package_are_found_in_their_folders(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     for name in ("b.j2", "a/c.yaml.j2", "README.md"):
         (tmp_path / "templates" / name).parent.mkdir(parents=True, exist_ok=True)
