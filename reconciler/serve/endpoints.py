@@ -1,4 +1,8 @@
-"""What a running reconciler answers to those who run it: whether it lives, whether it is ready, and its metrics."""
+"""What a running reconciler answers to those who run it: whether it lives, whether it is ready, and its metrics.
+
+Probes may have a server of their own, so that whoever holds the connections of the other one does not have the replica
+restarted.
+"""
 
 from collections.abc import Callable
 
@@ -22,7 +26,20 @@ class Answers(msgspec.Struct, frozen=True):
 
 
 def application(answers: Answers) -> Starlette:
-    """The routes."""
+    """All routes."""
+
+    async def metrics(_: Request) -> Response:
+        return Response(answers.metrics(), media_type=METRICS_TYPE)
+
+    return Starlette(routes=[*_probes(answers), Route("/metrics", metrics)])
+
+
+def probes(answers: Answers) -> Starlette:
+    """Whether the replica lives, and whether it is ready."""
+    return Starlette(routes=_probes(answers))
+
+
+def _probes(answers: Answers) -> list[Route]:
 
     async def healthz(_: Request) -> Response:
         return _said(answers.why_unhealthy())
@@ -30,10 +47,7 @@ def application(answers: Answers) -> Starlette:
     async def readyz(_: Request) -> Response:
         return _said(answers.why_unready())
 
-    async def metrics(_: Request) -> Response:
-        return Response(answers.metrics(), media_type=METRICS_TYPE)
-
-    return Starlette(routes=[Route("/healthz", healthz), Route("/readyz", readyz), Route("/metrics", metrics)])
+    return [Route("/healthz", healthz), Route("/readyz", readyz)]
 
 
 def _said(why_not: str) -> Response:

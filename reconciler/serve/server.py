@@ -1,4 +1,4 @@
-"""The HTTP server of a running reconciler; owner of the socket that it listens on."""
+"""The HTTP servers of a running reconciler; owner of the socket that each listens on."""
 
 import contextlib
 import socket
@@ -8,7 +8,8 @@ import msgspec
 import uvicorn
 from starlette.applications import Starlette
 
-_CONNECTIONS = 128
+from reconciler.serve.bounded_protocol import LARGEST_HEADER, LIMITS, Limits, bounded
+
 _GRACE_SECONDS = 1  # for answers that are under way at the end
 
 
@@ -25,15 +26,18 @@ class Address(msgspec.Struct, frozen=True):
 class Server:
     """Listens from the start, so that an address in use is told at once. Raises OSError."""
 
-    def __init__(self, address: Address, application: Starlette) -> None:
+    def __init__(self, address: Address, application: Starlette, limits: Limits = LIMITS) -> None:
         family = socket.AF_INET6 if ":" in address.host else socket.AF_INET
-        self._socket = socket.create_server((address.host, address.port), family=family, backlog=_CONNECTIONS)
+        self._socket = socket.create_server((address.host, address.port), family=family, backlog=limits.connections)
         configuration = uvicorn.Config(
             application,
             log_config=None,
             access_log=False,
             lifespan="off",
-            limit_concurrency=_CONNECTIONS,
+            http=bounded(limits),
+            ws="none",
+            h11_max_incomplete_event_size=LARGEST_HEADER,
+            timeout_keep_alive=limits.idle_seconds,
             timeout_graceful_shutdown=_GRACE_SECONDS,
         )
         self._server = _Quiet(configuration)

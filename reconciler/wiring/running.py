@@ -11,6 +11,7 @@ import gc
 import signal
 import socket
 import uuid
+from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
@@ -28,7 +29,7 @@ from reconciler.model import names
 from reconciler.model.cluster.observed import Observed
 from reconciler.ports import Publisher
 from reconciler.protocol.leadership import Pace, pace_of
-from reconciler.serve.endpoints import Answers, application
+from reconciler.serve.endpoints import Answers, application, probes
 from reconciler.serve.metrics import Metrics
 from reconciler.serve.server import Address, Server
 from reconciler.sources.watching import Watched
@@ -52,6 +53,7 @@ class Settings(msgspec.Struct, frozen=True):
     question: Question
     namespace: str = names.OWN_NAMESPACE
     address: Address = Address("127.0.0.1", 8080)
+    probe_address: Address | None = None
     history: Path | None = None
     lease_seconds: int = 15
     log_format: Format = "text"
@@ -177,21 +179,25 @@ def run(settings: Settings) -> End:
     """Until SIGTERM or Ctrl-C. Raises Unreachable, OSError."""
     running = Running(settings)
     answers = Answers(running.why_unhealthy, running.why_unready, running.metrics)
-    return asyncio.run(_serve(running, Server(settings.address, application(answers))))
+    servers = [Server(settings.address, application(answers))]
+    if settings.probe_address is not None:
+        servers.append(Server(settings.probe_address, probes(answers)))
+    return asyncio.run(_serve(running, servers))
 
 
-async def _serve(running: Running, server: Server) -> End:
+async def _serve(running: Running, servers: Sequence[Server]) -> End:
     told: asyncio.Future[int] = asyncio.get_running_loop().create_future()
     for each in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(each, _settle, told, each)
-    serving = asyncio.create_task(server.serve())
-    running.start(server.address)
+    serving = asyncio.gather(*(each.serve() for each in servers))
+    running.start(servers[0].address)
     has_answers = False
     try:
         await asyncio.wait((told, serving), return_when=asyncio.FIRST_COMPLETED)
     finally:
         has_answers = await asyncio.to_thread(running.stop)
-        server.stop()
+        for server in servers:
+            server.stop()
         await serving
     return End(told.result() if told.done() else 0, not has_answers)
 

@@ -11,7 +11,7 @@ from starlette.routing import Route
 from reconciler import __version__
 from reconciler.cli.main import reconciler
 from reconciler.model import names
-from reconciler.serve.endpoints import Answers, application
+from reconciler.serve.endpoints import Answers, probes
 from reconciler.serve.server import Address
 from tests.lab.places import REPOSITORY
 
@@ -45,6 +45,7 @@ def test_its_arguments_are_understood() -> None:
     given = run.make_context(name, arguments).params
     assert given["resources"] is True
     assert given["address"] == Address("0.0.0.0", 8080)  # noqa: S104
+    assert given["probe_address"] == Address("0.0.0.0", 8081)  # noqa: S104
     assert given["log_format"] == "json"
     mounted = {each["mountPath"] for each in container()["volumeMounts"]}
     assert str(given["history"].parent) in mounted
@@ -52,13 +53,22 @@ def test_its_arguments_are_understood() -> None:
 
 
 def test_its_probes_and_ports_are_answered() -> None:
-    app = application(Answers(str, str, bytes))
+    app = probes(Answers(str, str, bytes))
     paths = {each.path for each in app.routes if isinstance(each, Route)}
-    probes = [each["httpGet"] for key, each in container().items() if key.endswith("Probe")]
-    assert len(probes) == 3
-    assert {each["path"] for each in probes} <= paths
-    assert {each["port"] for each in probes} == {"http"}
-    assert container()["ports"] == [{"name": "http", "containerPort": 8080}]
+    asked = [each["httpGet"] for key, each in container().items() if key.endswith("Probe")]
+    assert len(asked) == 3
+    assert {each["path"] for each in asked} <= paths
+    assert {each["port"] for each in asked} == {"probes"}
+    ports = {each["name"]: each["containerPort"] for each in container()["ports"]}
+    assert ports == {"http": 8080, "probes": 8081}
+
+
+def test_nobody_but_who_takes_metrics_may_connect() -> None:
+    (policy,) = [each for each in objects(CORE) if each["kind"] == "NetworkPolicy"]
+    assert policy["spec"]["podSelector"] == controller()["spec"]["selector"]
+    (rule,) = policy["spec"]["ingress"]
+    assert rule["ports"] == [{"port": "http"}]
+    assert rule["from"]
 
 
 def test_it_runs_as_the_account_that_the_rights_are_for_in_our_namespace() -> None:

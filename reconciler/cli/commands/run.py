@@ -39,7 +39,13 @@ class AddressType(click.ParamType[Address]):
     type=AddressType(),
     default="127.0.0.1:8080",
     show_default=True,
-    help="For /healthz, /readyz and /metrics.",
+    help="For /metrics, and for /healthz and /readyz.",
+)
+@click.option(
+    "--probes",
+    "probe_address",
+    type=AddressType(),
+    help="For /healthz and /readyz alone: a port of their own, for the kubelet.",
 )
 @history_option
 @click.option(
