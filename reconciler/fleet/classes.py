@@ -13,7 +13,9 @@ from typing import Any
 import msgspec
 
 from reconciler.fleet.amounts import CPU, MEMORY, PODS, STORAGE, is_settled, pod_held, pod_request
+from reconciler.fleet.asked_gpus import AskedGpus
 from reconciler.fleet.pod_class import Kind, LabelClass, Needs, PodClass, Request
+from reconciler.model import names
 from reconciler.model.cluster.pod import Affinity, NodeAffinity, Pod
 
 _FEW_OWNERS, _MOST_OWNERS = 1_000, 20_000
@@ -24,7 +26,8 @@ _change = msgspec.structs.replace
 class Classes:
     """All classes that were seen."""
 
-    def __init__(self) -> None:
+    def __init__(self, asked: AskedGpus) -> None:
+        self.asked_gpus = asked  # as GpuClaims are seen now; whoever replaces it books the pods of these anew
         self.columns: dict[str, int] = {CPU: 0, MEMORY: 1, STORAGE: 2, PODS: 3}
         self.on_column: list[Callable[[], None]] = []
         self.all: list[PodClass] = []
@@ -49,7 +52,7 @@ class Classes:
         affinity = spec.affinity
         if affinity is not None and owners and spec.node_name and pod.stays_with_its_node:
             affinity = _among_pods(affinity)
-        told = _told(pod, affinity)
+        told = *_told(pod, affinity), self.asked_gpus.claimed_by(pod)
         kin = owners[0].uid if owners else id(spec.containers)
         last = self._last.get(kin)
         if last is not None and last[0] == told:
@@ -83,8 +86,9 @@ class Classes:
 
     def _written(self, pod: Pod, node_name: str) -> PodClass:
         metadata, spec = pod.metadata, pod.spec
+        claimed, request = self.asked_gpus.claimed_by(pod), pod_request(pod)
         held = None if is_settled(pod) else pod_held(pod)
-        if held is not None and held == pod_request(pod):
+        if held is not None and held == request:
             held = None
         stays = pod.stays_with_its_node or ("to completion" if pod.runs_to_completion else False)
         text = _write(
@@ -94,7 +98,7 @@ class Classes:
                 (spec.containers, spec.init_containers, spec.overhead, spec.resources, spec.host_network),
                 (spec.host_users, spec.volumes, spec.resource_claims),
                 (metadata.name, metadata.uid, pod.status.resource_claim_statuses) if _has_its_own(pod) else None,
-                metadata.annotations.claim,
+                (metadata.annotations.claim, claimed) if claimed else metadata.annotations.claim,
             )
         )
         found = self._classes.get(text)
@@ -103,9 +107,9 @@ class Classes:
             found = self._classes[text] = PodClass(len(self.all), pod, kind)
             self.all.append(found)
             self.written_bytes += len(text)
-            found.request = found.held = self._request(pod_request(pod))
+            found.request = found.held = self._request(_with_claimed(request, claimed))
             if held is not None:
-                found.held = self._request(held)
+                found.held = self._request(_with_claimed(held, claimed))
             if held is not None or found.leaving:
                 found.anew = self._written(_anew(pod), node_name)
         return found
@@ -184,6 +188,11 @@ def _has_its_own(pod: Pod) -> bool:
     return any(each.ephemeral is not None for each in spec.volumes) or any(
         not each.resource_claim_name for each in spec.resource_claims
     )
+
+
+def _with_claimed(amounts: dict[str, int], gpus: int) -> dict[str, int]:
+    """With the GPUs of its GpuClaim, where these are more than it asks for by itself."""
+    return amounts | {names.NVIDIA_GPU: max(gpus, amounts.get(names.NVIDIA_GPU, 0))} if gpus else amounts
 
 
 def _among_pods(affinity: Affinity) -> Affinity:

@@ -1,10 +1,10 @@
 """Owner of the what-if cluster: what is where, by pool and by node, and what would be, of one Observed."""
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from reconciler.fleet.asked_gpus import AskedGpus, Lent, asked_gpus, claim_of, lent_by
 from reconciler.fleet.books.claims_seen import ClaimsSeen
 from reconciler.fleet.books.nodes_seen import NodesSeen
 from reconciler.fleet.books.pods_seen import PodsSeen
@@ -44,7 +44,7 @@ class Fleet:
     @cached_property
     def occupancy(self) -> Occupancy:
         """Who is on each node, in sums."""
-        return Occupancy(self.observed.pods)
+        return Occupancy(self.observed.pods, self.asked_gpus)
 
     def renew(self) -> None:
         """Makes every index anew, once it is asked for: after an exception none is to be trusted."""
@@ -69,10 +69,20 @@ class Fleet:
             self.what_if.advance(observed, change)
             if self.what_if.is_crowded:
                 del self.what_if
+        claimed = self._reclaimed(change) if observed.policies is not before.policies else []
         if "occupancy" in made:
-            self.occupancy.advance(change.gone_pods, change.came_pods)
+            gone, came = [*change.gone_pods, *claimed], [*change.came_pods, *claimed]
+            self.occupancy.advance(gone, came, self.asked_gpus)
         if "_pools" in made:
             self._pools.advance(change, self.occupancy, self.lent)
+
+    def _reclaimed(self, change: Change) -> list[Pod]:
+        """Pods that stayed, and whose GpuClaims have another count than before."""
+        before: AskedGpus | None = self.__dict__.pop("asked_gpus", None)
+        if before is None or not (differing := self.asked_gpus.differing(before)):
+            return []
+        came = set(map(id, change.came_pods))
+        return [each for each in self.observed.pods if claim_of(each) in differing and id(each) not in came]
 
     @cached_property
     def _nodes(self) -> NodesSeen:
@@ -158,10 +168,14 @@ class Fleet:
         return self._claims.leaving()
 
     @cached_property
-    def lent(self) -> Mapping[str, int]:
+    def lent(self) -> Lent:
         """GPUs that are lent to claims, by node: there is a Lease for each, which its borrower holds."""
-        held = (each for each in self.observed.leases if each.spec.holder_identity)
-        return Counter(owner.name for each in held for owner in each.metadata.owner_references if owner.kind == "Node")
+        return lent_by(self.observed.leases)
+
+    @cached_property
+    def asked_gpus(self) -> AskedGpus:
+        """How many GPUs each pod asks for."""
+        return asked_gpus(self.observed.policies)
 
     def drifted_claims_of(self, pool: str) -> Sequence[NodeClaim]:
         """Those of a pool that say that they are drifted, by name."""

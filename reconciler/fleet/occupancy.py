@@ -6,6 +6,7 @@ A pod that is the same object as before is not looked at again: a cycle costs wh
 from collections import Counter
 from collections.abc import Iterable
 
+from reconciler.fleet.asked_gpus import AskedGpus
 from reconciler.model import names
 from reconciler.model.cluster.pod import Pod
 
@@ -13,14 +14,15 @@ from reconciler.model.cluster.pod import Pod
 class Occupancy:
     """By the names of nodes, whether these are there or not; finished pods are nowhere."""
 
-    def __init__(self, pods: Iterable[Pod]) -> None:
+    def __init__(self, pods: Iterable[Pod], asked: AskedGpus) -> None:
+        self._asked = asked
         self.gpus: Counter[str] = Counter()  # that unfinished pods ask for. Neither is to be changed
         self.counting: Counter[str] = Counter()  # pods that count
         self._waiting: dict[int, Pod] = {}
         self._smart: dict[int, Pod] = {}
         self._told: dict[int, Pod] = {}
         self._touched: set[str] = set()
-        self.advance((), pods)
+        self._come(pods)
 
     @property
     def waiting(self) -> list[Pod]:
@@ -42,9 +44,11 @@ class Occupancy:
         touched, self._touched = self._touched, set()
         return touched
 
-    def advance(self, gone: Iterable[Pod], came: Iterable[Pod]) -> None:
-        """To the pods as they were seen next: those that are gone, and that came."""
+    def advance(self, gone: Iterable[Pod], came: Iterable[Pod], asked: AskedGpus) -> None:
+        """To the pods as they were seen next: those that are gone, and that came. Pods that ask for other amounts now
+        are among both."""
         self._go(gone)
+        self._asked = asked
         self._come(came)
 
     def _come(self, pods: Iterable[Pod]) -> None:
@@ -60,7 +64,7 @@ class Occupancy:
             self._touched.add(node)
             if pod.metadata.annotations.evict_at:
                 self._told[id(pod)] = pod
-            if gpus := pod.gpus:
+            if gpus := self._asked.of(pod):
                 self.gpus[node] += gpus
             if not pod.stays_with_its_node:
                 self.counting[node] += 1
@@ -78,7 +82,7 @@ class Occupancy:
             self._touched.add(node)
             if pod.metadata.annotations.evict_at:
                 del self._told[id(pod)]
-            if gpus := pod.gpus:
+            if gpus := self._asked.of(pod):
                 self.gpus[node] -= gpus
             if not pod.stays_with_its_node:
                 self.counting[node] -= 1

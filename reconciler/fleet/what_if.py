@@ -10,9 +10,11 @@ from typing import Any, TypeVar
 import msgspec
 
 from reconciler.fleet.amounts import counted
+from reconciler.fleet.asked_gpus import AskedGpus, asked_gpus, claim_of, lent_by
 from reconciler.fleet.books.bound import FINISHED, Bound
 from reconciler.fleet.books.crowding import Crowding
 from reconciler.fleet.books.journal import Fork, Journal
+from reconciler.fleet.books.lending import Lending
 from reconciler.fleet.books.listener import Listener, says_anything
 from reconciler.fleet.books.sightings import Change, change_between
 from reconciler.fleet.books.stock import Stock
@@ -35,7 +37,7 @@ class WhatIf:
 
     def _build(self, observed: Observed) -> None:
         self.observed = observed
-        self.classes = Classes()
+        self.classes = Classes(asked_gpus(observed.policies))
         self.classes.expect(len(observed.pods))
         self.rows = Rows(len(observed.nodes))
         self.stock = Stock(self.classes, self.rows.capacity)
@@ -52,6 +54,9 @@ class WhatIf:
             self.rows.add(node)
         self.stock.settle_all(self.rows.order, [self._has(node) for node in nodes])
         self._book_first(observed.pods)
+        self._lending = Lending(self.classes, self.rows, self.stock)
+        self._lending.lend(lent_by(observed.leases))
+        self._lending.settle()
         self._crowding = Crowding(self.classes, self.rows)
 
     # What is where
@@ -170,13 +175,17 @@ class WhatIf:
         self.sightings += bool(changed.gone_pods or changed.came_pods)
         for pod in changed.gone_pods:
             self._lose(pod)
+        asks_anew = self._take_asked(asked_gpus(observed.policies)) if observed.policies is not before.policies else []
         renewed = {each.name for each in changed.came_nodes}
         for node in changed.gone_nodes:
             if node.name not in renewed:
                 self._drop(node)
         for node in changed.came_nodes:
             self._renew(node)
-        self._book_seen(changed.came_pods)
+        self._book_seen([*changed.came_pods, *asks_anew])
+        if observed.leases is not before.leases:
+            self._lending.lend(lent_by(observed.leases))
+        self._lending.settle()
         if change is None and self.is_crowded:
             self._build(observed)
 
@@ -210,6 +219,15 @@ class WhatIf:
             else:
                 self.bound.put_on(pod, row)
                 self._book(self.classes.of(pod), row, 1)
+
+    def _take_asked(self, asked: AskedGpus) -> list[Pod]:
+        """Takes those off whose GpuClaims have another count than before; they are to be booked anew."""
+        differing = asked.differing(self.classes.asked_gpus)
+        found = [pod for pods in self.bound.on for pod in pods if claim_of(pod) in differing] if differing else []
+        for pod in found:
+            self._lose(pod)
+        self.classes.asked_gpus = asked
+        return found
 
     def _lose(self, pod: Pod) -> None:
         if pod.status.phase in FINISHED:
@@ -287,6 +305,7 @@ class WhatIf:
         self._fall(row)
         self.rows.drop(row)
         self.stock.clear(row)
+        self._lending.forget(row)
 
     def _fall(self, row: int) -> None:
         self.rows.standing[row] = False

@@ -42,7 +42,7 @@ class Likenesses(PerRow[Likeness]):
         """Of its GPUs; of its cpu where it has none."""
         pods, gpus = self.fleet.pods_of_row(row), self.fleet.rows.node(row).gpus
         if gpus:
-            return 100 * sum(pod.gpus for pod in pods if not pod.is_finished) // gpus
+            return 100 * sum(self.fleet.classes.asked_gpus.of(pod) for pod in pods if not pod.is_finished) // gpus
         cpu = int(self.fleet.stock.allocatable[row, _CPU])
         held = sum(dict(self.fleet.classes.of(pod).held).get(_CPU, 0) for pod in pods)
         return 100 * held // cpu if cpu else 100

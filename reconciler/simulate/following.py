@@ -24,7 +24,6 @@ _NOT_ASKED_ABOUT = frozenset(
         "DaemonSet",
         "Deployment",
         "Job",
-        "Lease",
         "NodeClaim",
         "NodePool",
         "PodDisruptionBudget",
@@ -85,8 +84,14 @@ class Following:
         kind = written.key[0]
         if kind in {"Node", "Pod"}:
             self._changed[written.key] = None
-        elif kind not in _NOT_ASKED_ABOUT:
+        elif kind not in _NOT_ASKED_ABOUT and (kind != "Lease" or _is_of_device(written)):
             self._rest = None
+
+
+def _is_of_device(written: Written) -> bool:
+    """Leases of GPUs are owned by their nodes; those of leaders, which are renewed all the time, by nobody."""
+    body = written.after or written.before or {}
+    return bool(body["metadata"].get("ownerReferences"))
 
 
 def _note_down(books: tuple[dict[Key, T], list[T], list[T]], key: Key, after: T | None) -> None:

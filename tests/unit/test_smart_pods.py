@@ -16,6 +16,11 @@ def test_case(name: str) -> None:
     case: dict[str, Any] = CASES[name]
     made = SmartWorld(case).planned()
     assert told(made.decisions) == case["does"], [sentence(each.reason) for each in made.decisions]
+    lifted = {
+        each.subject.name: sentence(each.reason) for each in made.decisions if each.reason.code == "CapacityThere"
+    }
+    for pod, node in case.get("lifts", {}).items():
+        assert f"Node/{node} " in lifted[pod]
     short = [f"{each.instance_type} {each.capacity_type} {each.zone}".split() for each in made.memory.shortages]
     assert [" ".join(each) for each in short] == case.get("remembers", [])
 

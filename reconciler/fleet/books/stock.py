@@ -34,6 +34,11 @@ class Stock:
         found: Counts = self._free[column]
         return found
 
+    def allocatable_of(self, column: int) -> Counts:
+        """What pods may have of one resource on each row."""
+        found: Counts = self._allocatable[column]
+        return found
+
     def roomy(self, request: Request) -> Mask:
         """Where what is left is enough; a new array."""
         (first, least), *others = request

@@ -103,5 +103,5 @@ def _share(fleet: Fleet, name: str, departure: _Departure) -> Share:
     node = fleet.node(name)
     gpus = node.gpus if node is not None else 0
     moving = [pod for pod in fleet.pods_on(name) if moves(pod)] if departure.fate == "drained" else []
-    in_use = min(gpus, sum(pod.gpus for pod in moving))
+    in_use = min(gpus, sum(map(fleet.asked_gpus.of, moving)))
     return Share(gpus, in_use, len(moving), 0, 0, (), at=departure.at)

@@ -28,7 +28,7 @@ def about_pod(scene: Scene, namespace: str, name: str) -> About:
     sentences += [would_be(scene, each, f"Its node {fate_of(scene, each)}.") for each in fates]
     outcome = " ".join(sentences) or _undecided(scene, pod)
     rows = (*_rows(scene, pod), *_homeless(pod, fates))
-    return About(f"pod/{namespace}/{name}", _headline(pod), outcome, rows, decisions)
+    return About(f"pod/{namespace}/{name}", _headline(scene, pod), outcome, rows, decisions)
 
 
 def _undecided(scene: Scene, pod: Pod) -> str:
@@ -52,9 +52,9 @@ def _fates(scene: Scene, pod: Pod) -> Iterator[Consequence]:
             yield own
 
 
-def _headline(pod: Pod) -> str:
+def _headline(scene: Scene, pod: Pod) -> str:
     where = f"on {pod.node}" if pod.node else "on no node"
-    return ", ".join((pod.status.phase or "not seen by a kubelet", where, f"{pod.gpus} GPUs"))
+    return ", ".join((pod.status.phase or "not seen by a kubelet", where, f"{scene.fleet.asked_gpus.of(pod)} GPUs"))
 
 
 def _rows(scene: Scene, pod: Pod) -> Iterator[tuple[str, str]]:

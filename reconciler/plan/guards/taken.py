@@ -86,7 +86,8 @@ def _pod(stage: Stage, ref: Ref, asked_for: str) -> Iterator[Taken]:
         return
     node = stage.fleet.node(pod.node)
     pool = node.pool if node else asked_for
-    yield Taken(Mark(stage.now, "Pod", pod.title, pod.metadata.uid, pool=pool, gpus=pod.gpus), "evicted", pod.node)
+    gpus = stage.fleet.asked_gpus.of(pod)
+    yield Taken(Mark(stage.now, "Pod", pod.title, pod.metadata.uid, pool=pool, gpus=gpus), "evicted", pod.node)
 
 
 def _edit(stage: Stage, decision: Decision) -> Iterator[Taken]:

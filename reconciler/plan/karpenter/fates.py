@@ -105,7 +105,7 @@ def _dues(node_pool: Whole, after_spec: Mapping[str, Any] | None, drift: Drift, 
     after = live if after_spec is None else Rules(node_pool.name, after_spec, nodes, around.now)
     live_is_shut, after_is_shut = live.wave() == 0, after.wave() == 0
     expected = [
-        _Expected(found, outlook(found, around.budgets), intent, cause)
+        _Expected(found, outlook(found, around.budgets, around.fleet.asked_gpus), intent, cause)
         for found, intent, cause in _intended(site, drift, is_deleted=after_spec is None)
     ]
     standing = [each for each in expected if each.is_standing]

@@ -8,6 +8,7 @@ while the annotation of the node itself holds without bound.
 
 import msgspec
 
+from reconciler.fleet.asked_gpus import AskedGpus
 from reconciler.model import names
 from reconciler.model.cluster.pod import Pod, Toleration
 from reconciler.model.instant import Instant
@@ -40,7 +41,7 @@ class _Held(msgspec.Struct, frozen=True, gc=False):
     until: Instant  # FOREVER: no end is known
 
 
-def outlook(found: Surveyed, budgets: PodBudgets) -> Outlook:
+def outlook(found: Surveyed, budgets: PodBudgets, asked: AskedGpus) -> Outlook:
     """What is ahead of it."""
     moving = moving_pods(found)
     held = _held(found, budgets)
@@ -56,7 +57,7 @@ def outlook(found: Surveyed, budgets: PodBudgets) -> Outlook:
         name=found.name,
         machine=found.machine,
         gpus=gpus,
-        gpus_in_use=min(gpus, sum(pod.gpus for pod in moving)),
+        gpus_in_use=min(gpus, sum(map(asked.of, moving))),
         pods=len(moving),
         leaving=found.is_leaving,
         kept=found.is_kept,

@@ -6,13 +6,14 @@ from collections.abc import Iterator
 
 import msgspec
 
+from reconciler.fleet.fleet import Fleet
+from reconciler.fleet.node_facts import NodeFacts
 from reconciler.fleet.questions import fits
 from reconciler.model import names
 from reconciler.model.cluster.pod import Pod
-from reconciler.model.desired import Declared, SmartPod
+from reconciler.model.desired import SmartPod
 from reconciler.model.fields import LABEL_VALUE
 from reconciler.model.instant import Instant, moment
-from reconciler.model.kinds.gpu_pool import GpuPool
 from reconciler.model.planned.action import Apply, Hold, Presumes, Ref
 from reconciler.model.planned.decision import Decision
 from reconciler.model.planned.inputs import Inputs
@@ -98,7 +99,7 @@ def _key(missing: Missing, wanted: Wanted, taken: set[str]) -> str:
 
 
 def _asked(turn: Turn, wanted: Wanted, what_for: tuple[Why, str], template: SmartPod) -> Decision:
-    request = _request(turn.pool, wanted, *what_for)
+    request = _request(turn, wanted, *what_for)
     is_alive = any(node.instance_type == request.instance_type for node in turn.fleet.pool(turn.pool.name).nodes)
     memory = memory_of(turn.pool.spec, request, wanted, is_alive)
     body = manifest_of(template, request, wanted, memory, len(turn.outlook.failed))
@@ -108,9 +109,9 @@ def _asked(turn: Turn, wanted: Wanted, what_for: tuple[Why, str], template: Smar
     return Decision(reasons.PLANNER, subject, act, _why(turn, wanted, request.why), turn.pool.name)
 
 
-def _request(pool: Declared[GpuPool], wanted: Wanted, why: Why, key: str) -> Request:
-    choice, pods = wanted.choice, wanted.pods
-    count = max(1, sum(pod.gpus for pod in pods)) if pods else pool.spec.devices.count
+def _request(turn: Turn, wanted: Wanted, why: Why, key: str) -> Request:
+    pool, choice, pods = turn.pool, wanted.choice, wanted.pods
+    count = max(1, sum(map(turn.fleet.asked_gpus.of, pods))) if pods else pool.spec.devices.count
     return Request(
         key=key,
         pool=pool.name,
@@ -146,13 +147,25 @@ def _nodes_that_would_take(turn: Turn, body: Body, request: Request) -> tuple[st
     alike = msgspec.json.encode(body["spec"], order="sorted").replace(tag_of(request.name).encode(), b"")
     found = turn.ruled_out.get(alike)
     if found is None:
-        pod, what_if, taken = msgspec.convert(body, Pod), turn.fleet.what_if, turn.fleet.occupancy.gpus
+        pod, taken = msgspec.convert(body, Pod), turn.fleet.occupancy.gpus
         nodes = turn.fleet.pool(turn.pool.name).nodes
-        roomy = (each.name for each in nodes if each.gpus - taken.get(each.name, 0) >= request.count)
-        found = turn.ruled_out[alike] = tuple(
-            label for name in roomy if not fits(what_if, pod, name) for label in _hostname(turn, name)
+        names_of = (
+            each.name
+            for each in nodes
+            if (each.gpus - taken.get(each.name, 0) >= request.count and not fits(turn.fleet.what_if, pod, each.name))
+            or _looks_free(turn.fleet, each, request.count)
         )
+        found = turn.ruled_out[alike] = tuple(label for name in names_of for label in _hostname(turn, name))
     return found
+
+
+def _looks_free(fleet: Fleet, node: NodeFacts, gpus: int) -> bool:
+    """Whether the scheduler would see room there which GpuClaims and Leases take: it knows requests alone."""
+    if not fleet.asked_gpus.counts and not fleet.lent:
+        return False
+    asked, pods = fleet.occupancy.gpus.get(node.name, 0), fleet.pods_on(node.name)
+    requested = sum(pod.gpus for pod in pods if not pod.is_finished)
+    return max(asked, fleet.lent.get(node.name, 0)) > requested and node.gpus - requested >= gpus
 
 
 def _hostname(turn: Turn, name: str) -> Iterator[str]:

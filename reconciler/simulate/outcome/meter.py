@@ -18,7 +18,7 @@ from reconciler.simulate.outcome.whereabouts import Whereabouts
 from reconciler.simulate.stage import Stage
 
 _HOUR_MS = 3_600_000
-_KINDS = ("NodeClaim", "Node", "Pod")
+_KINDS = ("GpuClaim", "NodeClaim", "Node", "Pod")
 
 
 class _Over(msgspec.Struct):

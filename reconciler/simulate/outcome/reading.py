@@ -2,6 +2,7 @@
 
 import msgspec
 
+from reconciler.fleet.asked_gpus import AskedGpus
 from reconciler.model import names
 from reconciler.plan.sums.cost import Machine, machine_of
 from reconciler.protocol.presumed import Object
@@ -10,6 +11,7 @@ from reconciler.simulate.api_server.eviction import DISRUPTED
 SMART = "smart-scheduler"  # the component that a smart pod is of
 _FINISHED = frozenset({"Succeeded", "Failed"})
 _NONE: dict[str, str] = {}
+_NO_CLAIMS = AskedGpus()
 _OURS = frozenset({names.DELETION_TIME, names.DRAINING})
 
 
@@ -22,6 +24,8 @@ class PodSeen(msgspec.Struct, frozen=True, gc=False):
     is_placed: bool  # and holds what it asked for
     counts: bool  # its node is busy because of it
     is_smart: bool = False  # asked for by nobody but us: it never waits for itself, and nothing is lost with it
+    claim: str = ""  # name of its GpuClaim
+    requested: int = 0  # GPUs, without those of its claim
 
 
 class NodeSeen(msgspec.Struct, frozen=True, gc=False):
@@ -35,14 +39,17 @@ class NodeSeen(msgspec.Struct, frozen=True, gc=False):
     provider_id: str
 
 
-def pod_seen(body: Object) -> PodSeen:
+def pod_seen(body: Object, asked: AskedGpus = _NO_CLAIMS) -> PodSeen:
+    """`asked`: by the GpuClaims that are there."""
     spec, status, metadata = body.get("spec") or {}, body.get("status") or {}, body["metadata"]
     node = spec.get("nodeName", "")
     is_over = status.get("phase") in _FINISHED
     is_smart = (metadata.get("labels") or _NONE).get(names.COMPONENT) == SMART
     is_waiting = not (node or is_over or is_smart or metadata.get("deletionTimestamp"))
     counts = not is_over and not _stays(metadata)
-    return PodSeen(node, gpus_of(spec), is_waiting, bool(node) and not is_over, counts, is_smart)
+    claim, requested = (metadata.get("annotations") or _NONE).get(names.CLAIM, ""), gpus_of(spec)
+    gpus = max(requested, asked.counts.get((metadata.get("namespace", ""), claim), 0)) if claim else requested
+    return PodSeen(node, gpus, is_waiting, bool(node) and not is_over, counts, is_smart, claim, requested)
 
 
 def node_seen(body: Object) -> NodeSeen:

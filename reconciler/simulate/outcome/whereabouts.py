@@ -2,6 +2,7 @@
 
 import msgspec
 
+from reconciler.fleet.asked_gpus import AskedGpus, count_of
 from reconciler.model.instant import Instant
 from reconciler.simulate.objects import Key, Written
 from reconciler.simulate.outcome.reading import NodeSeen, PodSeen, node_seen, pod_seen
@@ -45,6 +46,7 @@ class Whereabouts:
         self.placed: dict[Key, Instant] = {}  # pods on nodes, since when
         self.flipped: dict[str, Instant] = {}  # nodes, since when they are busy, or empty
         self._on: dict[str, _On] = {}
+        self._counts: dict[tuple[str, str], int] = {}  # of GpuClaims
 
     def note(self, written: Written, now: Instant) -> None:
         kind = written.key[0]
@@ -52,6 +54,8 @@ class Whereabouts:
             self._note_pod(written, now)
         elif kind == "Node":
             self._note_node(written, now)
+        elif kind == "GpuClaim":
+            self._note_claim(written, now)
 
     def pods_on(self, node: str) -> tuple[Key, ...]:
         """The pods bound to it, finished ones included, in the order in which they came."""
@@ -70,7 +74,20 @@ class Whereabouts:
 
     def _note_pod(self, written: Written, now: Instant) -> None:
         key, before = written.key, self.pods.get(written.key)
-        after = pod_seen(written.after) if written.after is not None else None
+        self._move(key, before, pod_seen(written.after, AskedGpus(self._counts)) if written.after else None, now)
+
+    def _note_claim(self, written: Written, now: Instant) -> None:
+        """Its pods ask for as many GPUs as it says now."""
+        name = written.key[1:]
+        count = count_of(written.after.get("spec") or {}) if written.after else 0
+        if count == self._counts.get(name, 0):
+            return
+        self._counts[name] = count
+        for key in [key for key, pod in self.pods.items() if (key[1], pod.claim) == name]:
+            pod = self.pods[key]
+            self._move(key, pod, msgspec.structs.replace(pod, gpus=max(pod.requested, count)), now)
+
+    def _move(self, key: Key, before: PodSeen | None, after: PodSeen | None, now: Instant) -> None:
         if before == after:
             return
         nodes = sorted({each.node for each in (before, after) if each is not None and each.node})

@@ -19,6 +19,7 @@ from fractions import Fraction
 
 import msgspec
 
+from reconciler.fleet.asked_gpus import AskedGpus
 from reconciler.fleet.books.per_row import PerRow
 from reconciler.model.cluster.pod import Pod
 from reconciler.model.instant import Instant
@@ -70,7 +71,7 @@ class Worth:
         """With each, in GPU-milliseconds; `pods`: what moves with them from other nodes."""
         if len(nodes) == 1 and not pods:
             return self._lost_with(nodes[0], self._stake(nodes[0]))
-        elsewhere = sum([_lost(each, self._site.now) for each in _works(pods)])
+        elsewhere = sum([_lost(each, self._site.now) for each in _works(pods, self._site.fleet.asked_gpus)])
         return Fraction(sum([self._lost_with(each, self._stake(each)) for each in nodes]) + elsewhere, len(nodes))
 
     def take(self, nodes: Iterable[Seen]) -> None:
@@ -133,16 +134,17 @@ class Stakes(PerRow[Stake]):
 
     def find(self, row: int) -> Stake:
         pods = filter(moves, self.fleet.pods_of_row(row))
-        return Stake(machine_of(self.fleet.rows.node(row).metadata.labels), tuple(_works(pods)))
+        works = tuple(_works(pods, self.fleet.classes.asked_gpus))
+        return Stake(machine_of(self.fleet.rows.node(row).metadata.labels), works)
 
 
-def _works(pods: Iterable[Pod]) -> Iterator[Work]:
+def _works(pods: Iterable[Pod], asked: AskedGpus) -> Iterator[Work]:
     for pod in pods:
-        if pod.gpus:
+        if gpus := asked.of(pod):
             saved, began = pod.metadata.annotations.checkpointed_at, moment_of(pod.status.start_time)
             last = (moment_of(saved) if saved else None) or began
             if last is not None:
-                yield pod.gpus, max(last, began or last)
+                yield gpus, max(last, began or last)
 
 
 def _lost(work: Work, now: Instant) -> int:

@@ -1,6 +1,7 @@
 """Changes of pods, their budgets and claims by which their node would become a candidate."""
 
 from reconciler.fleet.amounts import pod_held
+from reconciler.fleet.asked_gpus import asked_gpus
 from reconciler.model import names
 from reconciler.model.cluster.metadata import Condition, Metadata
 from reconciler.model.cluster.node import Node
@@ -123,8 +124,9 @@ def less_work(inputs: Inputs, weighed: Weighed) -> Edit | None:
 
 def _amounts(inputs: Inputs, node: str, resource: str) -> list[tuple[int, str]]:
     """Pods of the node, with what they ask for, the largest first."""
+    asked, is_gpus = asked_gpus(inputs.observed.policies), resource == names.NVIDIA_GPU
     found = [
-        (pod_held(pod).get(resource, 0), f"Pod/{pod.title}")
+        (max(pod_held(pod).get(resource, 0), asked.claimed_by(pod) if is_gpus else 0), f"Pod/{pod.title}")
         for pod in inputs.observed.pods
         if pod.node == node and pod.counts
     ]
