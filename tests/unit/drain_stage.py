@@ -32,7 +32,7 @@ from reconciler.model.kinds.change_guard import ChangeGuard
 from reconciler.model.kinds.drain_policy import DrainPolicy
 from reconciler.model.kinds.gpu_pool import GpuPool
 from reconciler.model.kinds.node_provisioner import NodeProvisioner
-from reconciler.model.planned.drained import Batch, Drained, Emptied, Evicted, InVain, Moved, Setback
+from reconciler.model.planned.drained import Batch, Drained, Emptied, Evicted, InVain, Load, Moved, Setback
 from reconciler.model.planned.inputs import Inputs
 from reconciler.model.planned.memory import Hints, Memory
 from reconciler.model.planned.plan import Plan
@@ -231,7 +231,7 @@ class World:
                 Moved("a100", f"owner-{app}", after(-since), after(-ago), *wanted)
                 for app, (since, ago, *wanted) in said.get("moved", {}).items()
             ),
-            in_vain=tuple(InVain(pool, after(-ago), times) for pool, (ago, times) in said.get("in_vain", {}).items()),
+            in_vain=tuple(_in_vain(pool, *told) for pool, told in said.get("in_vain", {}).items()),
             begin_at=said.get("begin_at", ""),
         )
 
@@ -246,6 +246,12 @@ class World:
         kind = self._apps.get(app, {})
         metadata = Metadata(name, "team", f"uid-{name}", labels={SELECTED: app}, owner_references=owner(app, kind))
         return Pod(metadata, pod_spec(kind, gpus, node))
+
+
+def _in_vain(pool: str, ago: int, times: int, load: Json | None = None) -> InVain:
+    if load is None:
+        return InVain(pool, after(-ago), times)
+    return InVain(pool, after(-ago), times, Load(*(load[key] for key in ("busy", "pods", "gpus", "spare", "at_once"))))
 
 
 def homes(world: World, made: Plan) -> dict[str, str]:

@@ -57,12 +57,30 @@ class Moved(msgspec.Struct, frozen=True, gc=False, order=True):
     wanted: int | None = None  # how many pods the owner was to have meanwhile, at the least, where that is known
 
 
+class Load(msgspec.Struct, frozen=True, gc=False, order=True):
+    """How the nodes of a pool are used."""
+
+    busy_nodes: int
+    pods: int  # that count
+    gpus: int  # in use
+    spare_nodes: int  # free nodes that the pool keeps on purpose
+    at_once: int = 0  # the most nodes with pods that could begin to be emptied together
+
+
+class Begun(msgspec.Struct, frozen=True, gc=False, order=True):
+    """A pool of which drains are under way, and how it was used when the first of them began."""
+
+    pool: str
+    load: Load
+
+
 class InVain(msgspec.Struct, frozen=True, gc=False, order=True):
     """A pool for whose moved pods a node came, and when that was seen."""
 
     pool: str
     at: Instant
     times: int = 1  # in a row
+    load: Load | None = None  # when the drains began; None where that is not known
 
 
 class Drained(msgspec.Struct, frozen=True):
@@ -74,4 +92,5 @@ class Drained(msgspec.Struct, frozen=True):
     setbacks: tuple[Setback, ...] = ()
     moved: tuple[Moved, ...] = ()
     in_vain: tuple[InVain, ...] = ()
+    begun: tuple[Begun, ...] = ()
     begin_at: str = ""  # the node with which to begin, since there was no time for it the last time

@@ -121,8 +121,11 @@ class _Forecast:
             decision = self._decisions[seen.name]
             return decision.act.until if isinstance(decision.act, Hold) else now
         vain = self._ground.in_vain.get(seen.pool)
-        rests = vain is not None and seen.is_ready and not self._site.is_empty(seen)
-        rested = rests_until(vain) if vain is not None and rests else now
+        if not seen.is_ready or self._site.is_empty(seen):
+            vain = None
+        if vain is not None and seen.pool in self._ground.no_better:
+            return None
+        rested = rests_until(vain) if vain is not None and seen.pool in self._ground.resting else now
         begins = Instant(max(now, timers.due_at(self._site, seen), rested))
         shut = closed(seen.policy.spec.windows, begins)
         return begins if shut is None else shut.until

@@ -12,12 +12,12 @@ from reconciler.model.cluster.node import Node
 from reconciler.model.cluster.pod import Pod
 from reconciler.model.cluster.stuck_pods import stuck_at
 from reconciler.model.instant import Instant, timestamp
-from reconciler.model.planned.drained import InVain
+from reconciler.model.planned.drained import InVain, Load
 from reconciler.model.planned.reason import Reason
 from reconciler.plan.drain import reasons
 from reconciler.plan.drain.beginning.worth import Worth
 from reconciler.plan.drain.blockers import stays
-from reconciler.plan.drain.failing.in_vain import in_vain
+from reconciler.plan.drain.failing.in_vain import in_vain, no_better, rests
 from reconciler.plan.drain.failing.setbacks import rests_until
 from reconciler.plan.drain.limits import Budget, budgets_of
 from reconciler.plan.drain.marks import candidate_mark
@@ -58,6 +58,17 @@ class Ground:
     def in_vain(self) -> Mapping[str, InVain]:
         """By pool."""
         return {each.pool: each for each in in_vain(self.site)}
+
+    @cached_property
+    def resting(self) -> frozenset[str]:
+        """Pools whose nodes are not drained yet, since drains were in vain."""
+        return frozenset(pool for pool, each in self.in_vain.items() if rests(self.site, each))
+
+    @cached_property
+    def no_better(self) -> Mapping[str, Load]:
+        """By pool, how those are used that are used as they were when drains began that were in vain."""
+        found = ((pool, no_better(self.site, each)) for pool, each in self.in_vain.items())
+        return {pool: load for pool, load in found if load is not None}
 
     def usage(self, seen: Seen) -> Usage:
         return self._look(seen).usage

@@ -11,7 +11,7 @@ import msgspec
 
 from reconciler.model.instant import Instant
 from reconciler.model.planned.decision import Decision
-from reconciler.model.planned.drained import Drained, Evicted, InVain, Moved, Setback
+from reconciler.model.planned.drained import Begun, Drained, Evicted, InVain, Moved, Setback
 from reconciler.model.planned.inputs import Inputs
 from reconciler.model.planned.memory import Hints, Memory
 from reconciler.model.planned.reason import Reason
@@ -19,10 +19,10 @@ from reconciler.model.planned.weighed import Weighed
 from reconciler.plan.draft import Draft, Verdict
 from reconciler.plan.drain import reasons, timers
 from reconciler.plan.drain.asking.calling_off import called_off
-from reconciler.plan.drain.beginning.batch import Settling, begin, settle
+from reconciler.plan.drain.beginning.batch import Began, Settling, begin, settle
 from reconciler.plan.drain.candidates import Ground
 from reconciler.plan.drain.emptying import PATIENCE_MS, Emptying
-from reconciler.plan.drain.failing.in_vain import moved
+from reconciler.plan.drain.failing.in_vain import begun, moved
 from reconciler.plan.drain.failing.setbacks import rests_until, unforgotten, with_more
 from reconciler.plan.drain.failing.tried import tried
 from reconciler.plan.drain.gangs.members import Members
@@ -47,7 +47,7 @@ NEEDED = (
     "persistentvolumes",
 )
 
-_OfPool = TypeVar("_OfPool", Evicted, Moved, InVain)
+_OfPool = TypeVar("_OfPool", Begun, Evicted, Moved, InVain)
 
 _NEXT_MS = 10_000  # after a plan in which there was no time for all nodes
 
@@ -68,20 +68,26 @@ def drain(inputs: Inputs, draft: Draft) -> Verdict:
     stopped = _stopped(site, members.on_their_way)
     decisions = [*stopped, *settling.decisions, *emptying.decide(settling.nodes)]
     refused = found.refused | rehomed.refused
+    began = Began()
     if rehomed.homeless[0]:
         decisions += _homeless(site, rehomed)
         refused |= {each.name: _not_tried(each, rehomed) for each in found.order}
     else:
         began = begin(ground, rehomed, members, is_settling=settling.batch is not None)
-        decisions += [*_timed(site, rehomed, refused, settling), *began, *_left_out(site, rehomed)]
+        decisions += [*_timed(site, rehomed, refused, settling), *began.decisions, *_left_out(site, rehomed)]
         decisions += held(site, refused)
+    evicted = tuple(sorted(_kept(site, each) for each in site.memory.evicted if _counts_still(site, each)))
+    pods_of = moved(site)
+    under_way = {each.pool for each in evicted} | {each.pool for each in pods_of}
+    under_way |= {each.pool for each in site.draining.values()}
     drained = Drained(
         batch=settling.batch,
-        evicted=tuple(sorted(_kept(site, each) for each in site.memory.evicted if _counts_still(site, each))),
+        evicted=evicted,
         emptied=tuple(sorted(emptying.emptied)),
         setbacks=_setbacks(site, settling),
-        moved=moved(site),
-        in_vain=tuple(sorted(ground.in_vain.values())),
+        moved=pods_of,
+        in_vain=tuple(ground.in_vain.values()),
+        begun=begun(site, ground.in_vain.values(), under_way, began.loads),
         begin_at=rehomed.left_out[0] if rehomed.left_out else "",
     )
     hints = Hints(rehomed.hints, tried(site, refused, rehomed))
@@ -111,6 +117,7 @@ def _memory(site: Site, drained: Drained) -> Memory:
             emptied=tuple(sorted({*drained.emptied, *(each for each in before.emptied if each.node in names)})),
             moved=_with_left_out(left_out, drained.moved, before.moved),
             in_vain=_with_left_out(left_out, drained.in_vain, before.in_vain),
+            begun=_with_left_out(left_out, drained.begun, before.begun),
         )
     return msgspec.structs.replace(site.inputs.memory, drained=drained)
 

@@ -146,6 +146,11 @@ IN_VAIN = Because(
     "at {at}, for the {times}. time, a node came for pods that were moved off nodes of {pool}: {node} is not drained "
     "before {time}.",
 )
+STILL_IN_VAIN = Because(
+    "DrainWouldBeInVain",
+    "at {at}, for the {times}. time, a node came for pods that were moved off nodes of {pool}, which has {pods} on "
+    "{nodes} now: {node} is not drained until that changes.",
+)
 AWAITS_COMPLETION = Because(
     "DrainWaitsForCompletion", "{node} is to go, and waits for {pods} to complete (first by name: {pod})."
 )
@@ -268,8 +273,8 @@ BLOCKERS = (
 )  # fmt: skip
 REASONS = (
     *ELIGIBILITY, *BLOCKERS, UNREAD, HOMELESS, CANDIDATE, UNREADY_CANDIDATE, NEXT_CANDIDATE, EMPTY_CANDIDATE,
-    UNREADY_EMPTY_CANDIDATE, COMPLETING_CANDIDATE, NO_CANDIDATE, NOT_NAMED, WINDOW_CLOSED, IN_VAIN, AWAITS_COMPLETION,
-    DEMAND_FIRST, NO_SLOT, AWAITS_CREW,
+    UNREADY_EMPTY_CANDIDATE, COMPLETING_CANDIDATE, NO_CANDIDATE, NOT_NAMED, WINDOW_CLOSED, IN_VAIN, STILL_IN_VAIN,
+    AWAITS_COMPLETION, DEMAND_FIRST, NO_SLOT, AWAITS_CREW,
     THROTTLED, AWAITS_BATCH, PARTLY_EVALUATED, DRAINED, REMOVED, TAINTED_AGAIN, BATCH_SETTLES,
     BATCH_TORN, MARK_UNREADABLE, EVICTED, GANG_EVICTED, GANG_REST, DAEMON_EVICTED, POD_LEAVES,
     WAITS_EMPTY, DELETED, GIVEN_BACK, TOLD, TOLD_CUT, TOLD_UNREADABLE, SAVES, EVICTED_SAVED, EVICTED_UNSAVED,

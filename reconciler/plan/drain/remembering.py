@@ -8,7 +8,7 @@ from reconciler.fleet.fleet import Fleet
 from reconciler.model.cluster.pod import Pod, PodStatus
 from reconciler.model.planned.action import Evict, Hold
 from reconciler.model.planned.decision import Decision
-from reconciler.model.planned.drained import Batch, Drained, Evicted, Setback
+from reconciler.model.planned.drained import Batch, Begun, Drained, Evicted, Setback
 from reconciler.model.planned.inputs import Inputs
 from reconciler.model.planned.reason import Reason
 from reconciler.plan.drain import reasons
@@ -23,7 +23,8 @@ def remembered(inputs: Inputs, fleet: Fleet, decisions: Iterable[Decision], drai
     """`drained`: as the planner left it."""
     own = [each for each in decisions if each.planner == reasons.PLANNER and not each.would]
     own = [each for each in own if not isinstance(each.act, Hold)]
-    begun = tuple(sorted((each.subject.name, each.subject.uid) for each in own if each.reason.code in reasons.BEGINS))
+    begins = [each for each in own if each.reason.code in reasons.BEGINS]
+    begun = tuple(sorted((each.subject.name, each.subject.uid) for each in begins))
     given_back = [
         Setback(each.subject.name, each.subject.uid, inputs.now, each.reason.code)
         for each in own
@@ -36,7 +37,17 @@ def remembered(inputs: Inputs, fleet: Fleet, decisions: Iterable[Decision], drai
         batch=Batch(inputs.now, begun) if begun else drained.batch,
         evicted=tuple(sorted(evicted.values())),
         setbacks=with_more(drained.setbacks, given_back),
+        begun=_really_begun(inputs, fleet, begins, drained.begun),
     )
+
+
+def _really_begun(
+    inputs: Inputs, fleet: Fleet, begins: Iterable[Decision], begun: Iterable[Begun]
+) -> tuple[Begun, ...]:
+    """Without pools of which nodes only would begin."""
+    nodes = (fleet.node(each.subject.name) for each in begins)
+    pools = {each.pool for each in inputs.memory.drained.begun} | {each.pool for each in nodes if each is not None}
+    return tuple(each for each in begun if each.pool in pools)
 
 
 def _evicted(

@@ -9,19 +9,20 @@ is newer than the last write of it, or its nodes would be drained beside the nex
 guard holds is no part of the batch: that nodes go in several batches is what a guard is for.
 """
 
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import msgspec
 
 from reconciler.model.instant import Instant, timestamp
 from reconciler.model.planned.action import Hold
 from reconciler.model.planned.decision import Decision
-from reconciler.model.planned.drained import Batch
+from reconciler.model.planned.drained import Batch, InVain, Load
 from reconciler.plan.drain import marks, reasons
 from reconciler.plan.drain.beginning.guarded import PlanRoom
 from reconciler.plan.drain.beginning.order import in_turn
 from reconciler.plan.drain.candidates import Ground, cluster_at_minimum, completing
-from reconciler.plan.drain.failing.in_vain import rests_until
+from reconciler.plan.drain.failing.in_vain import is_too_few, load_of, rests_until
 from reconciler.plan.drain.gangs.crews import Crew
 from reconciler.plan.drain.gangs.members import Members
 from reconciler.plan.drain.limits import Slots
@@ -102,7 +103,9 @@ def _torn(site: Site, batch: Batch, tainted: Sequence[Seen], names: frozenset[st
 class Beginning:
     """Owner of what is left of each limit while a batch is put together."""
 
-    def __init__(self, ground: Ground, rehomed: Rehomed) -> None:
+    def __init__(self, ground: Ground, rehomed: Rehomed, due: Iterable[Seen]) -> None:
+        """`due`: candidates whose time has come."""
+        self._due = Counter(each.pool for each in due if each.is_ready and not ground.site.is_empty(each))
         self._ground, self._site, self._rehomed = ground, ground.site, rehomed
         self._slots, self._room = Slots(ground.site), PlanRoom(ground.site)
         self._taken: dict[str, int] = {}  # nodes of a pool that begin to be drained in this plan
@@ -193,9 +196,8 @@ class Beginning:
             return site.act(seen, Hold(shut.until), why(seen, reasons.WINDOW_CLOSED, "windows", time=time))
         vain = self._ground.in_vain.get(seen.pool)
         # One that is not ready is of no use where it is, and from an empty one no pod is moved.
-        if vain is not None and seen.is_ready and not site.is_empty(seen) and (rests := rests_until(vain)) > site.now:
-            at, time = timestamp(vain.at), timestamp(rests)
-            return site.act(seen, Hold(rests), why(seen, reasons.IN_VAIN, at=at, times=vain.times, time=time))
+        if vain is not None and seen.is_ready and not site.is_empty(seen) and (held := self._in_vain(seen, vain)):
+            return held
         if seen.pool in self._wanting:
             return site.act(seen, Hold(), why(seen, reasons.DEMAND_FIRST))
         if is_settling:
@@ -206,6 +208,30 @@ class Beginning:
             return site.act(seen, Hold(), told)
         lacking = cluster_at_minimum(self._ground, seen)
         return site.act(seen, Hold(), lacking) if lacking else None
+
+    def _in_vain(self, seen: Seen, vain: InVain) -> Decision | None:
+        facts: dict[str, str | int] = {"at": timestamp(vain.at), "times": vain.times}
+        if seen.pool in self._ground.resting:
+            until = rests_until(vain)
+            return self._site.act(seen, Hold(until), why(seen, reasons.IN_VAIN, time=timestamp(until), **facts))
+        load = self._ground.no_better.get(seen.pool)
+        if load is None or not is_too_few(vain, self._at_once(seen)):
+            return None
+        facts |= {"pods": counted(load.pods, "pod"), "nodes": counted(load.busy_nodes, "node")}
+        return self._site.act(seen, Hold(), why(seen, reasons.STILL_IN_VAIN, **facts))
+
+    def _at_once(self, seen: Seen) -> int:
+        """The most nodes with pods of its pool that could begin together."""
+        budget = self._ground.budgets.get(seen.pool)
+        most = min(self._due[seen.pool], seen.policy.spec.max_drain_parallelism)
+        return most if budget is None else min(most, budget.left(seen))
+
+    @property
+    def loads(self) -> dict[str, Load]:
+        """How pools are used of which nodes with pods begin."""
+        going = (self._site.by_name[name] for name, each in self.found.items() if each.reason.code in reasons.BEGINS)
+        first = {each.pool: each for each in going if each.is_ready and not self._site.is_empty(each)}
+        return {pool: load_of(self._site, pool, self._at_once(each)) for pool, each in sorted(first.items())}
 
     def _pool_limit(self, seen: Seen) -> str:
         budget = self._ground.budgets.get(seen.pool)
@@ -227,17 +253,27 @@ class Beginning:
                 yield self._site.hold(policy, told)
 
 
-def begin(ground: Ground, rehomed: Rehomed, members: Members, is_settling: bool) -> tuple[Decision, ...]:
+class Began(msgspec.Struct, frozen=True):
+    """What is decided of candidates, and how pools are used of which nodes with pods begin."""
+
+    decisions: tuple[Decision, ...] = ()
+    loads: Mapping[str, Load] = {}
+
+
+def begin(ground: Ground, rehomed: Rehomed, members: Members, is_settling: bool) -> Began:
     """Of every candidate that has a timer; told in the order in which they were found."""
-    beginning = Beginning(ground, rehomed)
+    late: list[Crew] = []
+    held: list[Crew] = []
     due: list[Crew] = []
     for crew in _crews(ground.site, rehomed):
-        if not all(is_due(ground.site, each) for each in crew.nodes):
-            beginning.wait(crew)
-        elif any(completing(ground.site, each.name) for each in crew.nodes):
-            beginning.await_completion(crew)
-        else:
-            due.append(crew)
+        is_ready = all(is_due(ground.site, each) for each in crew.nodes)
+        waits = any(completing(ground.site, each.name) for each in crew.nodes)
+        (held if is_ready and waits else due if is_ready else late).append(crew)
+    beginning = Beginning(ground, rehomed, (each for crew in due for each in crew.nodes))
+    for crew in late:
+        beginning.wait(crew)
+    for crew in held:
+        beginning.await_completion(crew)
     # Empty nodes come first, as no pod is moved. What guards let no plan take comes after all that they do, and what is
     # only told after all that is done.
     turns: dict[int, list[Crew]] = {0: [], 1: [], 2: [], 3: []}
@@ -249,7 +285,8 @@ def begin(ground: Ground, rehomed: Rehomed, members: Members, is_settling: bool)
         for crew in in_turn(ground, members, crews):
             beginning.decide(crew, is_settling)
     found = beginning.found
-    return (*(found[name] for name in rehomed.together if name in found), *beginning.throttled())
+    decisions = (*(found[name] for name in rehomed.together if name in found), *beginning.throttled())
+    return Began(decisions, beginning.loads)
 
 
 def _crews(site: Site, rehomed: Rehomed) -> Iterator[Crew]:
