@@ -34,8 +34,8 @@ def cluster_options(command: Callable[..., Any]) -> Callable[..., Any]:
     file = click.option(
         "--cluster",
         "cluster_file",
-        type=click.Path(exists=True, dir_okay=False, path_type=Path),
-        help="A dump, or what the line of `dump --kubectl` wrote; else the live cluster.",
+        type=click.Path(exists=True, dir_okay=False, allow_dash=True, path_type=Path),
+        help="A dump, or what the line of `dump --kubectl` wrote; - for standard input. Else the live cluster.",
     )
     complete = click.option("--complete", is_flag=True, help="The file has all there is of every kind.")
     return file(complete(_CONTEXT(with_place)))

@@ -13,6 +13,7 @@ from reconciler.model.cluster.kinds import SEEN, Seen
 from reconciler.model.cluster.observed import Observed, Unread
 from reconciler.model.planned.inputs import Inputs
 from reconciler.plan.kept.dump import BadDump, read
+from reconciler.plan.kept.valid_names import of_observed
 
 __all__ = ["ClusterFile", "ClusterFileError", "read_cluster"]
 
@@ -138,6 +139,8 @@ class _Reading:
         for seen in SEEN:
             found[seen.field] += tuple(self._objects[seen].values())
         observed = Observed(cluster_uid=self._cluster_uid, unread=self._unread(complete), **found)
+        if why := next(of_observed(observed), ""):
+            raise ClusterFileError(self._name, f"no API server prints such an object: {why}")
         return ClusterFile(observed, None, tuple(sorted(self._skipped.items())), tuple(self._notes(observed)))
 
     def _fill_in(self, peek: _Peek) -> None:

@@ -10,6 +10,7 @@ from reconciler.model.instant import Instant
 from reconciler.model.planned.inputs import Inputs
 from reconciler.model.planned.memory import Memory
 from reconciler.ports import Unavailable
+from reconciler.sources.input_file import MOST_CLUSTER_BYTES, read_file
 
 
 class ClusterPlace(msgspec.Struct, frozen=True):
@@ -38,7 +39,8 @@ def observed_cluster(place: ClusterPlace) -> Sight:
     if place.file:
         from reconciler.kube.cluster_file import read_cluster  # noqa: PLC0415
 
-        read = read_cluster(place.file.as_posix(), place.file.read_bytes(), place.complete)
+        content = read_file(place.file, MOST_CLUSTER_BYTES)
+        read = read_cluster(place.file.as_posix(), content, place.complete)
         now = read.inputs.now if read.inputs else read.observed.seen_at or current_instant()
         memory = read.inputs.memory if read.inputs else Memory()
         return Sight(read.observed, place.file.name, now, read.inputs, read.notes, memory)

@@ -47,7 +47,8 @@ def wishes(draw: some.DrawFn) -> Desired:
     named = draw(some.lists(some.sampled_from("abc"), unique=True, max_size=2))
     origins = (("", Origin(draw(some.text(max_size=5)), 1)), ("spec.labels[é]", Origin("b", 2, "r")))
     found: Any = {WISHES[kind.name]: tuple(Declared(kind.name, name, spec, origins) for name in named)}
-    manifest = Manifest("NodePool", "", "a", '{"spec":{}}', "a", Origin("a", 1), Origin("b", 2))
+    body = '{"kind":"NodePool","metadata":{"name":"a"},"spec":{}}'
+    manifest = Manifest("NodePool", "", "a", body, "a", Origin("a", 1), Origin("b", 2))
     pods = tuple(SmartPod(pool, kind, "{}", Origin("c", 3)) for pool in named for kind in ("z", "a"))
     manifests = (manifest,) * draw(some.integers(0, 1))
     return Desired("r", "production", manifests=manifests, smart_pods=pods, **found)
@@ -58,7 +59,7 @@ def clusters(draw: some.DrawFn) -> Observed:
     """Several of each kind, with other names and labels, in any order."""
     objects: list[Object] = []
     for value in draw(some.lists(some.sampled_from((*OBJECTS, kept_pod())), max_size=12)):
-        about = {**value["metadata"], "name": draw(some.sampled_from("abcdé")), "labels": draw(LABELS)}
+        about = {**value["metadata"], "name": draw(some.sampled_from("abcde")), "labels": draw(LABELS)}
         objects.append({**value, "metadata": about})
     observed = read_cluster("f", listed(*objects), complete=draw(some.booleans())).observed
     quiet = (Quiet("pods", Instant(2)), Quiet("nodes", Instant(1)))

@@ -7,7 +7,7 @@ import click
 from reconciler import wiring
 from reconciler.cli.asking import answered, question_options
 from reconciler.cli.exit_codes import ExitCode
-from reconciler.cli.replacing import replace_files
+from reconciler.cli.replacing import PRIVATE, replace_files
 from reconciler.cli.telling import refused, tell_sight
 from reconciler.model.desired import Desired
 from reconciler.plan.kept import dump
@@ -31,7 +31,7 @@ def command(question: wiring.Question, out: Path | None, kubectl: bool) -> int:
     tell_sight(sight)
     content = dump.write(inputs)
     if out:
-        replace_files({out: content})
+        replace_files({out: content}, mode=PRIVATE)
         nodes, pods = len(inputs.observed.nodes), len(inputs.observed.pods)
         click.echo(f"{out}: {nodes} nodes, {pods} pods, {len(content):,} bytes", err=True)
     else:

@@ -39,6 +39,12 @@ _FOLDER = click.Path(file_okay=False, path_type=Path)
     metavar="DIR",
     help="In the place of the scenario's last policies; several are told beside one another.",
 )
+@click.option(
+    "--tree",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    metavar="DIR",
+    help="The folder in which all lies that SCENARIO names; else its own.",
+)
 @click.option("--seed", type=click.IntRange(0, 2**53), help="From which all chance follows; else the scenario's.")
 @click.option("--jobs", type=click.IntRange(1, 256), default=1, show_default=True, help="Sets of policies at once.")
 @click.option(
@@ -60,7 +66,7 @@ _FOLDER = click.Path(file_okay=False, path_type=Path)
 @output_options
 def command(scenario: Path, outputs: tuple[Output, ...], color: str, **given: Any) -> int:
     """Play SCENARIO through: the real loop, an imagined cluster. Exit 1 where it fails what it expects."""
-    ready = answered(lambda: prepared(Asked(scenario, given["policies"], given["seed"])))
+    ready = answered(lambda: prepared(Asked(scenario, given["policies"], given["seed"], given["tree"])))
     if ready.checkup.resolved.problems:
         return refused(ready.checkup, outputs, color)
     for notice in ready.notices:

@@ -15,6 +15,7 @@ from reconciler.model.cluster.observed import Observed
 from reconciler.model.cluster.whole import Whole
 from reconciler.model.cluster.withheld import class_without_secrets, metadata_without_secrets, without_secrets
 from reconciler.model.planned.inputs import Inputs
+from reconciler.plan.kept.valid_names import why_invalid
 
 _NAME = "reconciler-dump"
 FORMAT = f"{_NAME}/1"
@@ -87,10 +88,13 @@ def read(content: bytes) -> Inputs:
             "take the dump again as it was written",
         )
     try:
-        return msgspec.json.decode(file.inputs, type=Inputs)
+        inputs = msgspec.json.decode(file.inputs, type=Inputs)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as fault:
         remedy = "read it with the version of reconciler that wrote it, or write it again with this one"
         raise BadDump(f"this version of reconciler cannot read it: {fault}", remedy) from fault
+    if why := why_invalid(inputs):
+        raise BadDump(f"reconciler writes no such dump: {why}", "write it again with reconciler dump")
+    return inputs
 
 
 def canonical(inputs: Inputs) -> Inputs:
