@@ -6,8 +6,9 @@ from typing import Any
 import msgspec
 
 from reconciler.kube.api_server import JSON, MERGE_PATCH, Answer, Request, Writer
-from reconciler.kube.paths import below, folder
+from reconciler.kube.paths import below, folder, folder_in
 from reconciler.kube.seeing.outcome import said
+from reconciler.model import names
 from reconciler.model.kinds.change_approval import ChangeApproval
 from reconciler.plan.guards.approvals import INSTALL
 
@@ -65,6 +66,11 @@ def annotate(
     if not written:
         raise NotWritten(f"there is no {' and no '.join(place.title for place in places)} in this cluster")
     return tuple(written)
+
+
+def is_without_controller(server: Writer, namespace: str) -> bool:
+    """Whether it is known that no controller leads or led from the namespace. Raises Unreachable."""
+    return server.get(below(folder_in(namespace, "coordination.k8s.io", "leases"), names.LEADER_LEASE)).status == 404
 
 
 def approval_manifest(spec: ChangeApproval) -> dict[str, Any]:

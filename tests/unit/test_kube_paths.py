@@ -68,7 +68,7 @@ def test_whatever_the_name_is_a_path_has_it_as_its_last_part_or_there_is_none(na
 @pytest.mark.parametrize("path", ["/api/v1/nodes/../secrets", "/api//v1", "/api/v1/nodes/a?x=1", "api", "/", "/a/%2e"])
 def test_the_client_asks_for_no_other_path(path: str) -> None:
     client = Client.__new__(Client)
-    client._timeouts = type("Never", (), {"answer_seconds": 1.0})()  # type: ignore[assignment]  # noqa: SLF001
+    client._timeouts = type("Never", (), {"answer_seconds": 1.0})()  # noqa: SLF001
     with pytest.raises(BadPath):
         client.get(path)
     with pytest.raises(BadPath):

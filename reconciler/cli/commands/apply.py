@@ -14,7 +14,6 @@ from reconciler.cli.output import is_answered, output_options, wants_color, writ
 from reconciler.cli.setting import setting_of
 from reconciler.cli.telling import refused
 from reconciler.kube.context import context_name
-from reconciler.model import names
 from reconciler.model.planned.action import Hold
 from reconciler.model.planned.cycled import Cycled
 from reconciler.plan.kept.saved import BadPlan, SavedPlan, digest_of_saved, read
@@ -35,20 +34,20 @@ _DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
 @click.argument("saved", required=False, type=click.Path(exists=True, dir_okay=False, path_type=Path), metavar="[PLAN]")
 @live_question_options
 @click.option("--prune", multiple=True, metavar="KIND/NAME", help="Agree to lose what no policy yields any more.")
-@click.option("--namespace", default=names.OWN_NAMESPACE, show_default=True, metavar="NAME", help="Where the Lease is.")
 @click.option("--yes", is_flag=True, help="Do it without asking; where nobody can answer, nobody is asked.")
 @click.option(
     "--digest", metavar="SHA256", help="Of the PLAN that was reviewed, whole: plan --out and reports print it."
 )
 @output_options
-def command(saved: Path | None, question: wiring.Question, namespace: str, digest: str | None, **given: Any) -> int:
+def command(saved: Path | None, question: wiring.Question, digest: str | None, **given: Any) -> int:
     """Make the cluster follow the policies, once; or do exactly what PLAN says, which plan --out wrote.
 
     On a terminal it shows the plan and asks before it does anything. A PLAN is applied without asking where --digest
     names the one that was reviewed; without a terminal it must.
 
     Not beside a controller that runs: commit what it should do, or scale it to zero first."""
-    context, yes, shown = question.place.context, given.pop("yes"), given
+    context, namespace = question.place.context, question.place.namespace
+    yes, shown = given.pop("yes"), given
     plan = _reviewed(saved, digest) if saved else None
     if digest and not saved:
         raise click.UsageError("--digest is of a saved plan: name the file too")

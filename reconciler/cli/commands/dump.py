@@ -42,10 +42,10 @@ def command(question: wiring.Question, out: Path | None, kubectl: bool) -> int:
 def _print_kubectl(question: wiring.Question) -> int:
     """For the policies at hand; where there are none, for any policies."""
     if question.takes_dumped and not any(path.exists() for path in question.origins.paths):
-        click.echo(kubectl_line((), ()))
+        click.echo(kubectl_line((), (), question.place.namespace))
         return ExitCode.FINE
     if question.origins.resources:
-        click.echo(kubectl_line((), ("--resources",)))
+        click.echo(kubectl_line((), ("--resources",), question.place.namespace))
         return ExitCode.FINE
     checkup = answered(lambda: wiring.check(question.origins))
     if checkup.resolved.problems:
@@ -53,7 +53,7 @@ def _print_kubectl(question: wiring.Question) -> int:
     wishes: tuple[Desired, ...] = checkup.resolved.wishes
     if question.environment:
         wishes = (answered(lambda: chosen(checkup.resolved, question.environment)),)
-    click.echo(kubectl_line(wishes, _plan_options(question)))
+    click.echo(kubectl_line(wishes, _plan_options(question), question.place.namespace))
     return ExitCode.FINE
 
 

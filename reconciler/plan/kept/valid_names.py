@@ -9,7 +9,7 @@ from typing import Any
 from reconciler.model.cluster.kinds import SEEN
 from reconciler.model.cluster.observed import Observed
 from reconciler.model.desired import Desired
-from reconciler.model.object_names import is_object_name, shortened, why_no_object
+from reconciler.model.object_names import is_namespace, is_object_name, shortened, why_no_object
 from reconciler.model.planned.action import Bind, Evict, Ref, Ungate
 from reconciler.model.planned.decision import Decision
 from reconciler.model.planned.inputs import Inputs
@@ -32,6 +32,8 @@ def of_inputs(inputs: Inputs) -> Iterator[str]:
 
 def of_observed(observed: Observed) -> Iterator[str]:
     """The same for a cluster."""
+    if not is_namespace(observed.own_namespace):
+        yield f"{shortened(observed.own_namespace)} is no namespace"
     for field in _FIELDS:
         kinds = _KINDS_OF[field]
         for each in getattr(observed, field):
