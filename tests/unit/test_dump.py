@@ -16,6 +16,7 @@ from hypothesis import strategies as some
 
 from reconciler.kube.cluster_file import read_cluster
 from reconciler.model.cluster.observed import Observed, Quiet, Unread
+from reconciler.model.cluster.pod import Pod
 from reconciler.model.cluster.whole import ManagedFields, Whole, WholeMetadata
 from reconciler.model.desired import Declared, Desired, Manifest, SmartPod
 from reconciler.model.instant import Instant
@@ -156,8 +157,52 @@ def test_what_was_not_read_from_a_cluster_is_redacted_too() -> None:
     assert SECRET.encode() not in content
     found = read(content).observed
     assert found.kept[0].metadata.annotations == {"gpu.scheduling/frozen-until": "2026-11-02T08:00:00Z"}
-    assert found.kept[0].spec["containers"] == [{"name": "main", "image": "train:1"}]
+    assert found.kept[0].spec["containers"] == [{"name": "main"}]
     assert found.node_classes[0].spec == {"role": "nodes"}
+
+
+def test_a_pod_that_is_labelled_managed_shows_no_more_than_any_other() -> None:
+    """A tenant may put the label on a pod of its own."""
+    whole = next(each for each in FULL.observed.kept if each.kind == "Pod")
+    unknown = {"unknown": SECRET, "more": {"a": [SECRET]}}
+    spec = (
+        whole.spec
+        | unknown
+        | {
+            "containers": [each | unknown | {"image": SECRET} for each in whole.spec["containers"]],
+            "hostAliases": [{"ip": "10.0.0.1", "hostnames": [SECRET]}],
+            "imagePullSecrets": [{"name": SECRET}],
+            "serviceAccountName": SECRET,
+            "hostname": SECRET,
+            "volumes": [{"name": "v", "csi": {"driver": "d", "volumeAttributes": {"password": SECRET}}}],
+        }
+    )
+    status = {
+        "phase": "Running",
+        "message": SECRET,
+        "podIP": SECRET,
+        "containerStatuses": [{"name": "m", "state": SECRET}],
+    }
+    planted = msgspec.structs.replace(whole, rest={"spec": spec, "status": status, "other": SECRET})
+    content = write(msgspec.structs.replace(FULL, observed=msgspec.structs.replace(FULL.observed, kept=(planted,))))
+    assert SECRET.encode() not in content
+    (found,) = read(content).observed.kept
+    metadata = {"name": whole.name}
+    before = msgspec.convert({"metadata": metadata, "spec": spec, "status": {**status, "containerStatuses": []}}, Pod)
+    after = msgspec.convert({"metadata": metadata, **found.rest}, Pod)
+    assert after.spec == before.spec
+    assert after.status.phase == "Running"
+
+
+@pytest.mark.parametrize("field", ["context", "tags", "userData", "amiSelectorTerms", "subnetSelectorTerms", "any"])
+def test_a_node_class_keeps_only_what_describes_machines(field: str) -> None:
+    spec = {"role": "nodes", "kubelet": {"maxPods": 110}, field: {"a": SECRET}}
+    classes = tuple(msgspec.structs.replace(each, spec=spec) for each in FULL.observed.node_classes)
+    content = write(
+        msgspec.structs.replace(FULL, observed=msgspec.structs.replace(FULL.observed, node_classes=classes))
+    )
+    assert SECRET.encode() not in content
+    assert read(content).observed.node_classes[0].spec == {"role": "nodes", "kubelet": {"maxPods": 110}}
 
 
 WHOLE = write(FULL)
