@@ -1,5 +1,6 @@
 """`reconciler simulate`: the same loop over hours or days in seconds, on an imagined cluster."""
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -134,3 +135,9 @@ def _shrink(files: tuple[Path, Path], ready: Prepared, runs: tuple[Simulated, ..
         text = shrunk(play, Moved(scenario.parent, file.parent), tell)
     replace_files({file: text.encode()})
     click.echo(f"{file}: a smaller scenario that fails in the same way", err=True)
+    before, after = scenario.parent.resolve(), file.parent.resolve()
+    if not before.is_relative_to(after):
+        click.echo(
+            f"note: it names files beside its folder: play it with --tree {os.path.commonpath((before, after))}",
+            err=True,
+        )
