@@ -10,10 +10,11 @@ import msgspec
 
 from reconciler.cli.exit_codes import ExitCode
 from reconciler.cli.lasting import LastingType
-from reconciler.cli.replacing import replace_files
+from reconciler.cli.replacing import PRIVATE, replace_files
 from reconciler.model.instant import Instant, timestamp
 from reconciler.model.quantity import Duration
 from reconciler.plan.kept import saved
+from reconciler.plan.kept.saved import Written
 from reconciler.plan.kept.scene import Scene
 from reconciler.report.plans.planned import Planned
 
@@ -25,15 +26,20 @@ class Ending(msgspec.Struct, frozen=True):
     valid_for: Duration
     detailed_exitcode: bool
 
-    def save(self, head: Scene) -> None:
-        """Tells what is in the file, and what is not."""
+    def written(self, head: Scene) -> Written | None:
+        """The file, which the report names by its digest; None where none is asked for."""
         if self.out is None:
+            return None
+        return saved.write(head, Instant(head.inputs.now + self.valid_for.milliseconds))
+
+    def save(self, head: Scene, written: Written | None) -> None:
+        """Tells what is in the file, and what is not."""
+        if self.out is None or written is None:
             return
-        expires_at = Instant(head.inputs.now + self.valid_for.milliseconds)
-        number = len(saved.saved_of(head, expires_at).steps)
-        replace_files({self.out: saved.write(head, expires_at)})
-        actions = "1 action" if number == 1 else f"{number} actions"
-        click.echo(f"{self.out}: {actions}, to be applied before {timestamp(expires_at)}", err=True)
+        replace_files({self.out: written.content}, mode=PRIVATE)
+        actions = "1 action" if written.actions == 1 else f"{written.actions} actions"
+        click.echo(f"{self.out}: {actions}, to be applied before {timestamp(written.expires_at)}", err=True)
+        click.echo(f"apply it with: reconciler apply {self.out} --digest {written.digest}", err=True)
         if held := sum(each.held for each in head.plan.guarded):
             told = "1 decision that a guard holds is" if held == 1 else f"{held} decisions that guards hold are"
             click.echo(f"note: {told} not in it: plan again once that is approved", err=True)

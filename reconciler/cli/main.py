@@ -2,6 +2,7 @@
 
 import importlib
 from collections.abc import Sequence
+from contextlib import suppress
 from io import StringIO
 
 import click
@@ -46,6 +47,8 @@ class Commands(click.Group):
             return None
         module = importlib.import_module(f"reconciler.cli.commands.{MODULES.get(cmd_name, cmd_name)}")
         command: click.Command = module.command
+        if not command.help:  # python -OO leaves docstrings out
+            command.help = dict(COMMANDS)[cmd_name]
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -64,14 +67,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         result = reconciler.main(arguments, prog_name="reconciler", standalone_mode=False)
     except (click.Abort, KeyboardInterrupt):
-        click.echo("interrupted", err=True)
+        with suppress(OSError):
+            click.echo("interrupted", err=True)
         return ExitCode.INTERRUPTED
     except click.ClickException as wrong:
         shown = StringIO()
         wrong.show(shown)
-        click.echo(visible_lines(shown.getvalue()), err=True, nl=False)
+        with suppress(OSError):  # there may be no room where it would be told
+            click.echo(visible_lines(shown.getvalue()), err=True, nl=False)
         return ExitCode.WRONG_USAGE if isinstance(wrong, click.UsageError) else ExitCode.FAILED
     except OSError as wrong:  # a file that can't be written, say; a closed pipe click itself minds
-        click.echo(f"Error: {visible_lines(str(wrong))}", err=True)
+        with suppress(OSError):
+            told = f"standard output could not be written: {wrong.strerror}"
+            told = told if wrong.errno and not wrong.filename else str(wrong)
+            click.echo(f"Error: {visible_lines(told)}", err=True)
         return ExitCode.FAILED
     return int(result or ExitCode.FINE)

@@ -2,11 +2,11 @@
 
 import contextlib
 import os
-import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
 from reconciler.cli.replacing import mask
+from reconciler.cli.staging import Staged
 from reconciler.model.bundle import Text
 
 
@@ -28,34 +28,32 @@ def write_all(folder: Path, files: Sequence[Text], overwrite: bool = False) -> t
             raise IsADirectoryError(f"{folders[0]} is a folder")
     with contextlib.ExitStack() as undo:
         staged = [_staged(undo, target, file.content) for target, file in zip(targets, files, strict=True)]
-        for source, target in zip(staged, targets, strict=True):
-            _put(undo, source, target)
+        for each in staged:
+            _put(undo, each)
         undo.pop_all()
     for target in targets:
         _before(target).unlink(missing_ok=True)
     return tuple(targets)
 
 
-def _staged(undo: contextlib.ExitStack, target: Path, content: bytes) -> Path:
+def _staged(undo: contextlib.ExitStack, target: Path, content: bytes) -> Staged:
     """The content beside the target under another name: what could fail has failed before anything is replaced."""
     for parent in reversed([each for each in target.parents if not each.exists()]):
         parent.mkdir()
         undo.callback(_remove_folder, parent)
-    handle, name = tempfile.mkstemp(prefix=".", suffix=".unfinished", dir=target.parent)
-    undo.callback(Path(name).unlink, missing_ok=True)
-    with os.fdopen(handle, "wb") as file:
-        file.write(content)
-    Path(name).chmod(0o666 & ~mask())
-    return Path(name)
+    staged = Staged(target, content, 0o666 & ~mask())
+    undo.callback(staged.give_up)
+    return staged
 
 
-def _put(undo: contextlib.ExitStack, source: Path, target: Path) -> None:
+def _put(undo: contextlib.ExitStack, staged: Staged) -> None:
+    target = staged.target
     if os.path.lexists(target):
         target.replace(_before(target))
         undo.callback(_before(target).replace, target)
     else:
         undo.callback(target.unlink, missing_ok=True)
-    source.replace(target)
+    staged.put()
 
 
 def _before(target: Path) -> Path:

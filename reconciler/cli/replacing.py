@@ -2,27 +2,34 @@
 
 import contextlib
 import os
-import tempfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import click
 
+from reconciler.cli.staging import Staged
 
-def replace_files(contents: Mapping[Path, bytes]) -> None:
-    """Raises ClickException, with the file that can't be written."""
+# Of what holds a cluster or what will be done to it: for its owner's eyes, whatever the umask says.
+PRIVATE = 0o600
+
+
+def replace_files(contents: Mapping[Path, bytes], mode: int | None = None) -> None:
+    """With that mode; else with the mode of what stands there, or as the umask lets. Raises ClickException, with the
+    file that can't be written."""
     with contextlib.ExitStack() as undo:
-        staged: list[tuple[Path, Path]] = []
+        staged: list[Staged] = []
         for path, content in contents.items():
             with _told(path):
                 target = Path(os.path.realpath(path))  # a link stays one
                 if target.is_dir():
                     raise IsADirectoryError(0, "it is a folder")
                 if _is_replaceable(target):
-                    staged.append((_staged(undo, target, content), target))
-        for source, target in staged:
-            with _told(target):
-                source.replace(target)
+                    file = Staged(target, content, _mode_of(target) if mode is None else mode)
+                    undo.callback(file.give_up)
+                    staged.append(file)
+        for file in staged:
+            with _told(file.target):
+                file.put()
     for path, content in contents.items():
         if not _is_replaceable(path):
             with _told(path):
@@ -34,14 +41,8 @@ def _is_replaceable(path: Path) -> bool:
     return path.is_file() or not path.exists()
 
 
-def _staged(undo: contextlib.ExitStack, target: Path, content: bytes) -> Path:
-    """The content beside the target: what could fail has failed before anything is replaced."""
-    handle, name = tempfile.mkstemp(prefix=".", suffix=".unfinished", dir=target.parent)
-    undo.callback(Path(name).unlink, missing_ok=True)
-    with os.fdopen(handle, "wb") as file:
-        file.write(content)
-    Path(name).chmod(target.stat().st_mode & 0o777 if target.exists() else 0o666 & ~mask())
-    return Path(name)
+def _mode_of(target: Path) -> int:
+    return target.stat().st_mode & 0o777 if target.exists() else 0o666 & ~mask()
 
 
 @contextlib.contextmanager

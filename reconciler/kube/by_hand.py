@@ -6,7 +6,9 @@ from typing import Any
 import msgspec
 
 from reconciler.kube.api_server import JSON, MERGE_PATCH, Answer, Request, Writer
+from reconciler.kube.paths import below, folder, folder_in
 from reconciler.kube.seeing.outcome import said
+from reconciler.model import names
 from reconciler.model.kinds.change_approval import ChangeApproval
 from reconciler.plan.guards.approvals import INSTALL
 
@@ -30,23 +32,20 @@ class _Made(msgspec.Struct, frozen=True):
     metadata: _Metadata = _Metadata()
 
 
-_APPROVALS = "/apis/gpu.scheduling/v1/changeapprovals"
+_OURS = "gpu.scheduling"
+_APPROVALS = folder(_OURS, "changeapprovals")
 _MANAGER = {"fieldManager": "reconciler-by-hand"}
 
 
 def places_of(kind: str, name: str) -> tuple[Place, ...]:
-    """Where a freeze of it may sit, first choice first."""
-    ours, karpenter = "/apis/gpu.scheduling/v1", "/apis/karpenter.sh/v1"
+    """Where a freeze of it may sit, first choice first. Raises BadPath."""
     found = {
-        "node": (Place(f"Node/{name}", f"/api/v1/nodes/{name}"),),
-        "pool": (
-            Place(f"GpuPool/{name}", f"{ours}/gpupools/{name}"),
-            Place(f"NodePool/{name}", f"{karpenter}/nodepools/{name}"),
-        ),
-        "guard": (Place(f"ChangeGuard/{name}", f"{ours}/changeguards/{name}"),),
-        "all": (Place(f"Namespace/{name}", f"/api/v1/namespaces/{name}"),),
+        "node": (("Node", "", "nodes"),),
+        "pool": (("GpuPool", _OURS, "gpupools"), ("NodePool", "karpenter.sh", "nodepools")),
+        "guard": (("ChangeGuard", _OURS, "changeguards"),),
+        "all": (("Namespace", "", "namespaces"),),
     }
-    return found[kind]
+    return tuple(Place(f"{title}/{name}", below(folder(group, plural), name)) for title, group, plural in found[kind])
 
 
 def annotate(
@@ -67,6 +66,11 @@ def annotate(
     if not written:
         raise NotWritten(f"there is no {' and no '.join(place.title for place in places)} in this cluster")
     return tuple(written)
+
+
+def is_without_controller(server: Writer, namespace: str) -> bool:
+    """Whether it is known that no controller leads or led from the namespace. Raises Unreachable."""
+    return server.get(below(folder_in(namespace, "coordination.k8s.io", "leases"), names.LEADER_LEASE)).status == 404
 
 
 def approval_manifest(spec: ChangeApproval) -> dict[str, Any]:

@@ -35,6 +35,7 @@ from urllib3.exceptions import (
 from reconciler import __version__
 from reconciler.kube.api_server import JSON, Answer, Request, Stream, Unreachable
 from reconciler.kube.known_types import know_types
+from reconciler.kube.paths import checked
 
 __all__ = ["Client", "Timeouts", "Unreachable", "connect"]
 
@@ -251,7 +252,8 @@ def _load(read: Callable[[], None], failing: str) -> None:
 
 
 def _url(path: str, query: Mapping[str, str]) -> str:
-    return f"{path}?{urlencode(query)}" if query else path
+    """Raises BadPath: urllib3 would follow `..` in a path, and so reach what nobody meant."""
+    return f"{checked(path)}?{urlencode(query)}" if query else checked(path)
 
 
 def _told(fault: Exception) -> str:

@@ -13,6 +13,7 @@ from reconciler.model.cluster.kinds import SEEN, Seen
 from reconciler.model.cluster.observed import Observed, Unread
 from reconciler.model.planned.inputs import Inputs
 from reconciler.plan.kept.dump import BadDump, read
+from reconciler.plan.kept.valid_names import of_observed
 
 __all__ = ["ClusterFile", "ClusterFileError", "read_cluster"]
 
@@ -57,10 +58,13 @@ class _Peek(msgspec.Struct, rename="camel"):
         return group if slash else ""
 
 
-def read_cluster(name: str, content: bytes, complete: bool = False) -> ClusterFile:
-    """`complete`: of what the file has nothing of, the cluster has nothing either. Raises ClusterFileError."""
+def read_cluster(
+    name: str, content: bytes, complete: bool = False, namespace: str = names.OWN_NAMESPACE
+) -> ClusterFile:
+    """`complete`: of what the file has nothing of, the cluster has nothing either. `namespace`: the controller's own; a
+    dump says it itself. Raises ClusterFileError."""
     content = as_json(name, content)
-    reading = _Reading(name, content)
+    reading = _Reading(name, content, namespace)
     for opening in _documents(name, content):
         if opening.format:
             return _dump(name, content)
@@ -103,9 +107,10 @@ def _dump(name: str, content: bytes) -> ClusterFile:
 class _Reading:
     """Owner of what was found so far in one file of kubectl."""
 
-    def __init__(self, name: str, content: bytes) -> None:
+    def __init__(self, name: str, content: bytes, namespace: str) -> None:
         self._name = name
         self._content = content
+        self._namespace = namespace
         self._opening = _Opening()
         self._objects: dict[Seen, dict[tuple[str, str], Any]] = defaultdict(dict)
         self._skipped: Counter[str] = Counter()
@@ -137,7 +142,11 @@ class _Reading:
         found: dict[str, Any] = defaultdict(tuple)
         for seen in SEEN:
             found[seen.field] += tuple(self._objects[seen].values())
-        observed = Observed(cluster_uid=self._cluster_uid, unread=self._unread(complete), **found)
+        observed = Observed(
+            cluster_uid=self._cluster_uid, own_namespace=self._namespace, unread=self._unread(complete), **found
+        )
+        if why := next(of_observed(observed), ""):
+            raise ClusterFileError(self._name, f"no API server prints such an object: {why}")
         return ClusterFile(observed, None, tuple(sorted(self._skipped.items())), tuple(self._notes(observed)))
 
     def _fill_in(self, peek: _Peek) -> None:
@@ -155,7 +164,7 @@ class _Reading:
         key, _, value = seen.selector.partition("=")
         if key and (metadata.labels or {}).get(key) != value:
             return
-        if seen.own_namespace and metadata.namespace != names.OWN_NAMESPACE:
+        if seen.own_namespace and metadata.namespace != self._namespace:
             return
         try:
             # The later one counts: kubectl prints an object once for each name of its kind that it was given.

@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 
 from reconciler.kube.api_server import Answer, Request, Unreachable, Writer
+from reconciler.kube.paths import below, folder_in
 from reconciler.kube.seeing.changes import wall_clock
 from reconciler.kube.seeing.outcome import said
 from reconciler.kube.term import Term, monotonic_ms
@@ -33,11 +34,11 @@ class Candidacy(msgspec.Struct, frozen=True):
 
     @property
     def folder(self) -> str:
-        return f"/apis/coordination.k8s.io/v1/namespaces/{self.namespace}/leases"
+        return folder_in(self.namespace, "coordination.k8s.io", "leases")
 
     @property
     def path(self) -> str:
-        return f"{self.folder}/{self.name}"
+        return below(self.folder, self.name)
 
 
 class Leader:

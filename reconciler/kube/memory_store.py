@@ -16,6 +16,7 @@ from typing import Any
 import msgspec
 
 from reconciler.kube.api_server import Answer, Request, Unreachable, Writer
+from reconciler.kube.paths import below, folder_in
 from reconciler.kube.seeing.outcome import said
 from reconciler.kube.seeing.versions import is_newer
 from reconciler.model import names
@@ -143,8 +144,8 @@ class ConfigMapMemory:
         return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "binaryData": binary}
 
     def _path(self, name: str = "") -> str:
-        folder = f"/api/v1/namespaces/{self._namespace}/configmaps"
-        return f"{folder}/{name}" if name else folder
+        configmaps = folder_in(self._namespace, "", "configmaps")
+        return below(configmaps, name) if name else configmaps
 
 
 def _head(found: _ConfigMap) -> _Head:

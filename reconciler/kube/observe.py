@@ -38,7 +38,7 @@ def observe_once(
     """All kinds listed, nothing watched. A kind that can't be read is told as unread; Unreachable is raised only when
     there is no API server to be asked, or it does not know us."""
     kinds = tuple(seen)
-    store = Store(kinds, now)
+    store = Store(kinds, now, namespace)
     discovery = Discovery(server, namespace)
     store.take([_identity(server)])
     try:
@@ -113,7 +113,7 @@ class Observer:
         self._server = server.apart()
         self._stop = threading.Event()
         self._handover = Handover(on_change)
-        self._store = Store(scope.seen, pace.clock)
+        self._store = Store(scope.seen, pace.clock, scope.namespace)
         self._lock = threading.Lock()  # whoever takes changes over puts them into the store before another takes more
         discovery = Discovery(self._server, scope.namespace)
         means = Means(self._server, discovery, self._handover.tell, pace, self._stop)

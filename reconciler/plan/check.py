@@ -8,7 +8,8 @@ from reconciler.fleet.fleet import Fleet
 from reconciler.model import names
 from reconciler.model.cluster.kinds import SEEN
 from reconciler.model.cluster.node import Node
-from reconciler.model.planned.action import Action, Delete, Evict, Hold, Ref, Ungate
+from reconciler.model.object_names import why_no_object
+from reconciler.model.planned.action import Action, Apply, Delete, Evict, Hold, Ref, Ungate
 from reconciler.model.planned.decision import Decision
 from reconciler.model.planned.inputs import Inputs
 from reconciler.model.planned.plan import Plan
@@ -24,6 +25,8 @@ from reconciler.plan.removal import why_opted_out, why_untouchable
 # To judge whether a node or a NodePool is in use, all of these must have been read.
 _USE = frozenset({"nodes", "pods", "nodeclaims.karpenter.sh"})
 _MOVING = frozenset({"nodes", "pods", "poddisruptionbudgets.policy"})
+# Kinds of objects that an action may be on: those that are looked at, and where statuses are told.
+KINDS = frozenset(each.kind for each in SEEN) | {"ConfigMap"}
 _LENDING = "leases.coordination.k8s.io"  # of a node: its GPUs may be lent to whom no pod there tells of
 
 
@@ -182,7 +185,44 @@ def _let_onto_what_goes(case: Case) -> Iterator[str]:
             yield f"{each.title}, on Node/{each.act.node}"
 
 
+def _unnameable(case: Case) -> Iterator[str]:
+    for each in case.acted:
+        for ref in each.decision.refs:
+            if ref.kind not in KINDS or why_no_object(ref.kind, ref.namespace, ref.name):
+                yield f"{each.decision.planner} on {ref.title!a}"
+
+
+def _applied_elsewhere(case: Case) -> Iterator[str]:
+    for each in case.acted:
+        if isinstance(each.act, Apply) and (why := why_not_its_own(each.decision.subject, each.act.manifest)):
+            yield f"{each.title}: {why}"
+
+
+def why_not_its_own(ref: Ref, manifest: str) -> str:
+    """Why a manifest is not one of the object; nothing where it is."""
+    try:
+        body = msgspec.json.decode(manifest, type=_Manifest)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        return f"the manifest of {ref.title!a} can't be read"
+    found = Ref(body.kind, body.metadata.namespace or "", body.metadata.name)
+    if (found.kind, found.namespace, found.name) != (ref.kind, ref.namespace, ref.name):
+        return f"the manifest of {ref.title!a} is one of {found.title!a}"
+    return ""
+
+
+class _Metadata(msgspec.Struct):
+    name: str
+    namespace: str | None = None
+
+
+class _Manifest(msgspec.Struct):
+    kind: str
+    metadata: _Metadata
+
+
 INVARIANTS = (
+    Invariant("each action is on an object that can have its name, of a kind that is written", _unnameable),
+    Invariant("a manifest is applied to the object that it is of", _applied_elsewhere),
     Invariant("one action a subject", _twice),
     Invariant("no action on a subject that someone else is removing", _on_what_others_remove),
     Invariant("no node that opts out of removal is drained or deleted", _on_what_opts_out),

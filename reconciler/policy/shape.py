@@ -110,7 +110,7 @@ Shape = Whole | Flag | Words | Choice | Measured | ListOf | MapOf | Object
 def describe(kind: type[msgspec.Struct]) -> Object:
     """The shape of a struct."""
     hints = typing.get_type_hints(kind, include_extras=True)
-    sentence = (kind.__doc__ or "").strip().splitlines()[0]
+    sentence = (kind.__doc__ or kind.__name__).strip().splitlines()[0]  # python -OO leaves docstrings out
     fields = tuple(_field(each, hints[each.name]) for each in msgspec.structs.fields(kind))
     return Object(kind, sentence, fields)
 

@@ -5,7 +5,6 @@ from typing import Any
 
 import msgspec
 
-from reconciler.model import names
 from reconciler.model.cluster.observed import Observed
 from reconciler.model.desired import Desired
 from reconciler.model.instant import Instant
@@ -115,7 +114,7 @@ def _stays(observed: Observed) -> Iterator[str]:
     if observed.policies:
         told = counted(len(observed.policies), "custom resource")
         yield f"{told} of ours: whoever applied them takes them away; no NodePool goes with them"
-    yield f"the namespace {names.OWN_NAMESPACE}, roles and definitions: what installed them takes them away"
+    yield f"the namespace {observed.own_namespace}, roles and definitions: what installed them takes them away"
 
 
 def _items(released: Released, decisions: list[Decision]) -> Iterator[Item]:

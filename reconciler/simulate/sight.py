@@ -43,11 +43,13 @@ _PARTS: dict[type[Any], tuple[tuple[str, Any], ...]] = {
 class Sight:
     """Told of each change; shows an Observed, the same one while nothing changes."""
 
-    def __init__(self, cluster_uid: str, elsewhere: Known | None = None) -> None:
+    def __init__(
+        self, cluster_uid: str, elsewhere: Known | None = None, own_namespace: str = names.OWN_NAMESPACE
+    ) -> None:
         self._elsewhere = elsewhere
         self._found: dict[Seen, dict[tuple[str, str], Any]] = {each: {} for each in SEEN}
         self._bodies: dict[Key, Object] = {}  # of which those were read
-        self._observed = Observed(cluster_uid=cluster_uid)
+        self._observed = Observed(cluster_uid=cluster_uid, own_namespace=own_namespace)
         self._fields: set[str] = set()  # that are to be shown anew
 
     def observed(self, changed: Iterable[tuple[Key, Object | None]], now: Instant, is_quiet: bool = False) -> Observed:
@@ -67,7 +69,7 @@ class Sight:
         before = self._bodies.pop(key, None)
         for seen in _BY_KIND[key[0]]:
             found, name = self._found[seen], key[1:]
-            if body is not None and _is_looked_at(seen, body):
+            if body is not None and _is_looked_at(seen, body, self._observed.own_namespace):
                 known = self._elsewhere(seen, key, body) if self._elsewhere is not None else None
                 found[name] = _read(seen, body, (before, found.get(name))) if known is None else known
             elif found.pop(name, None) is None:
@@ -95,9 +97,9 @@ def whole(body: Object) -> Whole:
     return Whole(body["apiVersion"], body["kind"], msgspec.convert(body["metadata"], WholeMetadata), rest)
 
 
-def _is_looked_at(seen: Seen, body: Object) -> bool:
+def _is_looked_at(seen: Seen, body: Object, own_namespace: str) -> bool:
     metadata = body["metadata"]
-    if seen.own_namespace and metadata.get("namespace") != names.OWN_NAMESPACE:
+    if seen.own_namespace and metadata.get("namespace") != own_namespace:
         return False
     if not seen.selector:
         return True

@@ -37,15 +37,18 @@ class World:
     """Deterministic, without threads. `now` is told, and never moves by itself; `on_write` is called with each object
     that a decision wrote, once it stands: what it raises ends the apply right there, as a crash would."""
 
-    def __init__(self, now: Instant = _BEGINNING, cluster_uid: str = "world") -> None:
+    def __init__(
+        self, now: Instant = _BEGINNING, cluster_uid: str = "world", own_namespace: str = names.OWN_NAMESPACE
+    ) -> None:
         self.now = now
         self.on_write: Callable[[Ref], None] = _nothing
         self.failing = Failing()
         self._objects = Objects()
-        self._sight = Sight(cluster_uid)
+        self.own_namespace = own_namespace  # the controller's
+        self._sight = Sight(cluster_uid, own_namespace=own_namespace)
         self._subscribers: list[tuple[Listener, tuple[str, ...]]] = []
         self._told: dict[str, tuple[Listener, ...]] = {}  # by kind, in the order in which they subscribed
-        for name in ("default", "kube-system", names.OWN_NAMESPACE):
+        for name in ("default", "kube-system", own_namespace):
             labels = {"kubernetes.io/metadata.name": name}
             self.put({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": labels}})
 

@@ -4,6 +4,7 @@ import msgspec
 
 from reconciler.model import names
 from reconciler.model.kinds.change_approval import ChangeApproval
+from reconciler.wiring.cluster import ClusterPlace
 
 
 class Freezing(msgspec.Struct, frozen=True):
@@ -15,15 +16,29 @@ class Freezing(msgspec.Struct, frozen=True):
     reason: str = ""
 
 
-def freeze(context: str | None, freezing: Freezing) -> tuple[str, ...]:
-    """Titles of the objects that say so now. Raises NotWritten, Unreachable."""
-    from reconciler.kube.by_hand import annotate, places_of  # noqa: PLC0415  the client costs a quarter of a second
+class Frozen(msgspec.Struct, frozen=True):
+    """Titles of the objects that say so now, and what a person must know of them."""
+
+    titles: tuple[str, ...]
+    note: str = ""
+
+
+def freeze(place: ClusterPlace, freezing: Freezing) -> Frozen:
+    """Raises NotWritten, Unreachable."""
+    from reconciler.kube.by_hand import annotate, is_without_controller, places_of  # noqa: PLC0415  the client is slow
     from reconciler.kube.client import connect  # noqa: PLC0415
 
     told = {names.FROZEN_UNTIL: freezing.until or None, names.FROZEN_REASON: freezing.reason or None}
     places = places_of(freezing.kind, freezing.name)
+    client = connect(place.context)
     # A pool may have been frozen in either place, by hand too.
-    return annotate(connect(context), places, told, everywhere=not freezing.until)
+    titles = annotate(client, places, told, everywhere=not freezing.until)
+    if freezing.kind == "all" and is_without_controller(client, place.namespace):
+        told_of = f"no controller has ever led from the namespace {place.namespace}"
+        return Frozen(
+            titles, f"{told_of}: one that runs in another follows another freeze; name its own with --namespace"
+        )
+    return Frozen(titles)
 
 
 def approve(context: str | None, approval: ChangeApproval) -> str:

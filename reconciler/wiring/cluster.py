@@ -5,19 +5,23 @@ from pathlib import Path
 
 import msgspec
 
+from reconciler.model import names
 from reconciler.model.cluster.observed import Observed
 from reconciler.model.instant import Instant
 from reconciler.model.planned.inputs import Inputs
 from reconciler.model.planned.memory import Memory
 from reconciler.ports import Unavailable
+from reconciler.sources.input_file import MOST_CLUSTER_BYTES, read_file
 
 
 class ClusterPlace(msgspec.Struct, frozen=True):
-    """A file, or else the cluster of a kubeconfig context; `complete`: the file has all there is of every kind."""
+    """A file, or else the cluster of a kubeconfig context; `complete`: the file has all there is of every kind.
+    `namespace`: the controller's own; a dump says it itself."""
 
     file: Path | None = None
     complete: bool = False
     context: str | None = None
+    namespace: str = names.OWN_NAMESPACE
 
 
 class Sight(msgspec.Struct, frozen=True):
@@ -38,7 +42,8 @@ def observed_cluster(place: ClusterPlace) -> Sight:
     if place.file:
         from reconciler.kube.cluster_file import read_cluster  # noqa: PLC0415
 
-        read = read_cluster(place.file.as_posix(), place.file.read_bytes(), place.complete)
+        content = read_file(place.file, MOST_CLUSTER_BYTES)
+        read = read_cluster(place.file.as_posix(), content, place.complete, place.namespace)
         now = read.inputs.now if read.inputs else read.observed.seen_at or current_instant()
         memory = read.inputs.memory if read.inputs else Memory()
         return Sight(read.observed, place.file.name, now, read.inputs, read.notes, memory)
@@ -48,9 +53,9 @@ def observed_cluster(place: ClusterPlace) -> Sight:
     from reconciler.kube.observe import observe_once  # noqa: PLC0415
 
     client = connect(place.context)
-    sight = Sight(observe_once(client), context_name(place.context), current_instant())
+    sight = Sight(observe_once(client, place.namespace), context_name(place.context), current_instant())
     try:
-        return msgspec.structs.replace(sight, memory=ConfigMapMemory(client).load().memory)
+        return msgspec.structs.replace(sight, memory=ConfigMapMemory(client, place.namespace).load().memory)
     except Unavailable as fault:  # who only looks need not have the right to it
         return msgspec.structs.replace(sight, why_no_memory=str(fault))
 

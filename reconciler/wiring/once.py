@@ -17,6 +17,7 @@ from reconciler.model.instant import Instant
 from reconciler.model.planned.cycled import Cycled
 from reconciler.model.planned.inputs import Inputs
 from reconciler.model.planned.plan import Plan
+from reconciler.plan.check import check as check_plan
 from reconciler.plan.kept.saved import SavedPlan, exactly, moved
 from reconciler.plan.kept.scene import Scene
 from reconciler.policy.environments import chosen
@@ -24,9 +25,11 @@ from reconciler.ports import Brain, Wished
 from reconciler.wiring.cluster import Sight, current_instant
 from reconciler.wiring.dry_run import Question
 from reconciler.wiring.leading import Tell, leading
-from reconciler.wiring.policies import Checkup, check, check_seen
+from reconciler.wiring.policies import Checkup, check, check_seen, saved_problems
 
 ANSWER_WITHIN_MS = 600_000  # a plan that is older is not what the cluster needs any more
+
+Confirm = Callable[[Scene], bool]
 
 
 class Acting(msgspec.Struct, frozen=True):
@@ -35,7 +38,7 @@ class Acting(msgspec.Struct, frozen=True):
     context: str | None
     tell: Tell
     namespace: str = names.OWN_NAMESPACE
-    confirm: Callable[[Scene], bool] | None = None  # None: nobody is asked
+    confirm: Confirm | None = None  # None: nobody is asked
 
 
 class Once(msgspec.Struct, frozen=True):
@@ -48,6 +51,14 @@ class Once(msgspec.Struct, frozen=True):
 
 class NotConfirmed(Exception):
     """A person was asked, and did not agree; the sentence says why nothing was done."""
+
+
+class NotAllowed(Exception):
+    """A saved plan wishes for what no template may yield; each sentence says what."""
+
+    def __init__(self, sentences: tuple[str, ...]) -> None:
+        super().__init__("; ".join(sentences))
+        self.sentences = sentences
 
 
 class Moved(Exception):
@@ -82,8 +93,11 @@ def apply_once(question: Question, acting: Acting) -> Once:
 
 
 def apply_saved(saved: SavedPlan, acting: Acting) -> Once:
-    """Exactly what was saved. Raises Moved, Occupied, Unreachable."""
-    sight, cycled = _cycle(acting, _Intent(lambda _: Wished(saved.desired), _Exactly(saved), saved.prune))
+    """Exactly what was saved. Raises NotAllowed, NotConfirmed, Moved, Occupied, Unreachable."""
+    if problems := saved_problems(saved.desired):
+        raise NotAllowed(tuple(each.sentence for each in problems))
+    brain = _Exactly(saved, acting.confirm)
+    sight, cycled = _cycle(acting, _Intent(lambda _: Wished(saved.desired), brain, saved.prune))
     return Once(None, sight, cycled)
 
 
@@ -117,32 +131,42 @@ def _cycle(acting: Acting, intent: _Intent) -> tuple[Sight, Cycled]:
 class _Confirmed:
     """A Brain whose plan a person has agreed to: exactly the plan that was shown is carried out."""
 
-    def __init__(self, confirm: Callable[[Scene], bool]) -> None:
+    def __init__(self, confirm: Confirm) -> None:
         self._confirm = confirm
 
     def plan(self, inputs: Inputs) -> Plan:
         """Raises NotConfirmed."""
         scene = decide(inputs)
-        asked_at = current_instant()
-        if not self._confirm(scene):
-            raise NotConfirmed("the plan was not confirmed")
-        if current_instant() - asked_at > ANSWER_WITHIN_MS:
-            raise NotConfirmed("the answer came after more than 10 minutes; run it again, and look at the new plan")
+        _ask(self._confirm, scene)
         return scene.plan
 
 
 class _Exactly:
-    """A Brain that has one plan, or none."""
+    """A Brain that has one plan, or none; a person has agreed to it where one is asked."""
 
-    def __init__(self, saved: SavedPlan) -> None:
+    def __init__(self, saved: SavedPlan, confirm: Confirm | None = None) -> None:
         self._saved = saved
+        self._confirm = confirm
 
     def plan(self, inputs: Inputs) -> Plan:
-        """Raises Moved."""
+        """Raises Moved, NotConfirmed, BrokenInvariant."""
         scene = decide(inputs)
         if sentences := moved(self._saved, scene):
             raise Moved(sentences)
-        return exactly(self._saved, scene)
+        plan = exactly(self._saved, scene)
+        check_plan(inputs, scene.fleet, plan)
+        if self._confirm is not None:
+            _ask(self._confirm, msgspec.structs.replace(scene, plan=plan))
+        return plan
+
+
+def _ask(confirm: Confirm, scene: Scene) -> None:
+    """Raises NotConfirmed."""
+    asked_at = current_instant()
+    if not confirm(scene):
+        raise NotConfirmed("the plan was not confirmed")
+    if current_instant() - asked_at > ANSWER_WITHIN_MS:
+        raise NotConfirmed("the answer came after more than 10 minutes; run it again, and look at the new plan")
 
 
 class _Given:

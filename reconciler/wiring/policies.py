@@ -11,9 +11,11 @@ from reconciler.kube.policies import ResourcePolicies
 from reconciler.model.bundle import Bundle
 from reconciler.model.cluster.observed import Observed
 from reconciler.model.desired import Desired
+from reconciler.model.problem import Problem
 from reconciler.model.rendering import Rendering
 from reconciler.policy.custom_resources.standing import bundle_of
 from reconciler.policy.manifests.render import Order, manifests, orders
+from reconciler.policy.manifests.saved import check_saved
 from reconciler.policy.manifests.smart_pods import pod_orders, smart_pods
 from reconciler.policy.manifests.structural import Structural
 from reconciler.policy.resolve import Resolved, by_severity, resolve, shown
@@ -135,6 +137,12 @@ def check_bundle(bundle: Bundle, where: str = "the bundle") -> Checkup:
     )
     resolved = msgspec.structs.replace(resolved, wishes=tuple(wishes), problems=errors, warnings=warnings)
     return Checkup(resolved, notices)
+
+
+def saved_problems(wish: Desired) -> list[Problem]:
+    """What is wrong with the manifests of policies that were saved with a plan: held to what templates are held to."""
+    definition = karpenter_schema()
+    return check_saved(wish, Structural(definition) if definition else None)
 
 
 def _nothing(bundle: Bundle) -> str:

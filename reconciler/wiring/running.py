@@ -25,7 +25,6 @@ from reconciler.kube.observe import Observer, Scope
 from reconciler.kube.policies import ResourcePolicies
 from reconciler.loop import Cycle, Parts
 from reconciler.loop.child.planner import ChildPlanner
-from reconciler.model import names
 from reconciler.model.cluster.observed import Observed
 from reconciler.ports import Publisher
 from reconciler.protocol.leadership import Pace, pace_of
@@ -51,12 +50,15 @@ class Settings(msgspec.Struct, frozen=True):
     """What a person chooses."""
 
     question: Question
-    namespace: str = names.OWN_NAMESPACE
     address: Address = Address("127.0.0.1", 8080)
     probe_address: Address | None = None
     history: Path | None = None
     lease_seconds: int = 15
     log_format: Format = "text"
+
+    @property
+    def namespace(self) -> str:
+        return self.question.place.namespace
 
 
 class Running:

@@ -119,7 +119,8 @@ def test_in_observe_mode_nothing_is_done_unless_it_is_marked_as_would() -> None:
 def test_a_write_that_presumes_nothing_is_refused() -> None:
     blind = decision(Ref("NodePool", "", "a100"), Apply(manifest="{}"))
     assert "presumes something" in broken(inputs(), blind)
-    judge(inputs(), decision(Ref("NodePool", "", "a100"), Apply(manifest="{}", presumes=Presumes(absent=True))))
+    manifest = '{"kind":"NodePool","metadata":{"name":"a100"}}'
+    judge(inputs(), decision(Ref("NodePool", "", "a100"), Apply(manifest=manifest, presumes=Presumes(absent=True))))
 
 
 def test_a_subject_that_one_planner_holds_is_free_for_the_next(monkeypatch: pytest.MonkeyPatch) -> None:

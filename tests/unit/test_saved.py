@@ -1,5 +1,7 @@
 """A saved plan is applied exactly or refused, with a list of what moved."""
 
+import re
+from hashlib import sha256
 from typing import Any
 
 import msgspec
@@ -28,8 +30,12 @@ def scene(**changes: Any) -> Scene:
     return Scene(world.inputs, Fleet(world.inputs.observed), world.planned())
 
 
+def written(of: Scene) -> bytes:
+    return saved.write(of, LATER).content
+
+
 def moved(now: Scene) -> tuple[str, ...]:
-    return saved.moved(saved.read(saved.write(scene(), LATER)), now)
+    return saved.moved(saved.read(written(scene())), now)
 
 
 def pools(**said: Any) -> dict[str, Any]:
@@ -38,7 +44,7 @@ def pools(**said: Any) -> dict[str, Any]:
 
 def test_where_nothing_moved_it_is_applied_as_it_was_saved() -> None:
     now = scene()
-    kept = saved.read(saved.write(now, LATER))
+    kept = saved.read(written(now))
     assert saved.moved(kept, now) == ()
     made = saved.exactly(kept, now)
     assert made.decisions == now.plan.decisions
@@ -47,7 +53,7 @@ def test_where_nothing_moved_it_is_applied_as_it_was_saved() -> None:
 
 
 def test_what_came_to_the_plan_since_is_left_out_and_not_remembered() -> None:
-    kept = saved.read(saved.write(scene(does=["scale-down a100 2-3"]), LATER))
+    kept = saved.read(written(scene(does=["scale-down a100 2-3"])))
     now = scene()
     assert saved.moved(kept, now) == ()
     made = saved.exactly(kept, now)
@@ -102,7 +108,7 @@ def test_a_guard_that_is_full_by_now_refuses_it() -> None:
 
 def test_an_object_that_was_only_written_again_moves_nothing() -> None:
     now = scene()
-    kept = saved.read(saved.write(now, LATER))
+    kept = saved.read(written(now))
     step = kept.steps[0]
     newer = msgspec.structs.replace(step.decision.act.presumes, resource_version="6")  # type: ignore[union-attr]
     act = msgspec.structs.replace(step.decision.act, presumes=newer)
@@ -112,7 +118,7 @@ def test_an_object_that_was_only_written_again_moves_nothing() -> None:
 
 def test_an_object_of_the_same_name_that_was_made_anew_is_another() -> None:
     now = scene()
-    kept = saved.read(saved.write(now, LATER))
+    kept = saved.read(written(now))
     step = kept.steps[0]
     subject = msgspec.structs.replace(step.decision.subject, uid="before")
     older = msgspec.structs.replace(step, decision=msgspec.structs.replace(step.decision, subject=subject))
@@ -123,8 +129,8 @@ def test_an_object_of_the_same_name_that_was_made_anew_is_another() -> None:
 
 def test_it_holds_no_object_of_the_cluster_and_the_policies_that_it_follows_from() -> None:
     now = scene()
-    content = saved.write(now, LATER)
-    assert saved.write(now, LATER) == content
+    content = written(now)
+    assert written(now) == content
     assert b"train-a100-0" not in content
     inputs = saved.inputs_for(saved.read(content), now.inputs.observed, Memory(), now.inputs.now)
     assert inputs == Inputs(now.inputs.desired, now.inputs.observed, now.inputs.now)
@@ -142,7 +148,7 @@ def test_what_a_guard_holds_is_not_in_it() -> None:
         (b'{"format": "reconciler-dump/1"}', 'its format is "reconciler-dump/1"'),
         (b'{"format": "reconciler-plan/2"}', "it is a saved plan of format 2, and this version of reconciler reads 1"),
         (b'{"format": "reconciler-plan/1", "plan": {}}', "does not match its digest"),
-        (saved.write(scene(), LATER).replace(b"a100-2", b"a100-5"), "does not match its digest"),
+        (written(scene()).replace(b"a100-2", b"a100-5"), "does not match its digest"),
     ],
 )
 def test_what_is_no_saved_plan_is_refused_with_a_remedy(content: bytes, told: str) -> None:
@@ -152,5 +158,97 @@ def test_what_is_no_saved_plan_is_refused_with_a_remedy(content: bytes, told: st
 
 
 def test_a_file_that_was_only_laid_out_anew_is_the_same() -> None:
-    content = saved.write(scene(), LATER)
+    content = written(scene())
     assert saved.read(msgspec.json.format(content, indent=2)) == saved.read(content)
+
+
+def test_its_digest_is_told_whole_and_covers_the_file() -> None:
+    made = saved.write(scene(), LATER)
+    assert re.fullmatch(r"sha256:[0-9a-f]{64}", made.digest)
+    assert saved.digest_of_saved(saved.read(made.content)) == made.digest
+    assert saved.write(scene(), Instant(LATER + 1)).digest != made.digest
+    assert (made.actions, made.expires_at) == (3, LATER)
+
+
+def test_a_file_of_which_one_byte_was_changed_is_refused_wherever_it_is() -> None:
+    """Keys, values, times, payloads of actions, the header: whatever byte it is."""
+    content = written(scene())
+    for place in range(len(content)):
+        changed = content[:place] + bytes([content[place] ^ 1]) + content[place + 1 :]
+        with pytest.raises(BadPlan) as raised:
+            saved.read(changed)
+        assert raised.value.remedy
+
+
+def sealed(plan: Any) -> bytes:
+    """With a digest that fits, as whoever forges a file would write it."""
+    content = msgspec.json.encode(plan, order="sorted")
+    digest = f"sha256:{sha256(content).hexdigest()}"
+    return msgspec.json.encode({"format": saved.FORMAT, "digest": digest, "plan": msgspec.Raw(content)})
+
+
+def forged(path: str, value: Any) -> bytes:
+    plan = msgspec.json.decode(written(scene()))["plan"]
+    origin = {"file": "a.yaml", "line": 1, "revision": ""}
+    body = '{"kind":"NodePool","metadata":{"name":"a100"}}'
+    manifest = {"kind": "NodePool", "namespace": "", "name": "a100", "body": body, "pool": "a100"}
+    plan["desired"]["manifests"] = [{**manifest, "origin": origin, "template": origin}]
+    *steps, last = [int(each) if each.isdigit() else each for each in path.split(".")]
+    place = plan
+    for each in steps:
+        place = place[each]
+    place[last] = value
+    return sealed(plan)
+
+
+NAMES = (
+    "../../../../../apis/rbac.authorization.k8s.io/v1/clusterrolebindings/x",
+    "..",
+    "a/b",
+    "a%2Fb",
+    "a?dryRun=All",
+    "a#b",
+    "a b",
+    "A",
+    "a\n",
+    "\u2024\u2024/a",
+    "a" * 254,
+    "",
+)
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("path", ["steps.0.decision.subject.name", "desired.pools.0.name", "desired.manifests.0.name"])
+def test_a_forged_name_is_refused_though_its_digest_fits(path: str, name: str) -> None:
+    with pytest.raises(BadPlan, match=r"no name|is one of") as raised:
+        saved.read(forged(path, name))
+    assert "plan again" in raised.value.remedy
+    assert raised.value.args[0].isascii()
+
+
+@pytest.mark.parametrize("kind", ["ClusterRoleBinding", "Secret", "", "../Node"])
+def test_a_kind_that_is_never_written_is_refused(kind: str) -> None:
+    with pytest.raises(BadPlan, match="no kind of object"):
+        saved.read(forged("steps.1.decision.subject.kind", kind))
+
+
+def test_a_namespace_that_leads_elsewhere_is_refused() -> None:
+    with pytest.raises(BadPlan, match="no namespace"):
+        saved.read(forged("steps.1.decision.subject.namespace", "../../x"))
+
+
+def test_a_manifest_of_another_object_than_its_decision_is_refused() -> None:
+    manifest = {"kind": "ClusterRoleBinding", "metadata": {"name": "x"}}
+    with pytest.raises(BadPlan, match="is one of 'ClusterRoleBinding/x'"):
+        saved.read(forged("steps.0.decision.act.manifest", msgspec.json.encode(manifest).decode()))
+
+
+def test_what_the_digest_covers_and_nobody_reads_is_refused() -> None:
+    with pytest.raises(BadPlan, match="does not know"):
+        saved.read(forged("desired.extra", "x"))
+
+
+def test_a_plan_that_was_forged_with_a_digest_that_fits_has_another_digest() -> None:
+    honest = saved.write(scene(), LATER).digest
+    later = saved.read(forged("expires_at", LATER + 1))
+    assert saved.digest_of_saved(later) != honest

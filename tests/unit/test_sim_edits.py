@@ -172,7 +172,7 @@ def _played(folder: Path, edit: str) -> Simulated:
     policies = (REPOSITORY / "examples" / "taint-edit" / "policies").as_posix()
     file = folder / "s.yaml"
     file.write_text(STORY.replace("FOLDER", policies).replace("EDIT", edit), encoding="utf-8")
-    (play,) = prepared(Asked(file)).plays
+    (play,) = prepared(Asked(file, tree=Path("/"))).plays
     return run(play)
 
 

@@ -14,13 +14,17 @@ EXAMPLES = REPOSITORY / "examples"
 STORIES = sorted(path.parent for path in EXAMPLES.glob("*/scenario.yaml"))
 # Where something is shown to go wrong.
 _FAIL = {"taint-edit"}
+# What names policies of the whole repository.
+_WHOLE = {"demo": ("--tree", str(REPOSITORY))}
 
 Json = dict[str, Any]
 
 
 def played(name: str, tmp_path: Path, *more: str) -> Json:
     file = tmp_path / "told.json"
-    code = main(["simulate", str(EXAMPLES / name / "scenario.yaml"), "-o", f"json={file}", *more])
+    code = main(
+        ["simulate", str(EXAMPLES / name / "scenario.yaml"), "-o", f"json={file}", *_WHOLE.get(name, ()), *more]
+    )
     assert code == (1 if more else 0)
     told: Json = json.loads(file.read_text())
     return told

@@ -96,7 +96,8 @@ def test_a_shrunk_scenario_can_be_played_where_it_is_written(tmp_path: Path) -> 
     text = small.read_text(encoding="utf-8")
     assert "folder: ../example/policies/before" in text
     assert "policies/after" not in text  # it matters nothing to the nodes that are missing
-    assert main(["simulate", str(small)]) == 1
+    assert main(["simulate", str(small)]) == 3  # what it names is not beside it
+    assert main(["simulate", str(small), "--tree", str(tmp_path)]) == 1
 
 
 def test_a_page_has_all_pictures_and_fetches_nothing() -> None:

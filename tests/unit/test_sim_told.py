@@ -85,7 +85,7 @@ def test_policies_that_say_the_same_come_into_force_unseen(tmp_path: Path, capsy
     scenario = tmp_path / "scenario.yaml"
     text = (EXAMPLE / "scenario.yaml").read_text(encoding="utf-8").replace("duration: 12h", "duration: 121m")
     scenario.write_text(text.replace("folder: policies", f"folder: {EXAMPLE}/policies"), encoding="utf-8")
-    main(["simulate", str(scenario), *sets])
+    main(["simulate", str(scenario), "--tree", "/", *sets])
     shown = capsys.readouterr().out
     assert "after comes into force" in shown
     assert "before comes into force" not in shown

@@ -1,5 +1,6 @@
 """`reconciler apply`: one cycle by a person, or exactly a saved plan."""
 
+import re
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -13,35 +14,45 @@ from reconciler.cli.output import is_answered, output_options, wants_color, writ
 from reconciler.cli.setting import setting_of
 from reconciler.cli.telling import refused
 from reconciler.kube.context import context_name
-from reconciler.model import names
 from reconciler.model.planned.action import Hold
 from reconciler.model.planned.cycled import Cycled
-from reconciler.plan.kept.saved import BadPlan, SavedPlan, read
+from reconciler.plan.kept.saved import BadPlan, SavedPlan, digest_of_saved, read
 from reconciler.plan.kept.scene import Scene
 from reconciler.report.applied import Applied, applied_document
 from reconciler.report.plans.plan_document import plan_document
 from reconciler.report.plans.planned_of import planned_of
 from reconciler.report.setting import Setting
+from reconciler.report.visible import visible
+from reconciler.sources.input_file import MOST_PLAN_BYTES, read_file
 from reconciler.wiring.leading import Occupied
-from reconciler.wiring.once import Acting, Moved, NotConfirmed, Once, apply_once, apply_saved
+from reconciler.wiring.once import Acting, Moved, NotAllowed, NotConfirmed, Once, apply_once, apply_saved
+
+_DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
 
 
 @click.command()
 @click.argument("saved", required=False, type=click.Path(exists=True, dir_okay=False, path_type=Path), metavar="[PLAN]")
 @live_question_options
 @click.option("--prune", multiple=True, metavar="KIND/NAME", help="Agree to lose what no policy yields any more.")
-@click.option("--namespace", default=names.OWN_NAMESPACE, show_default=True, metavar="NAME", help="Where the Lease is.")
 @click.option("--yes", is_flag=True, help="Do it without asking; where nobody can answer, nobody is asked.")
+@click.option(
+    "--digest", metavar="SHA256", help="Of the PLAN that was reviewed, whole: plan --out and reports print it."
+)
 @output_options
-def command(saved: Path | None, question: wiring.Question, namespace: str, *, yes: bool, **shown: Any) -> int:
+def command(saved: Path | None, question: wiring.Question, digest: str | None, **given: Any) -> int:
     """Make the cluster follow the policies, once; or do exactly what PLAN says, which plan --out wrote.
 
-    On a terminal it shows the plan and asks before it does anything. A PLAN is applied without asking.
+    On a terminal it shows the plan and asks before it does anything. A PLAN is applied without asking where --digest
+    names the one that was reviewed; without a terminal it must.
 
     Not beside a controller that runs: commit what it should do, or scale it to zero first."""
-    context = question.place.context
-    plan = _read(saved) if saved else None
-    confirm = None if yes or saved or not is_answered() else partial(_confirmed, context)
+    context, namespace = question.place.context, question.place.namespace
+    yes, shown = given.pop("yes"), given
+    plan = _reviewed(saved, digest) if saved else None
+    if digest and not saved:
+        raise click.UsageError("--digest is of a saved plan: name the file too")
+    is_agreed = digest is not None if saved else yes or not is_answered()
+    confirm = None if is_agreed else partial(_confirmed, context, digest_of_saved(plan) if plan else "")
     acting = Acting(context, lambda told: click.echo(f"note: {told}", err=True), namespace, confirm)
     once = answered(lambda: _act(plan, question, acting))
     if once.sight is None or once.cycled is None:
@@ -55,6 +66,12 @@ def command(saved: Path | None, question: wiring.Question, namespace: str, *, ye
 def _act(plan: SavedPlan | None, question: wiring.Question, acting: Acting) -> Once:
     try:
         return apply_saved(plan, acting) if plan else apply_once(question, acting)
+    except NotAllowed as wrong:
+        told = "\n".join(f"  {visible(each)}" for each in wrong.sentences)
+        remedy = "  remedy: plan again, review that, and apply that"
+        raise click.ClickException(
+            f"nothing was done: no template may yield what PLAN holds\n{told}\n{remedy}"
+        ) from None
     except Occupied as occupied:
         raise click.ClickException(str(occupied)) from None
     except NotConfirmed as declined:
@@ -65,21 +82,40 @@ def _act(plan: SavedPlan | None, question: wiring.Question, acting: Acting) -> O
         raise click.ClickException(f"nothing was done: the plan does not fit any more\n{told}\n{remedy}") from None
 
 
-def _confirmed(context: str | None, scene: Scene) -> bool:
-    """Shows the plan on standard error; one that does nothing is not asked about."""
+def _confirmed(context: str | None, digest: str, scene: Scene) -> bool:
+    """Shows the plan on standard error, with the digest of a saved one; one that does nothing is not asked about."""
     if all(isinstance(each.act, Hold) or each.would for each in scene.plan.decisions):
         return True
     sight = wiring.Sight(scene.inputs.observed, context_name(context), scene.inputs.now)
     document = plan_document(planned_of(setting_of(sight, scene), scene, None))
     click.echo(report.write(document, "text", color=wants_color("auto")), nl=False, err=True)
-    return click.confirm("Apply this plan?", err=True)
+    if not digest:
+        return click.confirm("Apply this plan?", err=True)
+    click.echo(f"Its digest is {digest}.", err=True)
+    return click.confirm("Is that the digest of the plan that was reviewed, and is it to be applied?", err=True)
 
 
-def _read(file: Path) -> SavedPlan:
+def _reviewed(file: Path, digest: str | None) -> SavedPlan:
+    """Nothing is applied that nobody has reviewed: the file itself can say anything."""
+    if digest is not None and not _DIGEST.fullmatch(digest):
+        raise click.UsageError(
+            f"--digest takes all of a digest: sha256: and 64 digits; {len(digest)} characters are given"
+        )
+    if digest is None and not is_answered():
+        raise click.UsageError(
+            "say which plan was reviewed: --digest sha256:…, as plan --out and its report printed it"
+        )
     try:
-        return read(file.read_bytes())
+        plan = read(read_file(file, MOST_PLAN_BYTES))
     except BadPlan as bad:
         raise click.ClickException(f"{file}: {bad}\n  remedy: {bad.remedy}") from None
+    found = digest_of_saved(plan)
+    if digest is not None and digest != found:
+        told = f"{file} is not the plan that was reviewed: its digest is {found}, and --digest says {digest}"
+        raise click.ClickException(
+            f"nothing was done: {told}\n  remedy: take the file that was reviewed, or plan again"
+        )
+    return plan
 
 
 def _setting(sight: wiring.Sight, cycled: Cycled) -> Setting:

@@ -7,7 +7,7 @@ import click
 from reconciler import wiring
 from reconciler.cli.asking import answered, question_options
 from reconciler.cli.exit_codes import ExitCode
-from reconciler.cli.replacing import replace_files
+from reconciler.cli.replacing import PRIVATE, replace_files
 from reconciler.cli.telling import refused, tell_sight
 from reconciler.model.desired import Desired
 from reconciler.plan.kept import dump
@@ -31,7 +31,7 @@ def command(question: wiring.Question, out: Path | None, kubectl: bool) -> int:
     tell_sight(sight)
     content = dump.write(inputs)
     if out:
-        replace_files({out: content})
+        replace_files({out: content}, mode=PRIVATE)
         nodes, pods = len(inputs.observed.nodes), len(inputs.observed.pods)
         click.echo(f"{out}: {nodes} nodes, {pods} pods, {len(content):,} bytes", err=True)
     else:
@@ -42,10 +42,10 @@ def command(question: wiring.Question, out: Path | None, kubectl: bool) -> int:
 def _print_kubectl(question: wiring.Question) -> int:
     """For the policies at hand; where there are none, for any policies."""
     if question.takes_dumped and not any(path.exists() for path in question.origins.paths):
-        click.echo(kubectl_line((), ()))
+        click.echo(kubectl_line((), (), question.place.namespace))
         return ExitCode.FINE
     if question.origins.resources:
-        click.echo(kubectl_line((), ("--resources",)))
+        click.echo(kubectl_line((), ("--resources",), question.place.namespace))
         return ExitCode.FINE
     checkup = answered(lambda: wiring.check(question.origins))
     if checkup.resolved.problems:
@@ -53,7 +53,7 @@ def _print_kubectl(question: wiring.Question) -> int:
     wishes: tuple[Desired, ...] = checkup.resolved.wishes
     if question.environment:
         wishes = (answered(lambda: chosen(checkup.resolved, question.environment)),)
-    click.echo(kubectl_line(wishes, _plan_options(question)))
+    click.echo(kubectl_line(wishes, _plan_options(question), question.place.namespace))
     return ExitCode.FINE
 
 

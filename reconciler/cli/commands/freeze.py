@@ -9,8 +9,8 @@ from reconciler import wiring
 from reconciler.cli.asking import answered
 from reconciler.cli.exit_codes import ExitCode
 from reconciler.cli.lasting import LastingType
+from reconciler.cli.sight import context_option
 from reconciler.kube.by_hand import NotWritten
-from reconciler.model import names
 from reconciler.model.fields import LONGEST_LABEL_VALUE, LONGEST_NAME, why_no_name
 from reconciler.model.instant import Instant, timestamp
 from reconciler.model.quantity import Duration
@@ -40,17 +40,21 @@ class Terms(msgspec.Struct, frozen=True):
 @click.option("--for", "length", type=LastingType(), help="How long: 30m, 4h.")
 @click.option("--reason", default="", help="Why, for whoever asks.")
 @click.option("--lift", is_flag=True, help="Instead, end the freeze now.")
-@click.option("--context", metavar="NAME", help="Context of the kubeconfig.")
-def command(subject: str, context: str | None, **terms: Any) -> int:
+@context_option
+def command(subject: str, place: wiring.ClusterPlace, **terms: Any) -> int:
     """Freeze SUBJECT: node/NAME, pool/NAME, guard/NAME for all that it guards, or all. Only untainting and releasing go
-    on there then. Karpenter does not mind it: it leaves alone what karpenter.sh/do-not-disrupt says so of."""
-    kind, name = _meant(subject)
+    on there then. Karpenter does not mind it: it leaves alone what karpenter.sh/do-not-disrupt says so of.
+
+    What freezes all is written on the namespace of the controller: --namespace names it, as it does for run."""
+    kind, name = _meant(subject, place.namespace)
     until = Terms(**terms).until()
     try:
-        written = answered(lambda: wiring.freeze(context, wiring.Freezing(kind, name, until, terms["reason"])))
+        written = answered(lambda: wiring.freeze(place, wiring.Freezing(kind, name, until, terms["reason"])))
     except NotWritten as wrong:
         raise click.ClickException(str(wrong)) from None
-    where = ", ".join(written)
+    where = ", ".join(written.titles)
+    if written.note:
+        click.echo(f"note: {written.note}", err=True)
     if until:
         click.echo(f"{subject} is frozen until {until} ({where}): only untainting and releasing go on there")
     else:
@@ -58,9 +62,9 @@ def command(subject: str, context: str | None, **terms: Any) -> int:
     return ExitCode.FINE
 
 
-def _meant(subject: str) -> tuple[str, str]:
+def _meant(subject: str, namespace: str) -> tuple[str, str]:
     if subject == "all":
-        return "all", names.OWN_NAMESPACE
+        return "all", namespace
     kind, slash, name = subject.partition("/")
     if kind not in _KINDS or not slash:
         raise click.UsageError(f'"{subject}" names nothing to freeze; write node/NAME, pool/NAME, guard/NAME or all')

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import click
+import msgspec
 
 from reconciler import wiring
 from reconciler.cli.asking import answered, question_options
@@ -44,11 +45,13 @@ def command(question: wiring.Question, ending: Ending, outputs: tuple[Output, ..
         *unknown_node_classes(run.head.inputs),
     )
     planned = planned_of(setting_of(run.sight, run.head, run.base, run.origins), run.head, compared, notices)
+    written = ending.written(run.head)
+    planned = msgspec.structs.replace(planned, saved_digest=written.digest if written else "")
     document = plan_document(planned)
     if (ahead := given["ahead"]) is not None:
         document = _with_forecast(document, (run, run.head), ahead)
     write(document, outputs, color)
-    ending.save(run.head)
+    ending.save(run.head, written)
     return ending.code(planned)
 
 

@@ -1,6 +1,5 @@
 """`reconciler rbac`: the least rights that the policies need, to look, and apart from that to act; and people's."""
 
-import re
 from typing import Any
 
 import click
@@ -8,10 +7,9 @@ import click
 from reconciler import wiring
 from reconciler.cli.exit_codes import ExitCode
 from reconciler.cli.origins import origin_options
+from reconciler.cli.sight import namespace_option
 from reconciler.cli.telling import refused
-from reconciler.model import names
 from reconciler.model.desired import Desired
-from reconciler.model.fields import NAMESPACE
 from reconciler.policy.environments import NotChosen, chosen
 from reconciler.policy.published.rights.page import person_page, reading_page, writing_page
 from reconciler.policy.published.rights.people import PEOPLE
@@ -25,13 +23,9 @@ from reconciler.policy.resolve import Resolved
 @click.option("--write", is_flag=True, help="Instead, what acting needs beside it.")
 @click.option("--resources", is_flag=True, help="With --write: the policies will be custom resources of the cluster.")
 @click.option("--person", type=click.Choice(list(PEOPLE)), help="Instead, what a person needs to approve, say.")
-@click.option(
-    "--namespace", default=names.OWN_NAMESPACE, show_default=True, metavar="NAME", help="Where the reconciler runs."
-)
+@namespace_option
 def command(origins: wiring.Origins, environment: str | None, namespace: str, **asked: Any) -> int:
     """Print, as YAML, the rights that looking needs with the policies in PATHS. Without PATHS: with any policies."""
-    if not re.fullmatch(NAMESPACE.pattern, namespace):
-        raise click.UsageError(f'"{namespace}" is no namespace: write {NAMESPACE.words}')
     if asked["person"]:
         return _of_a_person(asked, environment, namespace)
     wishes: tuple[Desired, ...] = ()

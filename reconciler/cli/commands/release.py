@@ -9,7 +9,6 @@ from reconciler.cli.asking import answered
 from reconciler.cli.exit_codes import ExitCode
 from reconciler.cli.output import Output, output_options, write
 from reconciler.cli.sight import cluster_options
-from reconciler.model import names
 from reconciler.plan.release.release import release
 from reconciler.report.released import About, Released, released_document
 from reconciler.wiring.leading import Occupied
@@ -21,7 +20,6 @@ from reconciler.wiring.releasing import release_all
 @cluster_options
 @click.option("--pool", default="", metavar="NAME", help="Only what belongs to one pool.")
 @click.option("--yes", is_flag=True, help="Do it; else it is only told.")
-@click.option("--namespace", default=names.OWN_NAMESPACE, show_default=True, metavar="NAME", help="Where the Lease is.")
 @output_options
 def command(place: wiring.ClusterPlace, outputs: tuple[Output, ...], color: str, **asked: Any) -> int:
     """Take our taints, labels, gates, pods and freezes off the cluster. NodePools and Nodes stay as they are.
@@ -34,7 +32,7 @@ def command(place: wiring.ClusterPlace, outputs: tuple[Output, ...], color: str,
         return ExitCode.FINE
     if place.file:
         raise click.UsageError("--yes acts on the live cluster: leave out --cluster")
-    acting = Acting(place.context, lambda told: click.echo(f"note: {told}", err=True), asked["namespace"])
+    acting = Acting(place.context, lambda told: click.echo(f"note: {told}", err=True), place.namespace)
     released = _released(acting, asked["pool"])
     write(released_document(released), outputs, color)
     if not released.failed and not released.why_unsure:

@@ -24,6 +24,7 @@ from reconciler.policy.custom_resources.rendering import custom_resources
 from reconciler.policy.environments import NotChosen, chosen
 from reconciler.report import write
 from reconciler.report.checked import Checked
+from reconciler.sources.input_file import MOST_MANIFEST_BYTES, read_file
 from reconciler.wiring.policies import own_templates
 
 _CAUTION = """\
@@ -111,7 +112,7 @@ def _write(text: str, target: Target) -> None:
 def _is_empty(file: Path) -> bool:
     """Whether a file is there that holds no object, so that a further empty one takes nothing away."""
     try:
-        return all(document is None for document in yaml.safe_load_all(file.read_bytes()))
+        return all(document is None for document in yaml.safe_load_all(read_file(file, MOST_MANIFEST_BYTES)))
     except (OSError, yaml.YAMLError):
         return False
 

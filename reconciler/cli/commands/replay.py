@@ -15,6 +15,7 @@ from reconciler.model.instant import Instant
 from reconciler.plan.kept.dump import BadDump
 from reconciler.report.replayed import Told, replayed_document
 from reconciler.sources.history.reading import NotKept
+from reconciler.sources.input_file import MOST_CLUSTER_BYTES, MOST_PLAN_BYTES, read_file
 from reconciler.wiring.past import Span, replay_dump, replay_history
 
 _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
@@ -43,7 +44,7 @@ def command(dump: Path | None, history: Path | None, **given: Any) -> int:
 
 def _of_dump(file: Path, expected: str | None) -> Told:
     try:
-        return replay_dump(file.read_bytes(), _digest(expected) if expected else "")
+        return replay_dump(read_file(file, MOST_CLUSTER_BYTES), _digest(expected) if expected else "")
     except BadDump as bad:
         raise click.ClickException(f"{file}: {bad}\n  remedy: {bad.remedy}") from None
 
@@ -65,6 +66,6 @@ def _digest(expected: str) -> str:
     if expected.startswith("sha256:"):
         return expected
     try:
-        return msgspec.json.decode(Path(expected).read_bytes(), type=_Plan).digest
+        return msgspec.json.decode(read_file(Path(expected), MOST_PLAN_BYTES), type=_Plan).digest
     except msgspec.MsgspecError as wrong:
         raise click.UsageError(f"{expected} is no plan as plan -o json writes it: {wrong}") from None

@@ -10,7 +10,6 @@ from reconciler import wiring
 from reconciler.cli.asking import answered, live_question_options
 from reconciler.cli.exit_codes import ExitCode
 from reconciler.cli.history import history_option
-from reconciler.model import names
 from reconciler.serve.server import Address
 from reconciler.wiring.running import Settings
 from reconciler.wiring.running import run as run_replica
@@ -32,7 +31,6 @@ class AddressType(click.ParamType[Address]):
 
 @click.command()
 @live_question_options
-@click.option("--namespace", default=names.OWN_NAMESPACE, show_default=True, metavar="NAME", help="Where its Lease is.")
 @click.option(
     "--listen",
     "address",

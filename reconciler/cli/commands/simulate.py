@@ -1,5 +1,6 @@
 """`reconciler simulate`: the same loop over hours or days in seconds, on an imagined cluster."""
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -39,6 +40,12 @@ _FOLDER = click.Path(file_okay=False, path_type=Path)
     metavar="DIR",
     help="In the place of the scenario's last policies; several are told beside one another.",
 )
+@click.option(
+    "--tree",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    metavar="DIR",
+    help="The folder in which all lies that SCENARIO names; else its own.",
+)
 @click.option("--seed", type=click.IntRange(0, 2**53), help="From which all chance follows; else the scenario's.")
 @click.option("--jobs", type=click.IntRange(1, 256), default=1, show_default=True, help="Sets of policies at once.")
 @click.option(
@@ -60,7 +67,7 @@ _FOLDER = click.Path(file_okay=False, path_type=Path)
 @output_options
 def command(scenario: Path, outputs: tuple[Output, ...], color: str, **given: Any) -> int:
     """Play SCENARIO through: the real loop, an imagined cluster. Exit 1 where it fails what it expects."""
-    ready = answered(lambda: prepared(Asked(scenario, given["policies"], given["seed"])))
+    ready = answered(lambda: prepared(Asked(scenario, given["policies"], given["seed"], given["tree"])))
     if ready.checkup.resolved.problems:
         return refused(ready.checkup, outputs, color)
     for notice in ready.notices:
@@ -128,3 +135,9 @@ def _shrink(files: tuple[Path, Path], ready: Prepared, runs: tuple[Simulated, ..
         text = shrunk(play, Moved(scenario.parent, file.parent), tell)
     replace_files({file: text.encode()})
     click.echo(f"{file}: a smaller scenario that fails in the same way", err=True)
+    before, after = scenario.parent.resolve(), file.parent.resolve()
+    if not before.is_relative_to(after):
+        click.echo(
+            f"note: it names files beside its folder: play it with --tree {os.path.commonpath((before, after))}",
+            err=True,
+        )

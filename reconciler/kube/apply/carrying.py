@@ -13,10 +13,11 @@ from reconciler.kube.apply.answers import Meaning, meaning_of, told, uid_in
 from reconciler.kube.apply.company import Company
 from reconciler.kube.apply.lending import Lending
 from reconciler.kube.apply.pen import FenceFell, NotSeen, Pen
-from reconciler.kube.apply.places import UnknownKind, path_of
+from reconciler.kube.apply.places import path_of
 from reconciler.kube.apply.verbs import next_write
 from reconciler.kube.backoff import Backoff, Waits
 from reconciler.kube.decode import Undecodable, one
+from reconciler.kube.paths import BadPath
 from reconciler.model.cluster.kinds import SEEN
 from reconciler.model.cluster.node import Node
 from reconciler.model.instant import Instant
@@ -64,7 +65,7 @@ class Errand:
             settled = self._tried()
         except FenceFell:
             settled = Settled("unknown", NO_LONGER_OURS.detail) if self._in_doubt else NO_LONGER_OURS
-        except (UnknownKind, Undecodable) as fault:
+        except (BadPath, Undecodable) as fault:
             settled = Settled("refused", str(fault))
         return Carried(settled, self._wrote or (self._in_doubt and settled.result == "done"), self._uid)
 

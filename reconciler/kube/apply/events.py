@@ -19,6 +19,7 @@ import msgspec
 from reconciler.kube.api_server import MERGE_PATCH, Request, Unreachable, Writer
 from reconciler.kube.apply.bucket import Bucket
 from reconciler.kube.apply.places import api_version, kind_of
+from reconciler.kube.paths import BadPath, below, folder_in
 from reconciler.model.planned.action import Ref, Status
 from reconciler.model.planned.decision import Decision
 from reconciler.plan.explain import sentence
@@ -102,8 +103,8 @@ class Events:
         bucket = self._of_pools if told.regarding.kind in _OF_MANY_NODES else self._bucket
         if not bucket.try_take():
             return
-        request = self._again(told) or self._first(told)
-        with suppress(Unreachable):
+        with suppress(Unreachable, BadPath):
+            request = self._again(told) or self._first(told)
             answer = self._server.send(request)
             if request.method == "PATCH" and answer.status == 404:  # it expired, or somebody deleted it
                 with self._lock:
@@ -121,10 +122,10 @@ class Events:
     def _first(self, told: Told) -> Request:
         now_nanoseconds = time.time_ns()
         namespace = told.regarding.namespace or _CLUSTER_WIDE
-        name = f"{told.regarding.name[:_LONGEST_NAME]}.{now_nanoseconds:x}"
-        folder = f"/apis/events.k8s.io/v1/namespaces/{namespace}/events"
+        name = f"{told.regarding.name[:_LONGEST_NAME].rstrip('-.')}.{now_nanoseconds:x}"
+        folder_path = folder_in(namespace, "events.k8s.io", "events")
         with self._lock:
-            self._series[told] = _Series(f"{folder}/{name}", self._clock())
+            self._series[told] = _Series(below(folder_path, name), self._clock())
             self._series.move_to_end(told)
             while len(self._series) > _MOST_SERIES:
                 self._series.popitem(last=False)
@@ -141,7 +142,7 @@ class Events:
             "reportingController": CONTROLLER,
             "reportingInstance": self._instance,
         }
-        return Request("POST", folder, msgspec.json.encode(event))
+        return Request("POST", folder_path, msgspec.json.encode(event))
 
 
 def _action(decision: Decision) -> str:

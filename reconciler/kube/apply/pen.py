@@ -13,13 +13,15 @@ from reconciler.kube.api_server import Answer, Request, Writer
 from reconciler.kube.apply.bucket import Bucket
 from reconciler.kube.apply.places import path_of
 from reconciler.kube.decode import page
+from reconciler.kube.paths import BadPath, folder
 from reconciler.model.cluster.kinds import SEEN
 from reconciler.model.cluster.pod import Pod
+from reconciler.model.object_names import is_object_name, shortened
 from reconciler.model.planned.action import Ref
 from reconciler.ports import Fence
 
 _PODS = next(each for each in SEEN if each.field == "pods")
-_PODS_PATH = "/api/v1/pods"
+_PODS_PATH = folder("", "pods")
 _PAGE = 500
 _SLICE_SECONDS = 0.1  # a fence that falls is noticed within that while something is waited for
 
@@ -64,7 +66,7 @@ class Pen:
         return self._fence.holds()
 
     def look(self, ref: Ref) -> dict[str, Any] | None:
-        """The object as it stands, most recently. Raises Unreachable, NotSeen and FenceFell."""
+        """The object as it stands, most recently. Raises BadPath, Unreachable, NotSeen and FenceFell."""
         self._mind_fence()
         answer = self._server.get(path_of(ref))
         if answer.status == 404:
@@ -77,6 +79,8 @@ class Pen:
     def pods_on(self, node: str) -> list[Pod]:
         """The pods of a node, most recently: read page by page, and from nobody's cache. Raises as `look`, and
         Undecodable."""
+        if not is_object_name(node):  # a comma in it would be another selector
+            raise BadPath(f"{shortened(node)} is no name of a Node")
         found: list[Pod] = []
         query = {"fieldSelector": f"spec.nodeName={node}", "limit": str(_PAGE)}
         while True:

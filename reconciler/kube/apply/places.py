@@ -1,7 +1,12 @@
-"""Where the API server keeps each kind that is written: all of them are served as v1."""
+"""Where the API server keeps each kind that is written: all of them are served as v1.
+
+What is written comes from plans, and plans from files too: each part of a path is checked here, whoever checked it
+before.
+"""
 
 from collections.abc import Iterable
 
+from reconciler.kube.paths import BadPath, below, folder, folder_in
 from reconciler.model.cluster.kinds import SEEN, Seen
 from reconciler.model.cluster.whole import Whole
 from reconciler.model.planned.action import Ref
@@ -21,7 +26,7 @@ def _by_kind(kinds: Iterable[Seen]) -> dict[str, Seen]:
 WRITTEN = _by_kind((*SEEN, *_UNSEEN))
 
 
-class UnknownKind(ValueError):
+class UnknownKind(BadPath):
     """Nobody taught us to write it."""
 
 
@@ -38,12 +43,10 @@ def api_version(seen: Seen) -> str:
 
 
 def path_of(ref: Ref, subresource: str = "") -> str:
-    """Raises UnknownKind."""
-    below = f"/{ref.name}/{subresource}" if subresource else f"/{ref.name}"
-    return folder_of(kind_of(ref), ref.namespace) + below
+    """Raises BadPath, of which UnknownKind is one."""
+    return below(folder_of(kind_of(ref), ref.namespace), ref.name, subresource)
 
 
 def folder_of(seen: Seen, namespace: str = "") -> str:
-    """Where objects of the kind are made."""
-    root = f"/apis/{seen.group}/v1" if seen.group else "/api/v1"
-    return f"{root}/namespaces/{namespace}/{seen.plural}" if seen.namespaced else f"{root}/{seen.plural}"
+    """Where objects of the kind are made. Raises BadPath."""
+    return folder_in(namespace, seen.group, seen.plural) if seen.namespaced else folder(seen.group, seen.plural)

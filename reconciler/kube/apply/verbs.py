@@ -46,7 +46,7 @@ class Target(msgspec.Struct, frozen=True):
 
 
 def next_write(decision: Decision, found: Object | None) -> Next:
-    """What is to be sent, or how it ends without. Raises UnknownKind and Undecodable."""
+    """What is to be sent, or how it ends without. Raises BadPath and Undecodable."""
     act, subject = decision.act, decision.subject
     if isinstance(act, Apply) and found is None and not subject.uid and not act.presumes.resource_version:
         return _applied(act, subject, msgspec.json.decode(act.manifest))

@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 
 from reconciler.kube.api_server import Answer, ApiServer, Unreachable
+from reconciler.kube.paths import below, folder
 from reconciler.kube.seeing.changes import Identity
 from reconciler.kube.seeing.outcome import Outcome, Setback, What, said
 from reconciler.model.cluster.kinds import Seen
@@ -15,7 +16,7 @@ from reconciler.model.cluster.kinds import Seen
 _LIST = "APIGroupDiscoveryList"
 _ACCEPT = ",".join(f"application/json;g=apidiscovery.k8s.io;v={version};as={_LIST}" for version in ("v2", "v2beta1"))
 _TOO_OLD = "does not say at once what it serves: Kubernetes 1.26 or newer is needed"
-_KUBE_SYSTEM = "/api/v1/namespaces/kube-system"
+_KUBE_SYSTEM = below(folder("", "namespaces"), "kube-system")
 
 
 class Served(msgspec.Struct, frozen=True):
@@ -33,9 +34,7 @@ class Served(msgspec.Struct, frozen=True):
         if version not in found:
             why = f"is served as {', '.join(found)} and not as {version}, the only version that is read"
             raise Setback(Outcome(What.UNSUITED, why))
-        root = f"/apis/{seen.group}/{version}" if seen.group else f"/api/{version}"
-        folder = f"/namespaces/{namespace}" if seen.own_namespace else ""
-        return f"{root}{folder}/{seen.plural}"
+        return folder(seen.group, seen.plural, namespace if seen.own_namespace else "", version)
 
     def _why_not(self, seen: Seen) -> Outcome:
         if seen.group in self.unknown_groups:

@@ -24,6 +24,7 @@ from reconciler.kube.seeing.changes import (
     wall_clock,
 )
 from reconciler.kube.seeing.versions import is_newer
+from reconciler.model import names
 from reconciler.model.cluster.kinds import SEEN, Seen
 from reconciler.model.cluster.observed import QUIET_MS, Observed, Quiet, Unread
 from reconciler.model.instant import Instant, timestamp
@@ -72,14 +73,16 @@ class _Sight(msgspec.Struct):
 class Store:
     """The objects by kind, namespace and name."""
 
-    def __init__(self, seen: Iterable[Seen] = SEEN, clock: Clock = wall_clock) -> None:
+    def __init__(
+        self, seen: Iterable[Seen] = SEEN, clock: Clock = wall_clock, own_namespace: str = names.OWN_NAMESPACE
+    ) -> None:
         self._clock = clock
         self._sights = {each: _Sight() for each in seen}
         self._by_field: dict[str, list[_Sight]] = {}
         for each, sight in self._sights.items():
             self._by_field.setdefault(each.field, []).append(sight)
         self._identity = Identity()
-        self._observed = Observed()
+        self._observed = Observed(own_namespace=own_namespace)
 
     def take(self, changes: Iterable[Change]) -> None:
         """Changes of one kind in the order in which they were told."""

@@ -2,6 +2,7 @@
 
 import msgspec
 
+from reconciler.model import names
 from reconciler.model.cluster.attachments import CsiDriver, CsiNode, VolumeAttachment
 from reconciler.model.cluster.devices import ResourceClaim, ResourceSlice
 from reconciler.model.cluster.karpenter import NodeClaim, NodeClass
@@ -36,6 +37,7 @@ class Observed(msgspec.Struct, frozen=True, omit_defaults=True):
     """Objects by kind, in no particular order: whoever's outcome could show the order sorts what it walks."""
 
     cluster_uid: str = ""  # uid of the namespace kube-system
+    own_namespace: str = names.OWN_NAMESPACE  # where the controller's Lease is, and the freeze of everything
     seen_at: Instant = Instant(0)  # of the kind that was seen longest ago
     unread: tuple[Unread, ...] = ()
     quiet: tuple[Quiet, ...] = ()

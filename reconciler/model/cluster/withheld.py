@@ -4,39 +4,33 @@ What is never read can't leak: into a dump, a log or a report. The other side of
 object that was read must leave the same things out of the manifest first.
 """
 
-from typing import Any
+from functools import cache
+from typing import Any, get_args, get_origin
 
 import msgspec
 
 from reconciler.model import names
+from reconciler.model.cluster.pod import PodSpec, PodStatus
 from reconciler.model.cluster.whole import WholeMetadata
 
 # Annotations of these are gone by. Of all others, only those that we set: they stand in the policies anyway.
 DOMAINS = frozenset({"gpu.scheduling", "karpenter.sh", "karpenter.k8s.aws"})
 
 _LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
-_CONTAINERS = ("containers", "initContainers", "ephemeralContainers")
-_OF_A_CONTAINER = frozenset(
-    {"args", "command", "env", "envFrom", "lifecycle", "livenessProbe", "readinessProbe", "startupProbe"}
-)
-# Drivers of volumes take options in these, passwords among them.
-_OF_A_VOLUME = {"csi": "volumeAttributes", "flexVolume": "options"}
+# What is kept of the spec of a node class: all else, tags, context and selectors of a cloud among it, may say anything.
+_OF_A_CLASS = frozenset({"amiFamily", "detailedMonitoring", "instanceStorePolicy", "kubelet", "role"})
 
 
 def without_secrets(kind: str, rest: dict[str, Any]) -> dict[str, Any]:
-    """What stands beside apiVersion, kind and metadata, without what a Pod's containers run, and with what."""
-    spec = rest.get("spec")
-    if kind != "Pod" or not isinstance(spec, dict):
+    """What stands beside apiVersion, kind and metadata; of a Pod those fields alone that are read of every other."""
+    if kind != "Pod":
         return rest
-    told = {key: [_container(each) for each in spec[key]] for key in _CONTAINERS if isinstance(spec.get(key), list)}
-    if isinstance(spec.get("volumes"), list):
-        told["volumes"] = [_volume(each) for each in spec["volumes"]]
-    return rest | {"spec": spec | told}
+    return {key: _known(value, _PARTS[key]) if key in _PARTS else value for key, value in rest.items() if key in _HEAD}
 
 
 def class_without_secrets(spec: dict[str, Any]) -> dict[str, Any]:
-    """A node class' spec without the script that its machines run when they start."""
-    return {key: value for key, value in spec.items() if not key.lower().startswith("userdata")}
+    """What describes the machines; not the script that they run when they start, nor what else a cloud is told."""
+    return {key: value for key, value in spec.items() if key in _OF_A_CLASS}
 
 
 def metadata_without_secrets(metadata: WholeMetadata) -> WholeMetadata:
@@ -61,18 +55,34 @@ def _ours(metadata: WholeMetadata) -> set[str]:
     return found
 
 
-def _container(container: object) -> object:
-    if not isinstance(container, dict):
-        return container
-    return {key: value for key, value in container.items() if key not in _OF_A_CONTAINER}
+_PARTS: dict[str, Any] = {"spec": PodSpec, "status": PodStatus}
+_HEAD = frozenset({"apiVersion", "kind", "metadata", *_PARTS})
 
 
-def _volume(volume: object) -> object:
-    if not isinstance(volume, dict):
-        return volume
-    return {
-        key: {name: each for name, each in value.items() if name != _OF_A_VOLUME.get(key)}
-        if isinstance(value, dict)
-        else value
-        for key, value in volume.items()
-    }
+def _known(value: Any, kind: Any) -> Any:
+    """The value without fields that the type does not have. What is of another shape is left out whole."""
+    fields = _fields(kind)
+    if fields is not None:
+        found = value if isinstance(value, dict) else {}
+        return {key: _known(each, fields[key]) for key, each in found.items() if key in fields}
+    items = _items(kind)
+    if items is not None:
+        return [_known(each, items) for each in value] if isinstance(value, list) else []
+    return value
+
+
+@cache
+def _fields(kind: Any) -> dict[str, Any] | None:
+    """Of a struct, by the names that they have in Kubernetes; None where it is no struct."""
+    for each in (kind, *get_args(kind)):
+        if isinstance(each, type) and issubclass(each, msgspec.Struct):
+            return {field.encode_name: field.type for field in msgspec.structs.fields(each)}
+        if get_origin(kind) is tuple:
+            return None
+    return None
+
+
+@cache
+def _items(kind: Any) -> Any:
+    """What a tuple holds; None where it is no tuple."""
+    return get_args(kind)[0] if get_origin(kind) is tuple else None

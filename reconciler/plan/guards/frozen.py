@@ -142,7 +142,7 @@ class Freezes:
 
     @cached_property
     def _everything(self) -> tuple[Freeze, ...]:
-        own = [each for each in self._inputs.observed.namespaces if each.name == names.OWN_NAMESPACE]
+        own = [each for each in self._inputs.observed.namespaces if each.name == self._inputs.observed.own_namespace]
         told = (each.metadata.annotations for each in own)
         found = (freeze_of("everything", each.frozen_until, each.frozen_reason, self._inputs.now) for each in told)
         return tuple(each for each in found if each is not None)

@@ -5,16 +5,21 @@ place, so that a dump replays to the same plan; it is left out again because inp
 policies say stands in it as it is.
 """
 
+from collections.abc import Collection, Iterator
 from hashlib import sha256
 from typing import Any
 
 import msgspec
 
+from reconciler.model import names
 from reconciler.model.cluster.karpenter import NodeClass
+from reconciler.model.cluster.metadata import LabelSelector
 from reconciler.model.cluster.observed import Observed
+from reconciler.model.cluster.pod import Pod
 from reconciler.model.cluster.whole import Whole
-from reconciler.model.cluster.withheld import class_without_secrets, metadata_without_secrets, without_secrets
+from reconciler.model.cluster.withheld import DOMAINS, class_without_secrets, metadata_without_secrets, without_secrets
 from reconciler.model.planned.inputs import Inputs
+from reconciler.plan.kept.valid_names import why_invalid
 
 _NAME = "reconciler-dump"
 FORMAT = f"{_NAME}/1"
@@ -42,6 +47,24 @@ _OBJECTS = (
 )
 
 
+# No plan looks at labels of these, but of domains that are gone by.
+_UNLABELLED = (
+    "budgets",
+    "workloads",
+    "node_classes",
+    "resource_claims",
+    "resource_slices",
+    "volume_claims",
+    "storage_classes",
+    "csi_nodes",
+    "csi_drivers",
+    "attachments",
+    "leases",
+)
+_NAMESPACE_NAME = "kubernetes.io/metadata.name"
+_OF_VOLUMES = frozenset({names.ZONE, names.REGION, names.ZONE_BEFORE, names.REGION_BEFORE, names.HOSTNAME})
+
+
 class BadDump(ValueError):
     """Not a dump that can be read; the sentence says why, the remedy what to do."""
 
@@ -65,7 +88,7 @@ def write(inputs: Inputs) -> bytes:
     before, after = b'{"digest":"', b'","format":"%s","inputs":' % FORMAT.encode()
     start = len(before) + _DIGEST_LENGTH + len(after)
     buffer = bytearray()
-    _ENCODER.encode_into(canonical(inputs), buffer, start)
+    _ENCODER.encode_into(redacted(inputs), buffer, start)
     with memoryview(buffer) as whole:
         digest = _digest(whole[start:])
     buffer[:start] = before + digest + after
@@ -87,10 +110,54 @@ def read(content: bytes) -> Inputs:
             "take the dump again as it was written",
         )
     try:
-        return msgspec.json.decode(file.inputs, type=Inputs)
+        inputs = msgspec.json.decode(file.inputs, type=Inputs)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as fault:
         remedy = "read it with the version of reconciler that wrote it, or write it again with this one"
         raise BadDump(f"this version of reconciler cannot read it: {fault}", remedy) from fault
+    if why := why_invalid(inputs):
+        raise BadDump(f"reconciler writes no such dump: {why}", "write it again with reconciler dump")
+    return inputs
+
+
+def redacted(inputs: Inputs) -> Inputs:
+    """As `canonical`, and of namespaces and volumes those labels alone that a selector in the same inputs names.
+
+    Only of whole inputs: a part of them does not show which selectors there are."""
+    inputs = canonical(inputs)
+    observed = inputs.observed
+    of_namespaces = {key for pod in observed.pods for key in _namespace_selectors(pod)} | {_NAMESPACE_NAME}
+    if any('"namespaceSelector"' in each.body for each in inputs.desired.smart_pods):  # not read as those of pods are
+        of_namespaces |= {key for each in observed.namespaces for key in each.metadata.labels}
+    of_volumes = _OF_VOLUMES | {key for claim in observed.volume_claims for key in _keys(claim.spec.selector)}
+    return msgspec.structs.replace(
+        inputs,
+        observed=msgspec.structs.replace(
+            observed,
+            namespaces=tuple(_with_labels(each, of_namespaces) for each in observed.namespaces),
+            volumes=tuple(_with_labels(each, of_volumes) for each in observed.volumes),
+        ),
+    )
+
+
+def _namespace_selectors(pod: Pod) -> Iterator[str]:
+    affinity = pod.spec.affinity
+    for term in (*affinity.pod_affinity.required, *affinity.pod_anti_affinity.required) if affinity else ():
+        yield from _keys(term.namespace_selector)
+
+
+def _keys(selector: LabelSelector | None) -> Iterator[str]:
+    if selector is not None:
+        yield from selector.match_labels
+        yield from (each.key for each in selector.match_expressions)
+
+
+def _with_labels(each: Any, keys: Collection[str]) -> Any:
+    """With the labels of these keys, and of domains that are gone by."""
+    labels = each.metadata.labels
+    kept = {key: value for key, value in labels.items() if key in keys or key.partition("/")[0] in DOMAINS}
+    if len(kept) == len(labels):
+        return each
+    return msgspec.structs.replace(each, metadata=msgspec.structs.replace(each.metadata, labels=kept))
 
 
 def canonical(inputs: Inputs) -> Inputs:
@@ -113,6 +180,8 @@ def canonical(inputs: Inputs) -> Inputs:
 
 def _observed(observed: Observed) -> Observed:
     objects: dict[str, Any] = {key: tuple(sorted(getattr(observed, key), key=_place)) for key in _OBJECTS}
+    for key in _UNLABELLED:
+        objects[key] = tuple(_with_labels(each, ()) for each in objects[key])
     for key in ("node_pools", "policies", "kept"):
         objects[key] = tuple(map(_told, objects[key]))
     return msgspec.structs.replace(

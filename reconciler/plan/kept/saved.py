@@ -2,7 +2,9 @@
 
 It holds the policies that it follows from, so that it is applied without them at hand; what it does, and what that
 takes away; but of the cluster nothing else. What a guard holds is not in it. It is canonical: the same plan gives the
-same bytes, and a digest tells whether they are whole. It is not signed: who may apply is for the cluster to say.
+same bytes, and a digest covers all of them: actions with their whole payload, policies, manifests, cluster and times.
+It is not signed, and whoever changes the file can write a digest that fits: so whoever applies it names the digest that
+was reviewed. Who may apply is for the cluster to say.
 
 Whether it still holds is judged against a plan made anew from the same policies: each of its actions must be decided
 again, alike, and take no node and no GPU in use that it did not take before. That an object was written meanwhile
@@ -17,23 +19,26 @@ import msgspec
 from reconciler.model.cluster.observed import Observed
 from reconciler.model.desired import Desired
 from reconciler.model.instant import Instant, timestamp
-from reconciler.model.planned.action import Action, Hold, Presumes
+from reconciler.model.planned.action import Action, Apply, Hold, Presumes
 from reconciler.model.planned.decision import Decision
 from reconciler.model.planned.inputs import Inputs
 from reconciler.model.planned.mark import Mark
 from reconciler.model.planned.memory import Memory
 from reconciler.model.planned.plan import Plan
+from reconciler.plan.check import why_not_its_own
 from reconciler.plan.explain import sentence
 from reconciler.plan.guards.judging import Proposed, judge
 from reconciler.plan.guards.stage import Stage
 from reconciler.plan.guards.taken import taken
 from reconciler.plan.kept.dump import canonical
 from reconciler.plan.kept.scene import Scene
+from reconciler.plan.kept.valid_names import of_decision, of_desired
 from reconciler.plan.planner import digest_of, unread_of_use
 
 _NAME = "reconciler-plan"
 FORMAT = f"{_NAME}/1"
 _ENCODER = msgspec.json.Encoder(order="sorted")
+_AGAIN = "plan again, review that, and apply that"
 
 
 class BadPlan(ValueError):
@@ -63,6 +68,15 @@ class SavedPlan(msgspec.Struct, frozen=True):
     prune: tuple[str, ...] = ()
 
 
+class Written(msgspec.Struct, frozen=True):
+    """The file, and what a report says of it."""
+
+    content: bytes
+    digest: str  # of everything in it: who applies it names this one
+    actions: int
+    expires_at: Instant
+
+
 class _File(msgspec.Struct):
     format: str
     digest: str = ""
@@ -83,11 +97,18 @@ def saved_of(scene: Scene, expires_at: Instant) -> SavedPlan:
     )
 
 
-def write(scene: Scene, expires_at: Instant) -> bytes:
+def write(scene: Scene, expires_at: Instant) -> Written:
     """The file."""
-    content = _ENCODER.encode(saved_of(scene, expires_at))
-    digest = _digest(content).encode()
-    return b'{"digest":"%s","format":"%s","plan":%s}\n' % (digest, FORMAT.encode(), content)
+    saved = saved_of(scene, expires_at)
+    content = _ENCODER.encode(saved)
+    digest = _digest(content)
+    file = b'{"digest":"%s","format":"%s","plan":%s}\n' % (digest.encode(), FORMAT.encode(), content)
+    return Written(file, digest, len(saved.steps), expires_at)
+
+
+def digest_of_saved(saved: SavedPlan) -> str:
+    """Made anew from everything that is gone by, never copied from the file."""
+    return _digest(_ENCODER.encode(saved))
 
 
 def read(content: bytes) -> SavedPlan:
@@ -104,13 +125,18 @@ def read(content: bytes) -> SavedPlan:
             f"it is a saved plan of format {version}, and this version of reconciler reads {FORMAT.partition('/')[2]}"
         )
         raise BadPlan(told, "plan again, and apply that")
-    if file.digest not in {_digest(bytes(file.plan)), _digest(_ENCODER.encode(msgspec.json.decode(file.plan)))}:
+    if not _is_whole(file):
         told = "what it holds does not match its digest: it was changed after it was written, or is damaged"
-        raise BadPlan(told, "plan again, and apply that")
+        raise BadPlan(told, _AGAIN)
     try:
-        return msgspec.json.decode(file.plan, type=SavedPlan)
+        saved = msgspec.json.decode(file.plan, type=SavedPlan)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as fault:
-        raise BadPlan(f"this version of reconciler cannot read it: {fault}", "plan again, and apply that") from fault
+        raise BadPlan(f"this version of reconciler cannot read it: {fault}", _AGAIN) from fault
+    if digest_of_saved(saved) != file.digest:  # the digest covers a field that would be passed over
+        raise BadPlan("it holds what this version of reconciler does not know", _AGAIN)
+    if why := _why_invalid(saved):
+        raise BadPlan(f"reconciler writes no such plan: {why}", _AGAIN)
+    return saved
 
 
 def inputs_for(saved: SavedPlan, observed: Observed, memory: Memory, now: Instant) -> Inputs:
@@ -137,6 +163,28 @@ def exactly(saved: SavedPlan, scene: Scene) -> Plan:
     return msgspec.structs.replace(
         scene.plan, digest=digest, decisions=judged.decisions, memory=memory, wake_at=None, guarded=judged.guarded
     )
+
+
+def _is_whole(file: _File) -> bool:
+    """A file that was only laid out anew, by jq say, still is."""
+    try:
+        laid_out = _ENCODER.encode(msgspec.json.decode(file.plan))
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        return False
+    return file.digest in {_digest(bytes(file.plan)), _digest(laid_out)}
+
+
+def _why_invalid(saved: SavedPlan) -> str:
+    """What the planner would never have written."""
+    for step in saved.steps:
+        decision = step.decision
+        if isinstance(decision.act, Hold) or decision.would:
+            return f"it holds a decision about {decision.subject.title!a} that is not carried out"
+        if why := next(of_decision(decision), ""):
+            return why
+        if isinstance(decision.act, Apply) and (why := why_not_its_own(decision.subject, decision.act.manifest)):
+            return why
+    return next(of_desired(saved.desired), "")
 
 
 def _steps(scene: Scene) -> Iterator[Step]:

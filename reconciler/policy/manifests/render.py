@@ -53,11 +53,11 @@ def manifests(
         documents, wrong = manifests_of(rendering, schema)
         if not wrong:
             yielded = [_manifest(wish, order, rendering, document) for document in documents]
-            wrong = [*_misnamed(order, yielded), *_fights(wish, order, documents, yielded)]
+            wrong = [*misnamed(order, yielded), *fights(wish, order, documents, yielded)]
             found += yielded
         problems += [told_for(order, each) for each in wrong]
     ordered = tuple(sorted(found, key=lambda each: (each.kind, each.namespace, each.name, each.pool)))
-    return ordered, [*problems, *_clashes(ordered)]
+    return ordered, [*problems, *clashes(ordered)]
 
 
 def _values(wish: Desired, pool: Declared[GpuPool], weight: int | None) -> dict[str, Any]:
@@ -99,7 +99,7 @@ def _manifest(wish: Desired, order: Order, rendering: Rendering, document: Yield
     )
 
 
-def _misnamed(order: Order, yielded: Sequence[Manifest]) -> Iterator[Problem]:
+def misnamed(order: Order, yielded: Sequence[Manifest]) -> Iterator[Problem]:
     """A node belongs to the pool that its NodePool is named after: another name, and its nodes would be nobody's."""
     named = [each for each in yielded if each.kind == "NodePool"]
     for each in named[1:] if named and named[0].name == order.pool.name else named:
@@ -108,9 +108,7 @@ def _misnamed(order: Order, yielded: Sequence[Manifest]) -> Iterator[Problem]:
         yield Problem(each.template.file, each.template.line, 1, CLASHES, told, remedy)
 
 
-def _fights(
-    wish: Desired, order: Order, documents: Sequence[Yielded], yielded: Sequence[Manifest]
-) -> Iterator[Problem]:
+def fights(wish: Desired, order: Order, documents: Sequence[Yielded], yielded: Sequence[Manifest]) -> Iterator[Problem]:
     covering = _covering(wish, order.pool)
     for document, each in zip(documents, yielded, strict=True):
         if covering is None or each.kind != "NodePool" or not consolidates(document.data["spec"]):
@@ -139,7 +137,7 @@ def consolidates(spec: dict[str, dict[str, object]]) -> bool:
     return not blocked >= _OWN_INITIATIVE
 
 
-def _clashes(ordered: Sequence[Manifest]) -> Iterator[Problem]:
+def clashes(ordered: Sequence[Manifest]) -> Iterator[Problem]:
     """The same object from two pools, or as one for all of them: whichever is applied last would win."""
     for one, other in itertools.pairwise(ordered):
         if (one.kind, one.namespace, one.name) == (other.kind, other.namespace, other.name):

@@ -51,7 +51,7 @@ def smart_pods(
             problems.append(told_for(order, rendering.problem))
             continue
         documents, wrong = manifests_of(rendering, None)
-        wrong = wrong or list(_wrong(order, rendering, documents))
+        wrong = wrong or list(wrong_pod(order, rendering, documents))
         problems += [told_for(order, each) for each in wrong]
         if not wrong:
             found.append(_smart_pod(wish, order, rendering, documents[0]))
@@ -64,7 +64,7 @@ def _smart_pod(wish: Desired, order: PodOrder, rendering: Rendering, document: Y
     return SmartPod(order.pool.name, order.instance_type, body, Origin(file, line, wish.revision))
 
 
-def _wrong(order: PodOrder, rendering: Rendering, documents: Sequence[Yielded]) -> Iterator[Problem]:
+def wrong_pod(order: PodOrder, rendering: Rendering, documents: Sequence[Yielded]) -> Iterator[Problem]:
     kinds = [each.data["kind"] for each in documents]
     if kinds != ["Pod"]:
         place = order.pool.origin(_TEMPLATE)

@@ -10,23 +10,29 @@ from reconciler.policy.published.rights.reading import reading_rights
 CLUSTER_FILE = "cluster.json"
 
 
-def resources(wishes: Sequence[Desired], namespace: str = "") -> tuple[str, ...]:
-    """What to list, as kubectl names resources: in the namespace, or else in the whole cluster."""
-    rights = [right for right in reading_rights(wishes, names.OWN_NAMESPACE) if right.namespace == namespace]
+def resources(
+    wishes: Sequence[Desired], own_namespace: str = names.OWN_NAMESPACE, own: bool = False
+) -> tuple[str, ...]:
+    """What to list, as kubectl names resources: in our own namespace, or else in the whole cluster."""
+    namespace = own_namespace if own else ""
+    rights = [right for right in reading_rights(wishes, own_namespace) if right.namespace == namespace]
     named = {(right.group, plural) for right in rights for plural in right.resources}
     return tuple(sorted(f"{plural}.{group}" if group else plural for group, plural in named))
 
 
-def kubectl_line(wishes: Sequence[Desired], plan_options: Sequence[str]) -> str:
+def kubectl_line(
+    wishes: Sequence[Desired], plan_options: Sequence[str], own_namespace: str = names.OWN_NAMESPACE
+) -> str:
     """One line for a shell: kubectl writes the file, and `reconciler plan` reads it.
 
     kubectl refuses a list with a kind that the API server does not serve, so that the line first asks which kinds are
     served. Leases are listed in our namespace only: the rights to look cover no others. The file then has all there is
     of every kind, which `--complete` says.
     """
-    everywhere = "|".join(resources(wishes))
+    everywhere = "|".join(resources(wishes, own_namespace))
     served = f"kubectl api-resources --verbs=list -o name | grep -xE '{everywhere}' | paste -sd, -"
-    in_namespace = f"{','.join(resources(wishes, names.OWN_NAMESPACE))} -n {names.OWN_NAMESPACE}"
-    plan = shlex.join(["reconciler", "plan", *plan_options, "--cluster", CLUSTER_FILE, "--complete"])
+    in_namespace = f"{','.join(resources(wishes, own_namespace, own=True))} -n {shlex.quote(own_namespace)}"
+    named = [] if own_namespace == names.OWN_NAMESPACE else ["--namespace", own_namespace]
+    plan = shlex.join(["reconciler", "plan", *plan_options, "--cluster", CLUSTER_FILE, "--complete", *named])
     lists = f'kubectl get "$({served})" -A -o json && kubectl get {in_namespace} -o json'
     return f"{{ {lists}; }} > {CLUSTER_FILE} && {plan}"

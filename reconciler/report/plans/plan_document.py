@@ -50,6 +50,7 @@ def _blocks(planned: Planned, blamed: Blame) -> Iterator[Block]:
     yield from _warnings(planned)
     if not any(parts):
         yield line(no_changes(planned), "plain" if planned.unread else "good")
+        yield from _saved(planned)
         return
     yield line(planned.setting.headline)
     for blocks in filter(None, parts):
@@ -57,6 +58,13 @@ def _blocks(planned: Planned, blamed: Blame) -> Iterator[Block]:
         yield from blocks
     yield Blank()
     yield totals(planned)
+    yield from _saved(planned)
+
+
+def _saved(planned: Planned) -> Iterator[Block]:
+    """The digest whole: a part of it could be met by another file."""
+    if planned.saved_digest:
+        yield line(f"Saved plan {planned.saved_digest}: apply exactly this one with --digest.")
 
 
 def _warnings(planned: Planned) -> Iterator[Block]:

@@ -58,6 +58,7 @@ def _plan(planned: Planned, blamed: Blame) -> PlanTold:
         now=timestamp(setting.now),
         digest=plan.digest,
         change_digest=change_digest(planned),
+        saved_digest=planned.saved_digest or None,
         changes=_changes(planned),
         decisions=[decision_told(each) for each in planned.told],
         blocked=blocked_titles(planned.told),

@@ -216,6 +216,10 @@ class PlanTold(msgspec.Struct, frozen=True):
     now: Time
     digest: Annotated[Digest, msgspec.Meta(description="Of the plan: the same inputs give the same.")]
     change_digest: Annotated[Digest, msgspec.Meta(description="Of the changes only, however the fleet moves.")]
+    saved_digest: Annotated[
+        Digest | None,
+        msgspec.Meta(description="Of the whole file that --out wrote: what `apply --digest` is to be given."),
+    ]
     changes: list[ChangeTold]
     decisions: list[DecisionTold]
     blocked: Annotated[

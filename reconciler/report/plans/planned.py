@@ -58,6 +58,7 @@ class Planned(msgspec.Struct, frozen=True):
     notices: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()  # notices that must not be overlooked
     freezes: tuple[Freeze, ...] = ()  # that hold now
+    saved_digest: str = ""  # of the file that the plan was saved in, if any
     departing: tuple[Departing, ...] = ()  # nodes that scaling takes away, with this change or without it
 
     @property

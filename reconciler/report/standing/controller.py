@@ -21,6 +21,7 @@ class Controller(msgspec.Struct, frozen=True):
     renewed_at: Instant | None = None
     seen_cluster_at: Instant | None = None
     why_unknown: str = ""  # the Lease could not be read
+    namespace: str = names.OWN_NAMESPACE  # in which the Lease is looked for
 
 
 def controller_of(observed: Observed) -> Controller:
@@ -30,7 +31,7 @@ def controller_of(observed: Observed) -> Controller:
     found = (each for each in observed.leases if each.metadata.name == names.LEADER_LEASE)
     lease = next(found, None)
     if lease is None or not lease.spec.holder_identity:
-        return Controller(runs=False)
+        return Controller(runs=False, namespace=observed.own_namespace)
     renewed_at = moment(lease.spec.renew_time)
     return Controller(
         leader=lease.spec.holder_identity,
@@ -53,7 +54,7 @@ def controller_words(controller: Controller, now: Instant) -> str:
     if controller.why_unknown:
         return f"Controller: not known ({controller.why_unknown})."
     if not controller.leader:
-        return f"Controller: none runs: nobody holds Lease/{names.OWN_NAMESPACE}/{names.LEADER_LEASE}."
+        return f"Controller: none runs: nobody holds Lease/{controller.namespace}/{names.LEADER_LEASE}."
     renewed = f"renewed its Lease {age(controller.renewed_at, now)}" if controller.renewed_at is not None else ""
     saw = f"saw the cluster {age(controller.seen_cluster_at, now)}" if controller.seen_cluster_at is not None else ""
     told = ", and ".join(filter(None, (renewed, saw)))

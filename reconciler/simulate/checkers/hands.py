@@ -104,7 +104,7 @@ class Frozen:
         body = written.before or written.after or {"metadata": {}}
         node = (body.get("spec") or {}).get("nodeName", "") if written.key[0] == "Pod" else written.key[2]
         seen = ground.where.nodes.get(node)
-        yield ("Namespace", "", names.OWN_NAMESPACE)
+        yield ("Namespace", "", ground.world.own_namespace)
         yield ("NodePool", "", written.key[2] if written.key[0] == "NodePool" else seen.pool if seen else "")
         yield ("Node", "", node)
 

@@ -131,6 +131,6 @@ def _may_act(pool: str, node: str, ground: Ground) -> bool:
     declared = ground.desired().pool(pool)
     if declared is None or declared.spec.mode != "Enforce" or declared.spec.suspend:
         return False
-    over = (("Namespace", "", names.OWN_NAMESPACE), ("NodePool", "", pool), ("Node", "", node))
+    over = (("Namespace", "", ground.world.own_namespace), ("NodePool", "", pool), ("Node", "", node))
     bodies = (ground.world.at(each) or {} for each in over)
     return not any(((each.get("metadata") or {}).get("annotations") or {}).get(names.FROZEN_UNTIL) for each in bodies)

@@ -17,7 +17,7 @@ class LateView:
 
     def __init__(self, world: World, cluster_uid: str) -> None:
         self._world = world
-        self._sight = Sight(cluster_uid, world.known)
+        self._sight = Sight(cluster_uid, world.known, world.own_namespace)
         self._late: deque[tuple[Instant, Key, Object | None]] = deque()
         self._due: dict[Key, Object | None] = {}
         self._delay_ms = 0

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 import msgspec
 
 from reconciler.loop import InProcess
+from reconciler.model import names
 from reconciler.model.desired import Desired
 from reconciler.model.instant import Instant
 from reconciler.ports import Brain, Publisher
@@ -133,7 +134,8 @@ def beginning_of(play: Play) -> World:
     """The cluster as it is at first, the day before the story begins. Raises NoCapacity, NoSuchPool."""
     uid = play.observed.cluster_uid if play.observed else ""
     guarded = (guard.spec.cluster_uid for guard in play.first.guards if guard.spec.cluster_uid)
-    world = World(Instant(play.start - _BEFORE_MS), uid or next(guarded, "imagined"))
+    own_namespace = play.observed.own_namespace if play.observed else names.OWN_NAMESPACE
+    world = World(Instant(play.start - _BEFORE_MS), uid or next(guarded, "imagined"), own_namespace)
     if play.observed is not None:
         put_seen(world, play.observed)
     else:

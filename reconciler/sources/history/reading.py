@@ -10,6 +10,7 @@ import msgspec
 from reconciler.model.instant import Instant, timestamp
 from reconciler.model.planned.inputs import Inputs
 from reconciler.model.planned.succession import Succession
+from reconciler.plan.kept.valid_names import why_invalid
 from reconciler.sources.history.records import Record, began_at, files, records
 
 _BEGINNING = Instant(0)
@@ -37,6 +38,8 @@ def kept(folder: Path, since: Instant = _BEGINNING, until: Instant | None = None
             continue
         succession = Succession()
         for record in _records(file):
+            if why := why_invalid(record.told.inputs):
+                raise NotKept(f"{file.name} is no history that reconciler writes: {why}")
             inputs = succession.take(record.told)
             if inputs.now >= since and (until is None or inputs.now <= until):
                 yield Kept(inputs, record.digest, record.version)

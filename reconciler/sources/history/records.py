@@ -4,6 +4,8 @@ A record is its length and its checksum, four bytes each, and then JSON, compres
 in the middle of a record: what stands before that is good.
 """
 
+import os
+import stat
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,9 +14,12 @@ import msgspec
 
 from reconciler.model.instant import Instant
 from reconciler.model.planned.succession import Successor
+from reconciler.sources.input_file import UnfitFile
 
 SUFFIX = ".history"
 _HEAD_BYTES = 8
+_MOST_WRITTEN_BYTES = 1 << 30  # of one record
+_MOST_BYTES = 8 << 30  # of the same as JSON
 
 
 class Record(msgspec.Struct, frozen=True):
@@ -37,13 +42,34 @@ def framed(record: Record) -> bytes:
 
 def records(file: Path) -> Iterator[Record]:
     """All that are whole. Raises msgspec.MsgspecError where another version wrote what this one can't read."""
-    with file.open("rb") as content:
+    with open(file, "rb", opener=_regular) as content:
         while len(head := content.read(_HEAD_BYTES)) == _HEAD_BYTES:
             length, checksum = int.from_bytes(head[:4], "big"), int.from_bytes(head[4:], "big")
-            text = content.read(length)
+            text = content.read(length) if length <= _MOST_WRITTEN_BYTES else b""
             if len(text) < length or zlib.crc32(text) != checksum:
                 return
-            yield msgspec.json.decode(zlib.decompress(text), type=Record)
+            yield msgspec.json.decode(_decompressed(text), type=Record)
+
+
+def _regular(file: str, flags: int) -> int:
+    """Raises UnfitFile: a FIFO of such a name would never end."""
+    descriptor = os.open(file, flags | os.O_NONBLOCK | os.O_CLOEXEC)
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise UnfitFile(file, "it is no regular file", "take it out of the folder of the history")
+    return descriptor
+
+
+def _decompressed(text: bytes) -> bytes:
+    """Raises msgspec.DecodeError where it is no compressed text, or would fill the memory."""
+    unpacking = zlib.decompressobj()
+    try:
+        found = unpacking.decompress(text, _MOST_BYTES)
+    except zlib.error as fault:
+        raise msgspec.DecodeError(f"it is not compressed as it was written: {fault}") from fault
+    if not unpacking.eof:
+        raise msgspec.DecodeError(f"it is larger than {_MOST_BYTES >> 30} GiB, or cut off")
+    return found
 
 
 def began_at(file: Path) -> Instant:

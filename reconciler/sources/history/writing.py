@@ -44,9 +44,9 @@ class History:
         told = successor(before, inputs)
         safe = canonical(told.inputs)  # nothing that may be secret goes onto a volume
         content = framed(Record(digest, __version__, msgspec.structs.replace(told, inputs=safe)))
-        self._folder.mkdir(parents=True, exist_ok=True)
+        self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         self._sweep(file, inputs.now, len(content))
-        with file.open("ab") as records:
+        with open(file, "ab", opener=_for_its_owner) as records:
             records.write(content)
         self._file, self._before = file, inputs
         self._written += 1
@@ -64,3 +64,10 @@ class History:
             if file != current and (is_old or total_bytes > self._bounds.total_bytes):
                 total_bytes -= file.stat().st_size
                 file.unlink(missing_ok=True)
+
+
+def _for_its_owner(file: str, flags: int) -> int:
+    """It holds a cluster: nobody else reads it, whatever the umask says."""
+    descriptor = os.open(file, flags | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    os.fchmod(descriptor, 0o600)
+    return descriptor

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 import msgspec
@@ -21,6 +22,7 @@ from reconciler.simulate.scenario.revision import MOST_REVISION, Revision
 from reconciler.simulate.scenario.spec import Scenario
 from reconciler.simulate.workloads.openb.nodes import OpenbNode, read_nodes
 from reconciler.simulate.workloads.openb.pods import OpenbPods, read_pods
+from reconciler.sources.input_file import MOST_SCENARIO_BYTES, MOST_TRACE_BYTES, read_file
 from reconciler.wiring.cluster import ClusterPlace, observed_cluster
 from reconciler.wiring.policies import Checkup, Origins, check, check_bundle
 
@@ -29,11 +31,13 @@ _TEMPLATES = "templates/"
 
 
 class Asked(msgspec.Struct, frozen=True):
-    """A scenario's file; the folders of policies to play it with, instead of its last ones; and its seed."""
+    """A scenario's file; the folders of policies to play it with, instead of its last ones; its seed; and the folder
+    that everything must lie in which the scenario names."""
 
     file: Path
     policies: tuple[Path, ...] = ()
     seed: int | None = None
+    tree: Path | None = None  # None: the scenario's own folder
 
 
 class Prepared(msgspec.Struct, frozen=True):
@@ -46,7 +50,7 @@ class Prepared(msgspec.Struct, frozen=True):
 
 def prepared(asked: Asked) -> Prepared:
     """Raises NotChosen, OSError."""
-    text = Text(asked.file.as_posix(), asked.file.read_bytes())
+    text = Text(asked.file.as_posix(), read_file(asked.file, MOST_SCENARIO_BYTES))
     read = read_scenario(text)
     if read.scenario is None:
         return Prepared(_refused(read.problems))
@@ -72,15 +76,16 @@ class _Reading:
         self._name = name
         self._text, self._scenario = written
         self._folder = asked.file.parent
+        self._tree = os.path.realpath(asked.tree or self._folder)
 
     def plays(self) -> Iterator[Play]:
         """One for each set of policies; a play with problems is not to be played."""
         asked, scenario = self._asked, self._scenario
-        first = [self._revised(each) for each in scenario.policies[:-1]]
+        first = [self._revised(each, f"spec.policies[{at}]") for at, each in enumerate(scenario.policies[:-1])]
         observed, memory = self._seen()
         machines, traces = self._machines(), tuple(self._traces())
-        for label, last in self._last_ones():
-            revisions = tuple(each for each in (*first, self._revised(last)) if each is not None)
+        for label, last, place in self._last_ones():
+            revisions = tuple(each for each in (*first, self._revised(last, place)) if each is not None)
             if len(revisions) == len(scenario.policies):
                 yield Play(
                     name=self._name,
@@ -94,17 +99,23 @@ class _Reading:
                     memory=memory,
                 )
 
-    def _last_ones(self) -> Iterator[tuple[str, Revision]]:
-        """The scenario's last revision, or those that stand in its place."""
+    def _last_ones(self) -> Iterator[tuple[str, Revision, str]]:
+        """The scenario's last revision and its place there; or those that a person named, which may lie anywhere."""
         last = self._scenario.policies[-1]
         if not self._asked.policies:
-            yield "", last
+            yield "", last, f"spec.policies[{len(self._scenario.policies) - 1}]"
         for label, path in _labelled(self._asked.policies):
-            yield label, Revision(at=last.at, revision=label[:MOST_REVISION], folder=relative(path, self._folder))
+            yield label, Revision(at=last.at, revision=label[:MOST_REVISION], folder=relative(path, self._folder)), ""
 
-    def _revised(self, revision: Revision) -> Revised | None:
+    def _revised(self, revision: Revision, place: str) -> Revised | None:
         if revision.folder:
-            checkup = check(Origins((Path(os.path.normpath(self._folder / revision.folder)),)))
+            folder = Path(os.path.normpath(self._folder / revision.folder))
+            # Templates are read beside the folder: they are in the tree where what holds both is.
+            if place and not (
+                self._is_inside(folder, f"{place}.folder") and self._is_inside(folder.parent, f"{place}.folder")
+            ):
+                return None
+            checkup = check(Origins((folder,)))
         else:
             checkup = check_bundle(_bundle(revision), "the scenario")
         return self._wished(checkup, revision.at.milliseconds, revision.revision)
@@ -118,13 +129,13 @@ class _Reading:
         return Revised(after_ms, msgspec.structs.replace(desired, revision=name or desired.revision))
 
     def _seen(self) -> tuple[Observed | None, Memory]:
-        path = self._scenario.cluster.dump
-        if not path:
+        path, place = self._scenario.cluster.dump, "spec.cluster.dump"
+        if not path or not self._is_inside(self._folder / path, place):
             return None, Memory()
         try:
             sight = observed_cluster(ClusterPlace(self._folder / path))
         except OSError as wrong:
-            self._unread("spec.cluster.dump", wrong)
+            self._unread(place, wrong)
             return None, Memory()
         except ClusterFileError as wrong:
             self.problems.append(Problem(wrong.file, wrong.line, 0, "RC101", wrong.sentence, wrong.remedy))
@@ -151,11 +162,25 @@ class _Reading:
 
     def _file(self, path: str, place: str) -> Text | None:
         file = self._folder / path
+        if not self._is_inside(file, place):
+            return None
         try:
-            return Text(file.as_posix(), file.read_bytes())
+            return Text(file.as_posix(), read_file(file, MOST_TRACE_BYTES))
         except OSError as wrong:
             self._unread(place, wrong)
             return None
+
+    def _is_inside(self, path: Path, place: str) -> bool:
+        """Whether it lies in the tree, wherever links lead; else that is a problem, and nothing of it is read or shown.
+
+        A scenario may come from anybody: what it names must not bring files of the one who plays it into a report."""
+        with suppress(ValueError):  # a NUL in the path
+            if Path(os.path.realpath(path)).is_relative_to(self._tree):
+                return True
+        told = "leads out of the folder of the scenario"
+        remedy = "move what it names below that folder, or name the folder that holds both with --tree"
+        self.problems.append(place_of(self._text, (place, "RC501", told, remedy)))
+        return False
 
     def _unread(self, place: str, wrong: OSError) -> None:
         """A file that the scenario names there."""

@@ -3,6 +3,7 @@
 import contextlib
 import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -103,18 +104,22 @@ def test_a_saved_plan_is_carried_out_exactly_or_refused_with_what_moved(
 ) -> None:
     site.write()
     plan = str(site.policies.parent / "plan.json")
-    assert run(site, capsys, "plan", "--out", plan)[0] == 0
+    code, out, told = run(site, capsys, "plan", "--out", plan)
+    digest = told.split()[-1]
+    assert (code, re.fullmatch("sha256:[0-9a-f]{64}", digest) is not None) == (0, True)
+    assert f"Saved plan {digest}" in out
     site.write("h100")  # after it was saved
-    assert main(["apply", plan]) == 0
+    reviewed = ["apply", plan, "--digest", digest]
+    assert main(reviewed) == 0
     assert site.lab.admin.get("nodepools", "a100")
     assert site.lab.admin.get("nodepools", "h100") is None
     capsys.readouterr()
-    assert main(["apply", plan]) == 1
+    assert main(reviewed) == 1
     told = capsys.readouterr().err
     assert "nothing was done: the plan does not fit any more" in told
     assert "NodePool/a100" in told
     (site.policies.parent / "plan.json").write_text("{}")
-    assert main(["apply", plan]) == 1
+    assert main(reviewed) == 1
     assert "it is no saved plan" in capsys.readouterr().err
 
 

@@ -1,0 +1,74 @@
+"""Manifests that come from a file instead of from templates are held to everything that templates are held to.
+
+A saved plan carries what its templates yielded; the file may have been written by anybody since.
+"""
+
+from collections.abc import Iterator
+
+import msgspec
+
+from reconciler.model.desired import Desired, Manifest, SmartPod
+from reconciler.model.problem import Problem
+from reconciler.model.rendering import Rendering
+from reconciler.policy.manifests.check import MANIFEST, Yielded, check
+from reconciler.policy.manifests.render import clashes, fights, misnamed, orders, told_for
+from reconciler.policy.manifests.shared import shared_manifests
+from reconciler.policy.manifests.smart_pods import pod_orders, wrong_pod
+from reconciler.policy.manifests.structural import Structural
+
+_SAVED = Rendering()  # no line of a template is known
+
+
+def check_saved(wish: Desired, schema: Structural | None) -> list[Problem]:
+    """All that is wrong with the manifests and smart pods of a wish that was read from a file."""
+    ordered = sorted(wish.manifests, key=lambda each: (each.kind, each.namespace, each.name, each.pool))
+    return [
+        *_of_templates(wish, schema),
+        *_of_all_pools(wish),
+        *clashes(ordered),
+        *_of_smart_pods(wish),
+    ]
+
+
+def _of_templates(wish: Desired, schema: Structural | None) -> Iterator[Problem]:
+    for order in orders(wish):
+        yielded = [each for each in wish.manifests if each.pool == order.pool.name]
+        documents = [_document(each) for each in yielded]
+        wrong = check(_SAVED, documents, schema)
+        wrong = wrong or [*misnamed(order, yielded), *fights(wish, order, documents, yielded)]
+        yield from (told_for(order, each) for each in wrong)
+
+
+def _of_all_pools(wish: Desired) -> Iterator[Problem]:
+    """What is for no pool of the wish can only be what is made once for all of them."""
+    pools = {each.name for each in wish.pools}
+    shared = {(each.kind, each.namespace, each.name, each.body) for each in shared_manifests(wish)}
+    for each in wish.manifests:
+        if each.pool not in pools and (each.pool or (each.kind, each.namespace, each.name, each.body) not in shared):
+            told = f"{each.kind}/{each.name} is for no pool of these policies, and reconciler makes no such object"
+            yield _problem(told)
+
+
+def _of_smart_pods(wish: Desired) -> Iterator[Problem]:
+    asked = {(order.pool.name, order.instance_type): order for order in pod_orders(wish)}
+    for each in wish.smart_pods:
+        order = asked.pop((each.pool, each.instance_type), None)
+        if order is None:
+            yield _problem(f"a smart pod for {each.instance_type} of GpuPool/{each.pool} is not asked for, or twice")
+            continue
+        documents = [_document(each)]
+        wrong = check(_SAVED, documents, None) or list(wrong_pod(order, _SAVED, documents))
+        yield from (told_for(order, problem) for problem in wrong)
+
+
+def _document(each: Manifest | SmartPod) -> Yielded:
+    """What can't be read is no map, which is told as such."""
+    try:
+        data = msgspec.json.decode(each.body)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        data = None
+    return Yielded(data, lambda _: 0)
+
+
+def _problem(sentence: str) -> Problem:
+    return Problem("", 0, 0, MANIFEST, sentence, "plan again, and review that")
