@@ -30,7 +30,7 @@ from reconciler.model.desired import Declared, Desired
 from reconciler.model.instant import timestamp
 from reconciler.model.kinds.change_guard import ChangeGuard
 from reconciler.model.kinds.drain_policy import DrainPolicy
-from reconciler.model.kinds.gpu_pool import GpuPool
+from reconciler.model.kinds.gpu_pool import GpuPool, SmartPods
 from reconciler.model.kinds.node_provisioner import NodeProvisioner
 from reconciler.model.planned.drained import Batch, Drained, Emptied, Evicted, InVain, Moved, Setback
 from reconciler.model.planned.inputs import Inputs
@@ -150,7 +150,7 @@ class World:
         phase = "Succeeded" if "done" in traits else phase if node and "starting" not in traits else "Pending"
         metadata = Metadata(
             f"{app}-{number}",
-            kind.get("namespace", "team"),
+            kind.get("namespace", SmartPods().namespace if kind.get("smart") is True else "team"),
             f"uid-{app}-{number}",
             creation_timestamp=timestamp(after(-5 if "new" in traits else -kind.get("age", 3_600))),
             deletion_timestamp=_deleted_at(traits),

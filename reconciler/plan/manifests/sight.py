@@ -40,7 +40,7 @@ class Sight:
         self.fleet = fleet
         observed = inputs.observed
         # Smart pods are made by another planner, as they are needed.
-        kept = (each for each in observed.kept if names.COMPONENT not in each.metadata.labels)
+        kept = (each for each in observed.kept if not (each.kind == "Pod" and names.COMPONENT in each.metadata.labels))
         self.objects: dict[Key, Whole] = {key_of(each): each for each in (*observed.node_pools, *kept)}
         self.pools: dict[str, Declared[GpuPool]] = {pool.name: pool for pool in inputs.desired.pools}
 

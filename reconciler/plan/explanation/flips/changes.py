@@ -114,5 +114,5 @@ def _edit(inputs: Inputs, weighed: Weighed) -> Edit | None:
 
 def weighed_again(inputs: Inputs, node: str) -> Weighed | None:
     """What the node is found to be with these inputs."""
-    verdict = drain(inputs, Draft(Fleet(inputs.observed)))
+    verdict = drain(inputs, Draft(Fleet(inputs.observed), inputs.desired))
     return next((each for each in verdict.weighed if each.node == node), None)
