@@ -142,9 +142,10 @@ class World:
         app, *words = said.split()
         gpus = next((word for word in words if word.isdigit()), "0")
         traits = set(words)
+        asked = dict(word.split("=") for word in words if "=" in word)
         kind = self._apps.get(app, {})
         number, self._count[app] = self._count[app], self._count[app] + 1
-        spec = pod_spec(kind, gpus, node)
+        spec = pod_spec(kind | ({"grace": int(asked["grace"])} if "grace" in asked else {}), gpus, node)
         is_ready = Condition("Ready", "False" if "unready" in traits else "True")
         waits = (Condition("PodScheduled", "False", "Unschedulable"),) if not node else ()
         phase = "Succeeded" if "done" in traits else phase if node and "starting" not in traits else "Pending"
@@ -153,7 +154,8 @@ class World:
             kind.get("namespace", SmartPods().namespace if kind.get("smart") is True else "team"),
             f"uid-{app}-{number}",
             creation_timestamp=timestamp(after(-5 if "new" in traits else -kind.get("age", 3_600))),
-            deletion_timestamp=_deleted_at(traits),
+            deletion_timestamp=_deleted_at(traits, asked),
+            deletion_grace_period_seconds=int(asked["grace"]) if "grace" in asked else None,
             labels={SELECTED: app} | ({names.COMPONENT: names.SMART_SCHEDULER} if kind.get("smart") else {}),
             annotations=annotations(kind),
             owner_references=owner(app, kind),
@@ -275,8 +277,10 @@ def _copied(nodes: dict[str, Json]) -> Iterator[tuple[str, Json]]:
             yield f"{name}{number:03}", {key: value for key, value in said.items() if key != "copies"}
 
 
-def _deleted_at(traits: set[str]) -> str:
-    """A pod that is stuck was to be gone ten minutes ago."""
+def _deleted_at(traits: set[str], asked: dict[str, str]) -> str:
+    """A pod that is stuck was to be gone ten minutes ago. `deleted=60 grace=600`: seconds ago, and what it was given."""
+    if "deleted" in asked:
+        return timestamp(after(int(asked["grace"]) - int(asked["deleted"])))
     return timestamp(NOW) if "leaving" in traits else timestamp(after(-600)) if "stuck" in traits else ""
 
 
