@@ -230,7 +230,7 @@ class World:
                 for node, (ago, times) in said.get("setbacks", {}).items()
             ),
             moved=tuple(
-                Moved("a100", f"owner-{app}", after(-since), after(-ago), *wanted)
+                Moved("a100", f"team/owner-{app}", after(-since), after(-ago), *wanted)
                 for app, (since, ago, *wanted) in said.get("moved", {}).items()
             ),
             in_vain=tuple(InVain(pool, after(-ago), times) for pool, (ago, times) in said.get("in_vain", {}).items()),
@@ -278,7 +278,7 @@ def _copied(nodes: dict[str, Json]) -> Iterator[tuple[str, Json]]:
 
 
 def _deleted_at(traits: set[str], asked: dict[str, str]) -> str:
-    """A pod that is stuck was to be gone ten minutes ago. `deleted=60 grace=600`: seconds ago, and what it was given."""
+    """A pod that is stuck was to be gone ten minutes ago. `deleted=60 grace=600`: seconds ago, and its grace."""
     if "deleted" in asked:
         return timestamp(after(int(asked["grace"]) - int(asked["deleted"])))
     return timestamp(NOW) if "leaving" in traits else timestamp(after(-600)) if "stuck" in traits else ""

@@ -23,6 +23,7 @@ from reconciler.model.kinds.node_provisioner import NodeProvisioner
 from reconciler.model.planned.evaluated import Marked
 from reconciler.model.planned.inputs import Inputs
 from reconciler.model.pool_use import Use
+from reconciler.plan.daemons import DaemonSets, daemon_sets
 from reconciler.plan.draft import Draft
 from reconciler.plan.guards.cluster_min import ClusterMin
 from reconciler.plan.guards.door import observes
@@ -60,6 +61,11 @@ class Site(msgspec.Struct, frozen=True, dict=True):
         """A pod of each DaemonSet."""
         sets = (each for each in self.fleet.observed.workloads if each.kind == "DaemonSet")
         return [Pod(each.metadata, each.spec.template.spec) for each in sets if each.spec.template is not None]
+
+    @cached_property
+    def daemon_sets(self) -> DaemonSets | None:
+        """By namespace and name; None where they could not be read."""
+        return daemon_sets(self.fleet.observed)
 
     @cached_property
     def cluster_min(self) -> ClusterMin:

@@ -1,15 +1,14 @@
 """What a new node of a pool would be: like a live one of its instance type, else as the policy says it is.
 
-Of a live node count its labels, as far as all of its type share them, and what it has, less what DaemonSets take of
-it. Where none is alive, the capacity that the policy declares serves, less what those DaemonSets ask for that would run
-there; a resource that is not declared is taken to suffice. Where a pool does not demand zones, a node may come in any
-zone that the cluster has nodes in.
+Of a live node count its labels, as far as all of its type share them, and what it has, less what DaemonSets and static
+pods take of it. Where none is alive, the capacity that the policy declares serves, less what those DaemonSets ask for
+that would run there; a resource that is not declared is taken to suffice. Where a pool does not demand zones, a node
+may come in any zone that the cluster has nodes in.
 """
 
 from collections.abc import Iterable, Sequence
 
 from reconciler.fleet.amounts import CPU, counted, pod_request
-from reconciler.fleet.fleet import Fleet
 from reconciler.fleet.node_terms import readable, term_holds
 from reconciler.fleet.packing.shape import Offering, Shape
 from reconciler.fleet.predicates.taints import untolerated
@@ -18,6 +17,7 @@ from reconciler.model.cluster.metadata import Metadata
 from reconciler.model.cluster.node import Node, NodeTaint
 from reconciler.model.cluster.pod import Pod
 from reconciler.model.kinds.gpu_pool import GpuPool, InstanceType
+from reconciler.plan.daemons import comes_with_each_node
 from reconciler.plan.scaling.ground import Ground, Site
 
 # What a machine is taken to have of what its policy does not declare.
@@ -43,7 +43,7 @@ def _shape(ground: Ground, machine: InstanceType, zones: Sequence[str]) -> Shape
     alive = ground.seen.alike(machine.name)
     if alive is not None:
         labels = dict(alive.shared)
-        amounts = _left_by_daemons(ground.site.fleet, alive.largest)
+        amounts = _left_by_daemons(ground.site, alive.largest)
     else:
         labels = _declared_labels(ground, machine)
         amounts = _declared_amounts(ground, machine, labels)
@@ -57,10 +57,10 @@ def _shape(ground: Ground, machine: InstanceType, zones: Sequence[str]) -> Shape
     return Shape(machine.name, labels, taints_of(pool), written(amounts), offerings)
 
 
-def _left_by_daemons(fleet: Fleet, node: Node) -> dict[str, int]:
-    what_if = fleet.what_if
+def _left_by_daemons(site: Site, node: Node) -> dict[str, int]:
+    what_if = site.fleet.what_if
     pods = what_if.pods_of_row(what_if.rows.row_of[node.name])
-    return _less(counted(node.status.allocatable), (pod for pod in pods if pod.stays_with_its_node))
+    return _less(counted(node.status.allocatable), (pod for pod in pods if comes_with_each_node(pod, site.daemon_sets)))
 
 
 def _declared_amounts(ground: Ground, machine: InstanceType, labels: dict[str, str]) -> dict[str, int]:
