@@ -49,6 +49,12 @@ class Sight:
         """The ChangeApprovals that hold now."""
         return Approvals(self.inputs)
 
+    @cached_property
+    def own_namespaces(self) -> frozenset[str]:
+        """Where nobody else is to have rights to write; nothing stands for objects without a namespace."""
+        smart_pods = (pool.spec.smart_pods.namespace for pool in self.pools.values())
+        return frozenset({"", names.OWN_NAMESPACE, *smart_pods})
+
     @property
     def environment(self) -> str:
         """The one that is planned for."""
