@@ -220,7 +220,8 @@ class World:
             made = self._evicted(pod, node)
             title, uid, began = made.title, made.metadata.uid, after(-(first[0] if first else ago))
             of = {"owner": owner_of(made), "gang": self._gang_of(made)}
-            evicted.append(Evicted(after(-ago), title, uid, node, "a100", began, written(made), **of))
+            is_late = "late" in pod.split()
+            evicted.append(Evicted(after(-ago), title, uid, node, "a100", began, written(made), **of, is_late=is_late))
         return Drained(
             batch=_batch(batch) if batch else None,
             evicted=tuple(evicted),
@@ -243,7 +244,7 @@ class World:
 
     def _evicted(self, said: str, node: str) -> Pod:
         """As it was: web-3 2 is a pod of that name with 2 GPUs; it may be there still."""
-        name, gpus = said.split()
+        name, gpus, *_ = said.split()
         app = name.rpartition("-")[0]
         kind = self._apps.get(app, {})
         metadata = Metadata(name, "team", f"uid-{name}", labels={SELECTED: app}, owner_references=owner(app, kind))

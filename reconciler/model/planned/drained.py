@@ -27,6 +27,7 @@ class Evicted(msgspec.Struct, frozen=True, gc=False, order=True):
     owner: str = ""  # namespace and uid of what made it
     home: str = ""  # the node that was found to have room for it
     gang: str = ""  # with which it was to leave
+    is_late: bool = False  # it was made after its node had begun to be emptied
 
 
 class Emptied(msgspec.Struct, frozen=True, gc=False, order=True):

@@ -9,7 +9,9 @@ nothing on it that counts; or it stays, if its pool has come to lack nodes. On a
 Terminating do not count: the kubelet that would end them is gone.
 
 A node whose last eviction, or whose pods' time to save their work, is longer ago than a pod's longest grace and two
-minutes is given back: its taint comes off, and it is left alone for a while. What was evicted is not called back.
+minutes is given back: its taint comes off, and it is left alone for a while. What was evicted is not called back. Pods
+that were made after the drain had begun are no sign that it goes on: who tolerates the taint could make it last for
+ever.
 """
 
 from collections.abc import Iterator
@@ -164,7 +166,8 @@ class Emptying:
         """When it is given up, by the last sign that it goes on. To tell pods again and again is none."""
         signs = [seen.draining_since or self._site.now, *self._evicted_at.get(seen.name, ())]
         # A grace that is longer than the policy allows is no sign that the drain goes on.
-        signs += [leaves_by(pod, seen.longest_grace_seconds) or Instant(0) for pod in pods if pod.metadata.leaving]
+        leaving = (pod for pod in pods if pod.metadata.leaving and not marks.came_late(pod, seen.draining))
+        signs += [leaves_by(pod, seen.longest_grace_seconds) or Instant(0) for pod in leaving]
         ends = max(signs) + patience_ms(seen)
         told = [each for pod in pods if (each := told_of(self._site, seen, pod)) is not None]
         saved = [each.evict_at + patience_ms(seen) for each in told if each.asked_at <= ends]
@@ -174,7 +177,8 @@ class Emptying:
     def _evicted_at(self) -> dict[str, list[Instant]]:
         found: dict[str, list[Instant]] = {}
         for each in self._site.memory.evicted:
-            found.setdefault(each.node, []).append(each.first)
+            if not each.is_late:
+                found.setdefault(each.node, []).append(each.first)
         return found
 
     def _given_back(self, seen: Seen, holds: list[Decision]) -> Decision:
