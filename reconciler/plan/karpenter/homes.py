@@ -23,11 +23,11 @@ from reconciler.fleet.predicates.staying import why_it_stays
 from reconciler.fleet.questions import place
 from reconciler.fleet.what_if import WhatIf
 from reconciler.model import names
+from reconciler.model.cluster.daemon_sets import comes_with_each_node, daemon_sets
 from reconciler.model.cluster.metadata import Metadata
 from reconciler.model.cluster.node import Node, NodeSpec, NodeStatus, NodeTaint
 from reconciler.model.cluster.pod import Pod
 from reconciler.model.planned.consequence import Homeless
-from reconciler.plan.daemons import comes_with_each_node, daemon_sets
 from reconciler.plan.karpenter.template import Template, read_template
 
 # What a machine of which nothing is known is taken to have of each resource that pods ask for.

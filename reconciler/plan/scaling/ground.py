@@ -12,6 +12,7 @@ import msgspec
 from reconciler.fleet.fleet import Fleet
 from reconciler.fleet.node_facts import NodeFacts
 from reconciler.model import names
+from reconciler.model.cluster.daemon_sets import DaemonSets, daemon_sets
 from reconciler.model.cluster.karpenter import NodeClaim
 from reconciler.model.cluster.node import Node
 from reconciler.model.cluster.pod import Pod
@@ -23,7 +24,6 @@ from reconciler.model.kinds.node_provisioner import NodeProvisioner
 from reconciler.model.planned.evaluated import Marked
 from reconciler.model.planned.inputs import Inputs
 from reconciler.model.pool_use import Use
-from reconciler.plan.daemons import DaemonSets, daemon_sets
 from reconciler.plan.draft import Draft
 from reconciler.plan.guards.cluster_min import ClusterMin
 from reconciler.plan.guards.door import observes

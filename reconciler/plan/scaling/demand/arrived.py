@@ -12,9 +12,9 @@ import msgspec
 from reconciler.fleet.questions import fits
 from reconciler.fleet.what_if import WhatIf
 from reconciler.model import names
+from reconciler.model.cluster.daemon_sets import comes_with_each_node
 from reconciler.model.cluster.node import Node
 from reconciler.model.cluster.pod import Pod
-from reconciler.plan.daemons import comes_with_each_node
 from reconciler.plan.removal import untouchable
 from reconciler.plan.requests.usable import is_opening, is_usable, startup_taints
 from reconciler.plan.scaling.ground import Ground, Site

@@ -13,11 +13,11 @@ from reconciler.fleet.node_terms import readable, term_holds
 from reconciler.fleet.packing.shape import Offering, Shape
 from reconciler.fleet.predicates.taints import untolerated
 from reconciler.model import names
+from reconciler.model.cluster.daemon_sets import comes_with_each_node
 from reconciler.model.cluster.metadata import Metadata
 from reconciler.model.cluster.node import Node, NodeTaint
 from reconciler.model.cluster.pod import Pod
 from reconciler.model.kinds.gpu_pool import GpuPool, InstanceType
-from reconciler.plan.daemons import comes_with_each_node
 from reconciler.plan.scaling.ground import Ground, Site
 
 # What a machine is taken to have of what its policy does not declare.
