@@ -88,7 +88,7 @@ def _on_what_others_remove(case: Case) -> Iterator[str]:
 
 
 def _on_what_opts_out(case: Case) -> Iterator[str]:
-    stage = Stage(case.fleet, case.inputs.now)
+    stage = Stage(case.fleet, case.inputs)
     for each in case.acted:
         if why_opted_out(case.fleet, each.decision, case.inputs.now) and any(taken(stage, each.decision)):
             yield each.title
@@ -142,7 +142,7 @@ def _uncounted(case: Case) -> Iterator[str]:
     guarded = {pool for each in case.inputs.desired.guards if not each.spec.suspend for pool in each.spec.pool_names}
     if not guarded:
         return
-    stage = Stage(case.fleet, case.inputs.now, case.plan.consequences)
+    stage = Stage(case.fleet, case.inputs, case.plan.consequences)
     ledger = Ledger(stage, case.plan.memory.marks, frozenset())
     remembered = {key_of(mark) for mark in ledger.marks}
     for each in case.acted:

@@ -14,6 +14,7 @@ import msgspec
 from reconciler.fleet.fleet import Fleet
 from reconciler.model import names
 from reconciler.model.cluster.node import Node
+from reconciler.model.desired import Desired
 from reconciler.model.instant import Instant
 from reconciler.model.planned.action import Action, Delete, Hold, Label, Ref, Taint
 from reconciler.model.planned.consequence import Consequence
@@ -23,6 +24,7 @@ from reconciler.model.planned.inputs import Inputs
 from reconciler.model.planned.memory import Hints, Memory
 from reconciler.model.planned.weighed import Weighed
 from reconciler.plan.requests.gangs import Gangs
+from reconciler.plan.requests.identity import SmartPodIdentity
 from reconciler.plan.requests.request import Why
 from reconciler.plan.requests.requests import Requests
 from reconciler.plan.requests.wanted import Answered, Wanted
@@ -49,8 +51,9 @@ class Checkpoint(msgspec.Struct, frozen=True):
 class Draft:
     """What one planner leaves for the next."""
 
-    def __init__(self, fleet: Fleet) -> None:
+    def __init__(self, fleet: Fleet, desired: Desired) -> None:
         self.fleet = fleet
+        self.identity = SmartPodIdentity(desired)
         self.missing: list[Missing] = []
         self.answered = Answered()
         self._claimed: dict[Ref, Decision] = {}
@@ -77,7 +80,7 @@ class Draft:
     @cached_property
     def requests(self) -> Requests:
         """What smart pods ask for."""
-        return Requests(self.fleet)
+        return Requests(self.fleet, self.identity)
 
     @cached_property
     def gangs(self) -> Gangs:

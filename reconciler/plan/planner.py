@@ -41,7 +41,7 @@ PLANNERS: tuple[Planner, ...] = (manifests, scaling, drain, smart_pods)
 
 def plan(inputs: Inputs, fleet: Fleet, planners: tuple[Planner, ...] | None = None) -> Plan:
     """What to do now. `fleet` is of the same Observed as the inputs."""
-    draft, troubles = Draft(fleet), Troubles(inputs)
+    draft, troubles = Draft(fleet, inputs.desired), Troubles(inputs)
     door = Door(inputs, draft, troubles)
     decisions: list[Decision] = []
     consequences: list[Consequence] = []

@@ -80,14 +80,22 @@ def gone(pods: Iterable[Pod], evicted: list[Evicted]) -> list[Evicted]:
 
 
 def owner_of(pod: Pod) -> str:
-    """Uid of what made it; nothing where nothing did."""
+    """Namespace and uid of what made it; nothing where nothing did. Whoever makes a pod writes its owner references,
+    and the API server does not look whether they are true: an owner counts only for pods of its own namespace."""
     owner = pod.metadata.controller
-    return owner.uid if owner is not None else ""
+    return _owner(pod.metadata.namespace, owner.uid) if owner is not None and owner.uid else ""
 
 
 def wanted_by(workloads: Iterable[Workload], owners: Collection[str]) -> dict[str, int]:
     """How many pods each shall have; those that are not observed are left out."""
-    return {each.metadata.uid: _target(each) for each in workloads if each.metadata.uid in owners}
+    if not owners:
+        return {}
+    named = ((_owner(each.metadata.namespace, each.metadata.uid), each) for each in workloads)
+    return {owner: _target(each) for owner, each in named if owner in owners}
+
+
+def _owner(namespace: str, uid: str) -> str:
+    return f"{namespace}/{uid}"
 
 
 def _missing(inputs: Inputs, evicted: dict[str, list[Evicted]]) -> dict[str, int]:

@@ -5,7 +5,7 @@ from collections import Counter as Counts
 from prometheus_client import CollectorRegistry, Counter, Gauge, GCCollector, PlatformCollector, ProcessCollector
 from prometheus_client.exposition import generate_latest
 
-from reconciler.model.planned.action import Hold
+from reconciler.model.planned.action import Hold, Ref
 from reconciler.model.planned.cycled import Cycled
 from reconciler.model.planned.decision import Decision
 from reconciler.serve.durations import Durations
@@ -27,6 +27,12 @@ class Metrics:
             "reconciler_writes", "Writes that were sent, by what came of them.", ["verb", "result"],
             registry=self.registry,
         )  # fmt: skip
+        self._refused_now = Gauge(
+            "reconciler_writes_refused", "Objects of which the API server refused the last write, by verb.", ["verb"],
+            registry=self.registry,
+        )  # fmt: skip
+        self._refused: dict[Ref, str] = {}  # verb
+        self._refused_verbs: set[str] = set()
         self._failures = Counter(
             "reconciler_planner_failures", "Plans in which a planner raised, by the pool that it was planning for.",
             ["planner", "pool"], registry=self.registry,
@@ -57,6 +63,7 @@ class Metrics:
             self._seen_at.set(cycled.inputs.observed.seen_at / 1000)
         for outcome in cycled.outcomes:
             self._writes.labels(outcome.verb, outcome.result).inc()
+        self._count_refused(cycled)
         if cycled.plan is not None:
             for trouble in cycled.plan.troubles:
                 self._failures.labels(trouble.planner, trouble.pool).inc()
@@ -67,6 +74,21 @@ class Metrics:
         self._smart_pods.publish(cycled)
         self._scale_down.publish(cycled)
         self._durations.publish(cycled)
+
+    def _count_refused(self, cycled: Cycled) -> None:
+        """What a plan does not ask for any more was refused for good."""
+        if cycled.plan is not None:
+            asked = {each.subject for each in cycled.plan.decisions if not isinstance(each.act, Hold)}
+            self._refused = {subject: verb for subject, verb in self._refused.items() if subject in asked}
+        for outcome in cycled.outcomes:
+            if outcome.result == "refused":
+                self._refused[outcome.subject] = outcome.verb
+            else:
+                self._refused.pop(outcome.subject, None)
+        counts = Counts(self._refused.values())
+        self._refused_verbs |= set(counts)
+        for verb in self._refused_verbs:
+            self._refused_now.labels(verb).set(counts[verb])
 
     def lead(self, leads: bool) -> None:
         """Whether this replica leads now."""

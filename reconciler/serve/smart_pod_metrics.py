@@ -23,6 +23,7 @@ from reconciler.model.kinds.gpu_pool import SmartPods
 from reconciler.model.planned.action import Annotate, Apply, Delete, Ref
 from reconciler.model.planned.cycled import Cycled
 from reconciler.model.planned.decision import Decision
+from reconciler.plan.requests.identity import SmartPodIdentity
 from reconciler.protocol.turns import verb_of
 
 PLANNER = "smart_pods"
@@ -95,7 +96,7 @@ class SmartPodMetrics:
         if cycled.inputs is not None:
             observed = cycled.inputs.observed
             if not observed.why_unread(_PODS):
-                self._look(cycled.inputs.desired, _smart_pods(observed), cycled.at)
+                self._look(cycled.inputs.desired, _smart_pods(cycled.inputs.desired, observed), cycled.at)
             if not observed.why_unread(_CLAIMS):
                 self._time(observed)
 
@@ -181,8 +182,9 @@ def _done(cycled: Cycled) -> Iterator[Decision]:
             yield decision
 
 
-def _smart_pods(observed: Observed) -> list[Pod]:
-    return [each for each in observed.pods if each.metadata.labels.get(names.COMPONENT) == names.SMART_SCHEDULER]
+def _smart_pods(desired: Desired, observed: Observed) -> list[Pod]:
+    is_smart = SmartPodIdentity(desired).is_smart
+    return [each for each in observed.pods if is_smart(each)]
 
 
 def _phase(pod: Pod) -> str:

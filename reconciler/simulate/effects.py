@@ -62,7 +62,7 @@ def _not_so(decision: Decision, found: Object, place: Place) -> Settled | None:
         return None
     bound = (pod for pod in place.objects.of("Pod") if (pod.get("spec") or {}).get("nodeName") == subject.name)
     pods = (msgspec.convert(each, Pod) for each in bound)
-    return occupied(subject.title, msgspec.convert(found, Node), pods, place.now)
+    return occupied(msgspec.convert(found, Node), pods, act.presumes, place.now)
 
 
 def _effect(act: Act | Hold, found: Object, place: Place) -> Effect:

@@ -30,7 +30,7 @@ from reconciler.model.desired import Declared, Desired
 from reconciler.model.instant import timestamp
 from reconciler.model.kinds.change_guard import ChangeGuard
 from reconciler.model.kinds.drain_policy import DrainPolicy
-from reconciler.model.kinds.gpu_pool import GpuPool
+from reconciler.model.kinds.gpu_pool import GpuPool, SmartPods
 from reconciler.model.kinds.node_provisioner import NodeProvisioner
 from reconciler.model.planned.drained import Batch, Drained, Emptied, Evicted, InVain, Load, Moved, Setback
 from reconciler.model.planned.inputs import Inputs
@@ -142,18 +142,20 @@ class World:
         app, *words = said.split()
         gpus = next((word for word in words if word.isdigit()), "0")
         traits = set(words)
+        asked = dict(word.split("=") for word in words if "=" in word)
         kind = self._apps.get(app, {})
         number, self._count[app] = self._count[app], self._count[app] + 1
-        spec = pod_spec(kind, gpus, node)
+        spec = pod_spec(kind | ({"grace": int(asked["grace"])} if "grace" in asked else {}), gpus, node)
         is_ready = Condition("Ready", "False" if "unready" in traits else "True")
         waits = (Condition("PodScheduled", "False", "Unschedulable"),) if not node else ()
         phase = "Succeeded" if "done" in traits else phase if node and "starting" not in traits else "Pending"
         metadata = Metadata(
             f"{app}-{number}",
-            kind.get("namespace", "team"),
+            kind.get("namespace", SmartPods().namespace if kind.get("smart") is True else "team"),
             f"uid-{app}-{number}",
             creation_timestamp=timestamp(after(-5 if "new" in traits else -kind.get("age", 3_600))),
-            deletion_timestamp=_deleted_at(traits),
+            deletion_timestamp=_deleted_at(traits, asked),
+            deletion_grace_period_seconds=int(asked["grace"]) if "grace" in asked else None,
             labels={SELECTED: app} | ({names.COMPONENT: names.SMART_SCHEDULER} if kind.get("smart") else {}),
             annotations=annotations(kind),
             owner_references=owner(app, kind),
@@ -218,7 +220,8 @@ class World:
             made = self._evicted(pod, node)
             title, uid, began = made.title, made.metadata.uid, after(-(first[0] if first else ago))
             of = {"owner": owner_of(made), "gang": self._gang_of(made)}
-            evicted.append(Evicted(after(-ago), title, uid, node, "a100", began, written(made), **of))
+            is_late = "late" in pod.split()
+            evicted.append(Evicted(after(-ago), title, uid, node, "a100", began, written(made), **of, is_late=is_late))
         return Drained(
             batch=_batch(batch) if batch else None,
             evicted=tuple(evicted),
@@ -228,7 +231,7 @@ class World:
                 for node, (ago, times) in said.get("setbacks", {}).items()
             ),
             moved=tuple(
-                Moved("a100", f"owner-{app}", after(-since), after(-ago), *wanted)
+                Moved("a100", f"team/owner-{app}", after(-since), after(-ago), *wanted)
                 for app, (since, ago, *wanted) in said.get("moved", {}).items()
             ),
             in_vain=tuple(_in_vain(pool, *told) for pool, told in said.get("in_vain", {}).items()),
@@ -241,7 +244,7 @@ class World:
 
     def _evicted(self, said: str, node: str) -> Pod:
         """As it was: web-3 2 is a pod of that name with 2 GPUs; it may be there still."""
-        name, gpus = said.split()
+        name, gpus, *_ = said.split()
         app = name.rpartition("-")[0]
         kind = self._apps.get(app, {})
         metadata = Metadata(name, "team", f"uid-{name}", labels={SELECTED: app}, owner_references=owner(app, kind))
@@ -281,8 +284,10 @@ def _copied(nodes: dict[str, Json]) -> Iterator[tuple[str, Json]]:
             yield f"{name}{number:03}", {key: value for key, value in said.items() if key != "copies"}
 
 
-def _deleted_at(traits: set[str]) -> str:
-    """A pod that is stuck was to be gone ten minutes ago."""
+def _deleted_at(traits: set[str], asked: dict[str, str]) -> str:
+    """A pod that is stuck was to be gone ten minutes ago. `deleted=60 grace=600`: seconds ago, and its grace."""
+    if "deleted" in asked:
+        return timestamp(after(int(asked["grace"]) - int(asked["deleted"])))
     return timestamp(NOW) if "leaving" in traits else timestamp(after(-600)) if "stuck" in traits else ""
 
 

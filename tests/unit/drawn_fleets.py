@@ -358,7 +358,9 @@ class Drawn:
             evicted=tuple(sorted(self._evicted(pod) for pod in pods if self._is(15))),
             emptied=tuple(sorted(Emptied(*each, self._ago()) for each in told if self._is(30))),
             setbacks=tuple(sorted(Setback(*each, self._ago(), "NoPlace", self._of((1, 99))) for each in told)),
-            moved=tuple(Moved(each, "uid-rs", self._ago(), self._ago(), 2) for each in self._pools if self._is(20)),
+            moved=tuple(
+                Moved(each, "team/uid-rs", self._ago(), self._ago(), 2) for each in self._pools if self._is(20)
+            ),
             begin_at=self._of(("", "n1", "gone")),
         )
         return Memory(
@@ -377,7 +379,7 @@ class Drawn:
         uid, node = pod.metadata.uid, pod.node
         text = self._often(msgspec.json.encode(pod).decode(), "", "{}", "[")
         home = self._of(("", "n0", "gone"))
-        return Evicted(self._ago(), pod.title, uid, node, self._of(self._pools), self._ago(), text, "uid-rs", home)
+        return Evicted(self._ago(), pod.title, uid, node, self._of(self._pools), self._ago(), text, "team/uid-rs", home)
 
     def _shortage(self, pool: Declared[GpuPool]) -> Shortage:
         asked = self._often(digest_of(pool.spec), "before")

@@ -156,7 +156,7 @@ class World:
                 nodes.append(self._node(name, said, at))
                 claims.append(self._claim(name, said, at))
                 if at < said.get("busy", 0):
-                    pods.append(_pod(f"{name}-{at}"))
+                    pods.append(_pod(f"{name}-{at}", self._case.get("labels", {})))
         frozen = msgspec.convert(freezing(case), Annotations)
         namespace = Metadata(names.OWN_NAMESPACE, annotations=frozen)
         unread = dict.fromkeys(case.get("unread", []), "timed out")
@@ -281,9 +281,9 @@ def _act(verb: str) -> Action:
     raise ValueError(verb)
 
 
-def _pod(node: str) -> Pod:
+def _pod(node: str, labels: dict[str, str]) -> Pod:
     asked = (Container(resources=Resources(requests={names.NVIDIA_GPU: str(GPUS)})),)
-    metadata = Metadata(f"train-{node}", namespace="research", uid=f"uid-train-{node}")
+    metadata = Metadata(f"train-{node}", namespace="research", uid=f"uid-train-{node}", labels=labels)
     return Pod(metadata, PodSpec(node_name=node, containers=asked), PodStatus("Running"))
 
 

@@ -225,4 +225,4 @@ def inputs_of(case: Json) -> Inputs:
 
 
 def decide(inputs: Inputs) -> Verdict:
-    return manifests(inputs, Draft(Fleet(inputs.observed)))
+    return manifests(inputs, Draft(Fleet(inputs.observed), inputs.desired))

@@ -47,14 +47,16 @@ def node(name: str, marked: bool = True, labels: dict[str, str] | None = None) -
     }
 
 
-def pod(name: str, *gates: str, labels: dict[str, str] | None = None, priority: str = "") -> Object:
+def pod(
+    name: str, *gates: str, labels: dict[str, str] | None = None, priority: str = "", namespace: str = "team"
+) -> Object:
     spec = {"containers": [{"name": "main", "image": "x"}], "schedulingGates": [{"name": each} for each in gates]}
     if priority:
         spec["priorityClassName"] = priority  # type: ignore[assignment]
     return {
         "apiVersion": "v1",
         "kind": "Pod",
-        "metadata": {"namespace": "team", "name": name, "labels": labels or {}},
+        "metadata": {"namespace": namespace, "name": name, "labels": labels or {}},
         "spec": spec,
     }
 

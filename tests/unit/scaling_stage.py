@@ -78,7 +78,7 @@ class World:
             pods=tuple(pods),
             node_claims=(*(claim for one in each for claim in one.claims), *_claims_of_others(case)),
             leases=tuple(lease for one in each for lease in one.leases),
-            workloads=tuple(_daemon_set(*one) for one in case.get("daemons", {}).items()),
+            workloads=tuple(_daemon_sets(case)),
             node_pools=(*(one.node_pool for one in each if one.has_node_pool), *_node_pools_of_others(case)),
             namespaces=(Namespace(Metadata(names.OWN_NAMESPACE)),),
         )
@@ -323,6 +323,13 @@ def _going(name: str, labels: dict[str, str]) -> Metadata:
 def bound_pod(name: str, node: str) -> Pod:
     """One with a GPU that has come to a node."""
     return _pod(name, {"gpus": 1, "node": node})
+
+
+def _daemon_sets(case: Json) -> Iterator[Workload]:
+    """Of pods that are there already nothing is known but its name; where they are `forged` there is none."""
+    yield from (_daemon_set(*one) for one in case.get("daemons", {}).items())
+    if "daemon" in case and not case.get("forged"):
+        yield Workload(Metadata("exporter", "research"), "DaemonSet")
 
 
 def _daemon_set(name: str, requests: dict[str, str]) -> Workload:

@@ -103,8 +103,8 @@ class SmartWorld:
         )
         labels = {names.COMPONENT: "smart-scheduler", names.MANAGED: "true", names.POOL: said.get("pool", "a100")}
         metadata = Metadata(
-            request.name,
-            "gpu-system",
+            said.get("named", request.name),
+            said.get("namespace", "gpu-system"),
             f"uid-{request.name}",
             "5",
             creation_timestamp=timestamp(after(-said.get("age", 1))),
@@ -114,6 +114,7 @@ class SmartWorld:
         )
         node = f"a100-{said['runs_on']:03}" if "runs_on" in said else ""
         body = msgspec.json.decode(_template("a100", MACHINE).body)["spec"]
+        body["containers"][0]["resources"]["requests"][names.NVIDIA_GPU] = str(said.get("holds", 8))
         spec = msgspec.structs.replace(msgspec.convert(body, PodSpec), node_name=node)
         seen = after(-int(said.get("seen") or said.get("age", 1)))
         condition = Condition("PodScheduled", "False", "Unschedulable", timestamp(seen))

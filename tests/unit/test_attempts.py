@@ -41,12 +41,46 @@ def test_what_is_done_waits_to_be_seen_unless_something_else_is_asked_for() -> N
 
 def test_what_was_refused_is_asked_for_less_and_less_often_though_its_presumptions_move_on() -> None:
     attempts, tries = Attempts(), []
-    for second in range(200):
-        version = str(second)
-        if sent(attempts, second * 1_000, decision(version=version)):
+    for second in range(3_000):
+        asked = decision(version=str(second), value=str(second))  # a time is written
+        if sent(attempts, second * 1_000, asked):
             tries.append(second)
-            learn(attempts, decision(version=version), "refused", second * 1_000)
-    assert tries[:8] == [0, 1, 3, 7, 15, 31, 63, 123]
+            learn(attempts, asked, "refused", second * 1_000)
+    assert tries == [0, 1, 3, 7, 15, 31, 63, 127, 255, 511, 1_023, 1_623, 2_223, 2_823]
+
+
+def test_what_was_not_possible_just_then_is_tried_every_minute_at_last() -> None:
+    attempts, tries = Attempts(), []
+    for second in range(250):
+        if sent(attempts, second * 1_000, decision(version=str(second))):
+            tries.append(second)
+            learn(attempts, decision(version=str(second)), "retry", second * 1_000)
+    assert tries == [0, 1, 3, 7, 15, 31, 63, 123, 183, 243]
+
+
+def test_what_somebody_undoes_each_time_is_written_less_and_less_often() -> None:
+    attempts, writes = Attempts(), []
+    for second in range(600):
+        asked = decision(version=str(second))
+        if sent(attempts, second * 1_000, asked):
+            writes.append(second)
+            learn(attempts, asked, "done", second * 1_000)
+    assert writes[:11] == [0, 1, 2, 3, 5, 9, 17, 33, 65, 125, 185]
+
+
+def test_what_was_undone_a_while_ago_is_written_again_at_once() -> None:
+    attempts = Attempts()
+    for minute in range(10):
+        asked = decision(version=str(minute))
+        assert sent(attempts, minute * 60_000, asked) == ["n1"]
+        learn(attempts, asked, "done", minute * 60_000)
+
+
+def test_another_key_of_an_object_that_was_refused_is_tried_at_once() -> None:
+    attempts = Attempts()
+    learn(attempts, decision(), "refused")
+    other = msgspec.structs.replace(decision(), act=Annotate(annotations=(("b", "1"),)))
+    assert sent(attempts, 1, other) == ["n1"]
 
 
 def test_what_was_stale_is_sent_at_once_when_more_has_been_seen() -> None:

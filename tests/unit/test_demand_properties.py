@@ -12,7 +12,8 @@ from reconciler.model import names
 from reconciler.model.planned.action import Apply, Delete
 from reconciler.model.planned.plan import Plan
 from reconciler.plan.draft import Draft
-from reconciler.plan.requests.request import Request, request_of
+from reconciler.plan.requests.identity import SmartPodIdentity
+from reconciler.plan.requests.request import Request
 from reconciler.plan.requests.waiting import asks_for_gpus, waits
 from reconciler.plan.scaling.planner import scaling
 from tests.unit.smart_stage import SmartWorld
@@ -99,7 +100,8 @@ def worlds(draw: some.DrawFn) -> Json:
 def test_each_waiting_pod_is_served_once_and_has_a_decision(case: Json) -> None:
     world = SmartWorld(case)
     made, draft = world.planned(), scaled(world)
-    waiting = {pod.metadata.uid: pod for pod in world.inputs.observed.pods if not pod.node and waits(pod)}
+    is_ours = SmartPodIdentity(world.inputs.desired)
+    waiting = {pod.metadata.uid: pod for pod in world.inputs.observed.pods if not pod.node and waits(pod, is_ours)}
     served = [uid for each in (*new_requests(made), *kept_requests(world, made)) for uid in each.pods]
     # What is wanted becomes a request for pods behind our gate at once, and for those that Karpenter sees in a while.
     wanted = {pod.metadata.uid for each in draft.missing for one in each.wanted for pod in one.pods}
@@ -145,7 +147,7 @@ def test_only_pools_that_may_be_asked_are_asked_and_for_no_more_than_their_large
 
 def scaled(world: SmartWorld) -> Draft:
     """What scaling leaves for the planner of smart pods."""
-    draft = Draft(Fleet(world.inputs.observed))
+    draft = Draft(Fleet(world.inputs.observed), world.inputs.desired)
     scaling(world.inputs, draft)
     return draft
 
@@ -166,5 +168,5 @@ def kept_requests(world: SmartWorld, made: Plan) -> list[Request]:
     return [
         msgspec.structs.replace(request, pods=tuple(uid for uid in request.pods if uid in answered.asked))
         for pod in kept
-        if (request := request_of(pod)) is not None
+        if (request := SmartPodIdentity(world.inputs.desired).request_of(pod)) is not None
     ]

@@ -60,7 +60,7 @@ def in_mind(drained: Any) -> dict[str, Any]:
         "evicted": [each.title.partition("/")[2] for each in drained.evicted],
         "emptied": [each.node for each in drained.emptied],
         "setbacks": {each.node: each.times for each in drained.setbacks},
-        "moved": [each.owner.removeprefix("owner-") for each in drained.moved],
+        "moved": [each.owner.removeprefix("team/owner-") for each in drained.moved],
         "in_vain": {each.pool: each.times for each in drained.in_vain},
         "begun": {each.pool: list(msgspec.structs.astuple(each.load)) for each in drained.begun},
         "begin_at": drained.begin_at,

@@ -72,7 +72,7 @@ def drawn_world(drawn: Drawn) -> World:
 @settings(max_examples=150, deadline=None)
 def test_what_keeps_the_pods_of_a_node_is_what_keeps_the_first_of_them_that_is_kept(drawn: Drawn) -> None:
     inputs = drawn_world(drawn).inputs
-    site = Site(inputs, Draft(Fleet(inputs.observed)))
+    site = Site(inputs, Draft(Fleet(inputs.observed), inputs.desired))
     what_if = site.fleet.what_if
     at_once, one_by_one = Remaining(site.budgets), Remaining(site.budgets)
     for seen in site.seen:

@@ -94,7 +94,7 @@ def _pod(pod: Pod, other: Pod, node: str, chance: Random) -> Pod:
 
 
 def candidates(inputs: Inputs) -> int:
-    verdict = drain(msgspec.structs.replace(inputs, budget=10**9), Draft(Fleet(inputs.observed)))
+    verdict = drain(msgspec.structs.replace(inputs, budget=10**9), Draft(Fleet(inputs.observed), inputs.desired))
     return sum(each.is_candidate for each in verdict.weighed)
 
 

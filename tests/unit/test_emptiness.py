@@ -9,7 +9,8 @@ import pytest
 from reconciler.kube.api_server import JSON, Answer, Request
 from reconciler.kube.apply.applying import Applying, Limits
 from reconciler.model import names
-from reconciler.model.instant import instant
+from reconciler.model.cluster.stuck_pods import LONGEST_GRACE_SECONDS
+from reconciler.model.instant import Instant, instant, timestamp
 from reconciler.model.planned.action import Delete, Presumes, Ref
 from reconciler.model.planned.decision import Decision
 from reconciler.model.planned.outcome import Outcome
@@ -69,8 +70,11 @@ def _answer(body: Object) -> Answer:
     return Answer(200, msgspec.json.encode(body))
 
 
-def given_back(server: NodeServer, version: str = "7", empty: bool = True) -> Outcome:
-    act = Delete(presumes=Presumes(resource_version=version, empty=empty))
+def given_back(
+    server: NodeServer, version: str = "7", empty: bool = True, longest_grace_seconds: int = LONGEST_GRACE_SECONDS
+) -> Outcome:
+    presumes = Presumes(resource_version=version, empty=empty, longest_grace_seconds=longest_grace_seconds)
+    act = Delete(presumes=presumes)
     decision = Decision("tests", NODE, act, Reason(CORDONED.code, (("node", "gpu-1"),)))
     limits = Limits(pause=lambda _: None, writes_per_second=1e6, wall_clock=lambda: NOW / 1_000)
     (outcome,) = Applying(server, limits=limits).apply([decision], Holding())
@@ -97,6 +101,19 @@ def test_a_pod_that_stays_terminating_keeps_its_node(status: str, since: str, gr
         assert given_back(server).result == result
         both = NodeServer([gone, pod("new")], ready={"status": status, "lastTransitionTime": turned})
         assert given_back(both).detail.startswith("Node/gpu-1 was to be empty, and Pod/team-a/new")
+
+
+@pytest.mark.parametrize(("deleted", "result"), [("09:38:59", "done"), ("09:39:01", "stale")])
+def test_of_a_grace_of_ten_years_no_more_is_believed_than_the_decision_says(deleted: str, result: str) -> None:
+    """Ten minutes until it was to have ended, as long again, and a minute."""
+    year = 365 * 24 * 3_600
+    ends = timestamp(Instant(instant(f"2026-11-02T{deleted}Z") + 10_000 * year))
+    gone = pod("train", deletionTimestamp=ends, deletionGracePeriodSeconds=10 * year)
+    gone |= {"spec": {"terminationGracePeriodSeconds": 10 * year}}
+    unready = {"status": "Unknown", "lastTransitionTime": "2026-11-02T08:00:00Z"}
+    assert given_back(NodeServer([*IDLE, gone], ready=unready), longest_grace_seconds=600).result == result
+    is_ready = unready | {"status": "True"}
+    assert given_back(NodeServer([*IDLE, gone], ready=is_ready), longest_grace_seconds=600).result == "stale"
 
 
 def test_an_empty_node_is_deleted_as_it_was_seen_once_all_its_pods_were_looked_at() -> None:

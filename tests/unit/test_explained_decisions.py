@@ -17,7 +17,7 @@ from reconciler.plan.explanation.about import About, UnknownSubject
 from reconciler.plan.explanation.subject import answer, asked
 from reconciler.plan.kept.scene import Scene
 from reconciler.plan.planner import plan
-from reconciler.plan.requests.request import is_smart
+from reconciler.plan.requests.identity import is_labelled_as_smart
 from reconciler.plan.scaling.reasons import PLANNER as SCALES
 from tests.unit import drain_stage, guards_stage, manifests_stage, scaling_stage, smart_stage
 from tests.unit.test_guard_limits import TABLES as GUARDED
@@ -89,7 +89,7 @@ def test_each_waiting_pod_is_told_what_it_waits_for() -> None:
         if of is smart_stage.SmartWorld:
             scene = scene_of(of(case))
             for pod in scene.inputs.observed.pods:
-                is_waiting = not pod.node and pod.counts and not pod.metadata.leaving and not is_smart(pod)
+                is_waiting = not pod.node and pod.counts and not pod.metadata.leaving and not is_labelled_as_smart(pod)
                 told = answer(scene, asked(f"pod/{pod.title}")) if is_waiting else None
                 if told is not None and not told.decisions and "It waits for" not in told.outcome:
                     wrong.append(f"{name}: {told.title} says {told.outcome}")

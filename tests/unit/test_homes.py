@@ -5,10 +5,12 @@ from typing import Any
 import msgspec
 
 from reconciler.fleet.fleet import Fleet
+from reconciler.model.cluster.metadata import Metadata
 from reconciler.model.cluster.node import Node
 from reconciler.model.cluster.observed import Observed
 from reconciler.model.cluster.pod import Pod
 from reconciler.model.cluster.whole import Whole, WholeMetadata
+from reconciler.model.cluster.workload import Workload
 from reconciler.plan.karpenter.homes import Goes, homeless_of
 
 TRAINING = {"key": "dedicated", "value": "training", "effect": "NoSchedule"}
@@ -53,7 +55,11 @@ class Given:
         )
 
     def homeless(self, after: dict[str, Any] | None, steps: int = 1_000) -> dict[str, list[tuple[str, str, int]]]:
-        fleet = Fleet(Observed(nodes=self.nodes, pods=self.pods, node_pools=self.node_pools))
+        made_by = ((each.metadata.namespace, each.metadata.controller) for each in self.pods)
+        sets = [Metadata(of.name, at) for at, of in made_by if of is not None and of.kind == "DaemonSet"]
+        workloads = tuple(Workload(each, "DaemonSet") for each in sets)
+        observed = Observed(nodes=self.nodes, pods=self.pods, node_pools=self.node_pools, workloads=workloads)
+        fleet = Fleet(observed)
         going = [each.name for each in self.nodes if each.pool == "a"]
         moving = {name: [each for each in fleet.pods_on(name) if each.counts] for name in going}
         before = fleet.what_if.fingerprint()

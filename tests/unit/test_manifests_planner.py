@@ -135,4 +135,4 @@ def test_an_idle_plan_asks_nothing_about_nodes() -> None:
         def __getattr__(self, name: str) -> Any:
             raise AssertionError(f"the fleet was asked for {name}")
 
-    assert manifests(inputs, Draft(Untouched())) == Verdict()  # type: ignore[arg-type]
+    assert manifests(inputs, Draft(Untouched(), inputs.desired)) == Verdict()  # type: ignore[arg-type]

@@ -8,6 +8,7 @@ import pytest
 
 from reconciler.cli.main import main
 from reconciler.model.cluster.observed import Observed, Unread
+from reconciler.model.kinds.gpu_pool import SmartPods
 from reconciler.model.planned.action import Hold, Ref
 from reconciler.model.planned.decision import Decision
 from reconciler.plan.explain import REASONS
@@ -122,13 +123,25 @@ PRIORITY = kept("PriorityClass", "scheduling.k8s.io/v1", "a100-high", value=100)
 
 def test_what_templates_yielded_beside_node_pools_is_deleted() -> None:
     ours = {"gpu.scheduling/managed": "true", "gpu.scheduling/pool": "a100"}
-    cluster = world(PDB, PRIORITY, pod("smart", GATE, labels=ours, priority="a100-high"), pod("train"))
+    smart = pod("smart", GATE, labels=ours, priority="a100-high", namespace=SmartPods().namespace)
+    cluster = world(PDB, PRIORITY, smart, pod("train"))
     taken_off(cluster)
     assert cluster.get(of("PodDisruptionBudget", "a100", "team")) is None
     assert cluster.get(of("PriorityClass", "a100-high")) is None
     assert cluster.get(of("Pod", "train", "team")) is not None
-    smart = cluster.get(of("Pod", "smart", "team"))
-    assert smart is None or smart["metadata"]["deletionTimestamp"]
+    left = cluster.get(of("Pod", "smart", SmartPods().namespace))
+    assert left is None or left["metadata"]["deletionTimestamp"]
+
+
+def test_the_pod_of_a_tenant_with_our_labels_stays_is_let_through_and_uses_its_priority() -> None:
+    forged = {"gpu.scheduling/managed": "true", "gpu.scheduling/pool": "a100", "gpu.scheduling/component": "x"}
+    cluster = world(PRIORITY, pod("forged", GATE, labels=forged, priority="a100-high"))
+    taken_off(cluster)
+    left = cluster.get(of("Pod", "forged", "team"))
+    assert left is not None
+    assert "deletionTimestamp" not in left["metadata"]
+    assert not left["spec"].get("schedulingGates")
+    assert cluster.get(of("PriorityClass", "a100-high")) is not None
 
 
 def test_a_priority_that_pods_of_others_name_stays_and_is_told() -> None:

@@ -14,7 +14,9 @@ from reconciler.model.bundle import Bundle
 from reconciler.model.instant import Instant
 from reconciler.model.planned.action import Ref
 from reconciler.model.planned.cycled import Cycled
+from reconciler.model.planned.memory import Hints, Memory
 from reconciler.model.planned.outcome import Outcome
+from reconciler.model.planned.plan import Plan
 from reconciler.protocol.leadership import Monotonic
 from reconciler.serve.metrics import Metrics
 from reconciler.wiring import waking
@@ -169,6 +171,19 @@ def test_where_several_environments_could_be_meant_nothing_is_wished_and_why_is_
         found = wishes.wish("unknown")
         assert (found.desired.environment if found.desired else None) == expected
         assert bool(found.why) == (expected is None)
+
+
+def test_writes_that_are_refused_are_told_until_they_succeed_or_nobody_asks_for_them() -> None:
+    metrics, ref = Metrics(), Ref("Pod", "team-a", "p")
+    told = 'reconciler_writes_refused{verb="delete"}'
+    refused = Cycled(Instant(1_000), outcomes=(Outcome(ref, "delete", "refused", "no rights"),))
+    metrics.publish(refused)
+    assert f"{told} 1.0" in metrics.text().decode().splitlines()
+    metrics.publish(Cycled(Instant(2_000), outcomes=(Outcome(ref, "delete", "done"),)))
+    assert f"{told} 0.0" in metrics.text().decode().splitlines()
+    metrics.publish(refused)
+    metrics.publish(Cycled(Instant(3_000), plan=Plan("", (), (), Memory(), Hints(), None)))
+    assert f"{told} 0.0" in metrics.text().decode().splitlines()
 
 
 def test_what_is_measured_is_counted_and_what_is_no_more_is_told_as_none() -> None:

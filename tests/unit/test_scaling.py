@@ -32,7 +32,7 @@ def test_case(name: str) -> None:
 
 def lacking(world: World) -> list[str]:
     """2 for minSize; of another pool than a100, that first."""
-    draft = Draft(Fleet(world.inputs.observed))
+    draft = Draft(Fleet(world.inputs.observed), world.inputs.desired)
     scaling(world.inputs, draft)
     return [
         ("" if each.pool == "a100" else f"{each.pool} ")
@@ -51,7 +51,7 @@ def test_a_pod_behind_our_gate_is_let_go_to_a_place_that_is_kept_once_there_is_r
 
 def places(case: dict[str, Any]) -> dict[str, str]:
     world = World(case)
-    draft = Draft(Fleet(world.inputs.observed))
+    draft = Draft(Fleet(world.inputs.observed), world.inputs.desired)
     scaling(world.inputs, draft)
     return {uid: each.node for uid, each in draft.answered.places.items()}
 

@@ -21,7 +21,7 @@ from reconciler.kube.paths import BadPath
 from reconciler.model.cluster.kinds import SEEN
 from reconciler.model.cluster.node import Node
 from reconciler.model.instant import Instant
-from reconciler.model.planned.action import Bind, Evict, Hold
+from reconciler.model.planned.action import Bind, Evict, Hold, Presumes
 from reconciler.model.planned.decision import Decision
 from reconciler.protocol.emptiness import occupied
 from reconciler.protocol.presumed import DONE, NO_LONGER_OURS, Object, Settled
@@ -54,7 +54,8 @@ class Errand:
         act = decision.act
         self._lending = Lending(act, namespace, pen) if isinstance(act, Bind) else None
         self._company = Company(act, pen) if isinstance(act, Evict) and act.others else None
-        self._is_to_be_empty = not isinstance(act, Hold) and act.presumes.empty
+        self._presumes = Presumes() if isinstance(act, Hold) else act.presumes
+        self._is_to_be_empty = self._presumes.empty
         self._wrote = False
         self._uid = ""
         self._in_doubt = False  # something was sent, and what became of it was not told
@@ -120,7 +121,8 @@ class Errand:
             node: Node = one(_NODES, msgspec.json.encode(found))
             self._pen.take_turn()
             pods = self._pen.pods_on(subject.name)
-            return occupied(subject.title, node, pods, Instant(int(1_000 * self._pen.limits.wall_clock())))
+            now = Instant(int(1_000 * self._pen.limits.wall_clock()))
+            return occupied(node, pods, self._presumes, now)
         except NotSeen as unseen:
             return _unseen(unseen.answer)
         except Unreachable as fault:

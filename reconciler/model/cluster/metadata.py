@@ -56,6 +56,7 @@ class Metadata(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defau
     generation: int = 0
     creation_timestamp: str = ""
     deletion_timestamp: str = ""
+    deletion_grace_period_seconds: int | None = None
     labels: dict[str, str] = {}
     annotations: Annotations = Annotations()
     owner_references: tuple[OwnerReference, ...] = ()

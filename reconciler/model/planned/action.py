@@ -2,6 +2,7 @@
 
 import msgspec
 
+from reconciler.model.cluster.stuck_pods import LONGEST_GRACE_SECONDS
 from reconciler.model.instant import Instant
 
 
@@ -27,6 +28,8 @@ class Presumes(msgspec.Struct, frozen=True, gc=False):
     fields: tuple[tuple[str, str], ...] = ()
     untainted: tuple[str, ...] = ()  # of a Node: keys of taints, none of which is on it
     empty: bool = False  # of a Node: no pod that counts is bound to it, by a list that is as recent as can be
+    # Of pods that stay Terminating on a node that is to be empty and is not ready: a longer grace is not believed.
+    longest_grace_seconds: int = LONGEST_GRACE_SECONDS
 
 
 class Act(msgspec.Struct, frozen=True, gc=False, tag_field="verb", tag=str.lower, kw_only=True):

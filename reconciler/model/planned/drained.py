@@ -24,9 +24,10 @@ class Evicted(msgspec.Struct, frozen=True, gc=False, order=True):
     pool: str  # of the node
     first: Instant  # when it was asked first
     pod: str  # JSON, without most of its status; nothing once nobody keeps room for it
-    owner: str = ""  # uid of what made it
+    owner: str = ""  # namespace and uid of what made it
     home: str = ""  # the node that was found to have room for it
     gang: str = ""  # with which it was to leave
+    is_late: bool = False  # it was made after its node had begun to be emptied
 
 
 class Emptied(msgspec.Struct, frozen=True, gc=False, order=True):
@@ -51,7 +52,7 @@ class Moved(msgspec.Struct, frozen=True, gc=False, order=True):
     """Pods of one owner that were moved off nodes of a pool: since when, and when the last time."""
 
     pool: str
-    owner: str  # uid
+    owner: str  # namespace and uid
     since: Instant
     at: Instant
     wanted: int | None = None  # how many pods the owner was to have meanwhile, at the least, where that is known

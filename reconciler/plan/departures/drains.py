@@ -133,7 +133,7 @@ class _Forecast:
 
 def _draft(scene: Scene) -> Draft:
     """As the drain planner found it: with what scaling does in this plan."""
-    draft = Draft(scene.fleet)
+    draft = Draft(scene.fleet, scene.inputs.desired)
     for each in scene.plan.decisions:
         if each.planner == SCALING and not isinstance(each.act, Hold):
             draft.claim(each)

@@ -48,7 +48,7 @@ def _delays(guarded: Guarded) -> bool:
 def _marks(scene: Scene) -> Iterator[Mark]:
     """Of each node that a drain empties later, and that does not count already."""
     now = scene.inputs.now
-    stage = Stage(scene.fleet, now)
+    stage = Stage(scene.fleet, scene.inputs)
     ledger = Ledger(stage, scene.plan.memory.marks, frozenset())
     for each in drains(scene).values():
         node = scene.fleet.node(each.node)

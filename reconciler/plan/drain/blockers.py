@@ -34,7 +34,7 @@ from reconciler.plan.drain.nodes.controllers import WATCHED
 from reconciler.plan.drain.site import Seen, Site, why
 from reconciler.plan.eviction import Remaining
 from reconciler.plan.reasons import Because
-from reconciler.plan.requests.request import is_smart
+from reconciler.plan.requests.identity import is_labelled_as_smart
 
 _NOT_ANNOTATED = Annotations()
 _SYSTEM = "kube-system"
@@ -161,7 +161,7 @@ _LINES = (
         _is_annotated,
         _if(lambda asked: asked.pod.metadata.annotations.safe_to_evict == "false"),
     ),
-    _Line(reasons.SMART_POD, is_smart, _if(lambda asked: is_smart(asked.pod))),
+    _Line(reasons.SMART_POD, is_labelled_as_smart, _if(lambda asked: asked.site.draft.identity.is_smart(asked.pod))),
     _Line(reasons.CLAIM, _is_annotated, _claim),
     _Line(
         reasons.NO_CONTROLLER,

@@ -10,8 +10,8 @@ from reconciler.fleet.what_if import WhatIf
 from reconciler.model import names
 from reconciler.model.cluster.node import Node
 from reconciler.model.cluster.pod import Pod
-from reconciler.model.cluster.stuck_pods import stuck_at
-from reconciler.model.instant import Instant, timestamp
+from reconciler.model.cluster.stuck_pods import leaves_by, stuck_at
+from reconciler.model.instant import Instant, moment, timestamp
 from reconciler.model.planned.drained import InVain, Load
 from reconciler.model.planned.reason import Reason
 from reconciler.plan.drain import reasons
@@ -23,7 +23,7 @@ from reconciler.plan.drain.limits import Budget, budgets_of
 from reconciler.plan.drain.marks import candidate_mark
 from reconciler.plan.drain.nodes.lost import is_karpenters, why_lost
 from reconciler.plan.drain.nodes.usage import Usage, usage_of
-from reconciler.plan.drain.site import Seen, Site, ref_of, why
+from reconciler.plan.drain.site import PATIENCE_MS, Seen, Site, ref_of, why
 from reconciler.plan.guards.cluster_min import ClusterMin
 from reconciler.plan.removal import opt_out, untouchable
 from reconciler.plan.requests.settling import settles_at
@@ -190,8 +190,29 @@ def _stuck_at(ground: Ground, seen: Seen) -> list[Instant]:
     """When pods turn out to be stuck that leave a node which is not ready."""
     if seen.is_ready:
         return []
-    times = (stuck_at(pod, seen.node) for pod in ground.site.fleet.pods_on(seen.name) if pod.counts)
+    times = (
+        stuck_at(pod, seen.node, seen.longest_grace_seconds)
+        for pod in ground.site.fleet.pods_on(seen.name)
+        if pod.counts
+    )
     return [at for at in times if at is not None]
+
+
+def _leaves_slowly(ground: Ground, seen: Seen) -> Reason | None:
+    """A pod that is being deleted keeps its node from being empty: nothing is moved for a node that a drain would give
+    back. Where the node is not ready, such pods are stuck at some time."""
+    if not seen.is_ready:
+        return None
+    for pod in ground.site.fleet.pods_on(seen.name):
+        ends = leaves_by(pod, seen.longest_grace_seconds) if pod.counts else None
+        if ends is None:
+            continue
+        late_at = Instant(ends + PATIENCE_MS)
+        is_late = late_at <= ground.site.now or (moment(pod.metadata.deletion_timestamp) or ends) > late_at
+        if is_late:
+            facts: Facts = {"pod": f"Pod/{pod.title}", "time": timestamp(ends), "seconds": seen.longest_grace_seconds}
+            return why(seen, reasons.LEAVES_SLOWLY, "maxGracefulTerminationSeconds", **facts)
+    return None
 
 
 def _set_back(ground: Ground, seen: Seen) -> Reason | None:
@@ -281,6 +302,7 @@ RULES: tuple[Rule, ...] = (
     Rule(_settling, concerns=_is_new),
     Rule(_opted_out, concerns=_says_anything),
     Rule(_lost, concerns=lambda node, _: not node.is_ready and not is_karpenters(node)),
+    Rule(_leaves_slowly, concerns=lambda _, pods: any(pod.metadata.leaving for pod in pods)),
     Rule(_set_back, may_apply=lambda ground, _: bool(ground.setbacks)),
     Rule(_lent, may_apply=lambda ground, _: bool(ground.site.fleet.lent)),
     Rule(_empty, concerns=_may_be_empty, may_apply=lambda ground, pool: pool in ground.site.provisioner_of),

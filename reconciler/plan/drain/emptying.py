@@ -9,7 +9,9 @@ nothing on it that counts; or it stays, if its pool has come to lack nodes. On a
 Terminating do not count: the kubelet that would end them is gone.
 
 A node whose last eviction, or whose pods' time to save their work, is longer ago than a pod's longest grace and two
-minutes is given back: its taint comes off, and it is left alone for a while. What was evicted is not called back.
+minutes is given back: its taint comes off, and it is left alone for a while. What was evicted is not called back. Pods
+that were made after the drain had begun are no sign that it goes on: who tolerates the taint could make it last for
+ever.
 """
 
 from collections.abc import Iterator
@@ -19,8 +21,8 @@ from reconciler.fleet.predicates.taints import tolerated
 from reconciler.model import names
 from reconciler.model.cluster.node import NodeTaint
 from reconciler.model.cluster.pod import Pod
-from reconciler.model.cluster.stuck_pods import is_stuck, stuck_at
-from reconciler.model.instant import Instant, moment, timestamp
+from reconciler.model.cluster.stuck_pods import is_stuck, leaves_by, stuck_at
+from reconciler.model.instant import Instant, timestamp
 from reconciler.model.planned.action import Delete, Evict, Hold, Presumes, Ref
 from reconciler.model.planned.decision import Decision
 from reconciler.model.planned.drained import Emptied
@@ -37,14 +39,13 @@ from reconciler.plan.drain.gangs.leaving import GangsLeaving, asked_by
 from reconciler.plan.drain.gangs.members import Members
 from reconciler.plan.drain.nodes.lost import why_lost
 from reconciler.plan.drain.rehome import Rehomed
-from reconciler.plan.drain.site import Seen, Site, ref_of, ref_of_pod, why
+from reconciler.plan.drain.site import PATIENCE_MS, Seen, Site, ref_of, ref_of_pod, why
 from reconciler.plan.eviction import NOTHING, Remaining, stays_until
 from reconciler.plan.explain import sentence
 from reconciler.plan.reasons import counted
 from reconciler.plan.removal import opt_out
 
 EMPTY_FOR_MS = 60_000
-PATIENCE_MS = 120_000  # beside the longest grace
 
 
 class Emptying:
@@ -107,8 +108,9 @@ class Emptying:
         counting = [pod for pod in self._site.fleet.pods_on(seen.name) if pod.counts]
         if seen.is_ready:
             return counting
-        self.wakes += [at for pod in counting if (at := stuck_at(pod, seen.node)) is not None]
-        return [pod for pod in counting if not is_stuck(pod, seen.node, self._site.now)]
+        longest = seen.longest_grace_seconds
+        self.wakes += [at for pod in counting if (at := stuck_at(pod, seen.node, longest)) is not None]
+        return [pod for pod in counting if not is_stuck(pod, seen.node, self._site.now, longest)]
 
     def _go_on(self, in_hand: list[Seen]) -> None:
         """Those that were told before draw on their budgets first."""
@@ -163,7 +165,9 @@ class Emptying:
     def _ends(self, seen: Seen, pods: list[Pod]) -> Instant:
         """When it is given up, by the last sign that it goes on. To tell pods again and again is none."""
         signs = [seen.draining_since or self._site.now, *self._evicted_at.get(seen.name, ())]
-        signs += [moment(pod.metadata.deletion_timestamp) or Instant(0) for pod in pods if pod.metadata.leaving]
+        # A grace that is longer than the policy allows is no sign that the drain goes on.
+        leaving = (pod for pod in pods if pod.metadata.leaving and not marks.came_late(pod, seen.draining))
+        signs += [leaves_by(pod, seen.longest_grace_seconds) or Instant(0) for pod in leaving]
         ends = max(signs) + patience_ms(seen)
         told = [each for pod in pods if (each := told_of(self._site, seen, pod)) is not None]
         saved = [each.evict_at + patience_ms(seen) for each in told if each.asked_at <= ends]
@@ -173,7 +177,8 @@ class Emptying:
     def _evicted_at(self) -> dict[str, list[Instant]]:
         found: dict[str, list[Instant]] = {}
         for each in self._site.memory.evicted:
-            found.setdefault(each.node, []).append(each.first)
+            if not each.is_late:
+                found.setdefault(each.node, []).append(each.first)
         return found
 
     def _given_back(self, seen: Seen, holds: list[Decision]) -> Decision:
@@ -199,7 +204,9 @@ class Emptying:
         elif gpus := site.fleet.lent.get(seen.name, 0):
             yield site.act(seen, Hold(), why(seen, reasons.LENT, gpus=gpus))
         else:
-            presumes = Presumes(resource_version=node.metadata.resource_version, empty=True)
+            longest = seen.longest_grace_seconds
+            version = node.metadata.resource_version
+            presumes = Presumes(resource_version=version, empty=True, longest_grace_seconds=longest)
             yield site.act(seen, Delete(presumes=presumes), why(seen, reasons.DELETED))
 
     def _daemons(self, seen: Seen) -> Iterator[Decision]:
@@ -226,4 +233,4 @@ _TAINT = NodeTaint(names.DRAINING, marks.HARD)
 
 def patience_ms(seen: Seen) -> int:
     """For how long nothing may go on."""
-    return 1_000 * seen.policy.spec.max_graceful_termination_seconds + PATIENCE_MS
+    return 1_000 * seen.longest_grace_seconds + PATIENCE_MS

@@ -9,11 +9,13 @@ from msgspec.structs import replace
 
 from reconciler.model import names
 from reconciler.model.cluster.node import Node
-from reconciler.model.instant import Instant, unix_seconds
+from reconciler.model.cluster.pod import Pod
+from reconciler.model.instant import Instant, moment, unix_seconds
 from reconciler.model.planned.action import Taint
 from reconciler.plan.removal import nobody_elses
 
 SOFT, HARD = "PreferNoSchedule", "NoSchedule"
+_LATE_AFTER_MS = 60_000  # clocks differ, and a scheduler may not have seen the taint yet
 
 
 class Mark(msgspec.Struct, frozen=True, gc=False):
@@ -37,6 +39,12 @@ def draining_mark(node: Node) -> Mark | None:
     """A soft one was not put on by a drain and keeps no pod away: its time counts as unreadable, and it comes off."""
     mark = _mark(node, names.DRAINING)
     return replace(mark, since=None) if mark is not None and mark.effect == SOFT else mark
+
+
+def came_late(pod: Pod, mark: Mark | None) -> bool:
+    """Whether the pod was made well after its node began to be emptied: it bears the taint, or asked no scheduler."""
+    made = moment(pod.metadata.creation_timestamp)
+    return mark is not None and mark.since is not None and made is not None and made > mark.since + _LATE_AFTER_MS
 
 
 def soft(since: Instant) -> Taint:

@@ -21,7 +21,7 @@ from reconciler.plan.drain import reasons, timers
 from reconciler.plan.drain.asking.calling_off import called_off
 from reconciler.plan.drain.beginning.batch import Began, Settling, begin, settle
 from reconciler.plan.drain.candidates import Ground
-from reconciler.plan.drain.emptying import PATIENCE_MS, Emptying
+from reconciler.plan.drain.emptying import Emptying
 from reconciler.plan.drain.failing.in_vain import begun, moved
 from reconciler.plan.drain.failing.setbacks import rests_until, unforgotten, with_more
 from reconciler.plan.drain.failing.tried import tried
@@ -30,7 +30,7 @@ from reconciler.plan.drain.left_behind import left_behind
 from reconciler.plan.drain.nodes.eligible import eligible
 from reconciler.plan.drain.nodes.lost import held
 from reconciler.plan.drain.rehome import Rehomed
-from reconciler.plan.drain.site import Seen, Site, title_of, why
+from reconciler.plan.drain.site import PATIENCE_MS, Seen, Site, title_of, why
 from reconciler.plan.drain.unaided import rehome
 from reconciler.plan.recent_evictions import SEEN_BY, recent_seconds
 from reconciler.plan.requests.gangs import Gang

@@ -24,6 +24,11 @@ LOST_WITH_POD = Because(
     "{node} is not ready, {pod} stays Terminating there, and nobody ends its machine: the node is not Karpenter's. End "
     "the machine and delete the Node.",
 )
+LEAVES_SLOWLY = Because(
+    "PodLeavesSlowly",
+    "{pod} is being deleted and was to be gone by {time}, within the {seconds} s that {policy} allows at most; it is "
+    "still there, or has a longer grace period, and keeps {node}.",
+)
 LENT = Because("GpusLent", "{gpus} GPUs of {node} are lent to claims, which nobody moves.")
 EMPTY = Because("NodeEmpty", "{node} is empty: empty nodes of {pool} are removed by {provisioner} alone.")
 EMPTY_SUSPENDED = Because(
@@ -263,8 +268,9 @@ KEEPS_TIMER = frozenset({BEING_DRAINED.code, OTHERS_TURN.code, NOT_EVALUATED.cod
 RESTING = CANDIDATES | {each.code for each in (NEXT_CANDIDATE, WAITS_EMPTY, POD_LEAVES, BATCH_SETTLES, SAVES)}
 
 ELIGIBILITY = (
-    FROZEN_NODE, BEING_DRAINED, SCALED_DOWN, OTHERS_TURN, JUST_CAME, LOST, LOST_WITH_POD, SET_BACK, LENT, EMPTY,
-    EMPTY_SUSPENDED, POOL_UNREADY, AT_MINIMUM, CLUSTER_AT_MINIMUM, TOO_MUCH_USED, DESTINATION, NOT_EVALUATED, NOT_TRIED,
+    FROZEN_NODE, BEING_DRAINED, SCALED_DOWN, OTHERS_TURN, JUST_CAME, LOST, LOST_WITH_POD, LEAVES_SLOWLY, SET_BACK, LENT,
+    EMPTY, EMPTY_SUSPENDED, POOL_UNREADY, AT_MINIMUM, CLUSTER_AT_MINIMUM, TOO_MUCH_USED, DESTINATION, NOT_EVALUATED,
+    NOT_TRIED,
 )  # fmt: skip
 BLOCKERS = (
     TO_COMPLETION, DO_NOT_DISRUPT_POD, NOT_SAFE_TO_EVICT, SMART_POD, GANG, GANG_BUDGET, GANG_NO_PLACE, CREW_FULL,

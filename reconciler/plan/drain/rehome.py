@@ -56,7 +56,6 @@ from reconciler.plan.drain.site import Seen, Site, why
 from reconciler.plan.eviction import Remaining
 from reconciler.plan.likeness import Likenesses
 from reconciler.plan.requests.gangs import title_of
-from reconciler.plan.requests.request import is_smart
 
 LEAST_TRIED = 10
 STEPS_A_MS = 50  # of a slow machine: others have done in less time what so many steps allow
@@ -158,7 +157,8 @@ class Rehoming:
             if self._place([pod], node_name):
                 self.told.homeless = (f"Pod/{pod.title}", node_name)
                 self.told.evicted_without_place |= {pod.metadata.uid}
-        self._place([pod for pod in waiting if not is_smart(pod) and not pod.spec.scheduling_gates], "")
+        is_smart = self._site.draft.identity.is_smart
+        self._place([pod for pod in waiting if not pod.spec.scheduling_gates and not is_smart(pod)], "")
 
     def _keep_places(self) -> None:
         """Of pods behind our gate for which another planner of this plan has found nodes with room: those stay."""

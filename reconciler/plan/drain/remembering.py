@@ -14,6 +14,7 @@ from reconciler.model.planned.reason import Reason
 from reconciler.plan.drain import reasons
 from reconciler.plan.drain.failing.setbacks import with_more
 from reconciler.plan.drain.gangs.leaving import home_of
+from reconciler.plan.drain.marks import came_late, draining_mark
 from reconciler.plan.recent_evictions import owner_of
 
 _RENEWED_MS = 10_000  # else the memory would be written with every plan that asks
@@ -69,7 +70,7 @@ def _evicted(
             because = asked[uid]
             home, gang = because.fact(home_of(pod)) or because.fact("home") or "", because.fact("gang") or ""
             told = pod.title, uid, node.name, node.pool, first, written(pod), owner_of(pod)
-            yield Evicted(inputs.now, *told, str(home), str(gang))
+            yield Evicted(inputs.now, *told, str(home), str(gang), came_late(pod, draining_mark(node)))
 
 
 def written(pod: Pod) -> str:

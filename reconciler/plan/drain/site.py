@@ -37,6 +37,8 @@ from reconciler.plan.removers import drain_policies, provisioners
 from reconciler.plan.requests.claims import Claims
 from reconciler.plan.sums.usage import is_empty
 
+PATIENCE_MS = 120_000  # beside the longest grace: for how long nothing may go on while a node is emptied
+
 
 class Seen(msgspec.Struct, frozen=True, gc=False):
     """A node of a pool that a DrainPolicy names; where that pool only observes, with the taints that it would bear."""
@@ -53,6 +55,11 @@ class Seen(msgspec.Struct, frozen=True, gc=False):
     def candidate_since(self) -> Instant | None:
         """As far as the taint tells it."""
         return self.candidate.since if self.candidate is not None else None
+
+    @property
+    def longest_grace_seconds(self) -> int:
+        """That is believed of a pod on the node."""
+        return self.policy.spec.max_graceful_termination_seconds
 
     @property
     def draining_since(self) -> Instant | None:

@@ -9,6 +9,7 @@ from reconciler.model.spoken_time import span
 from reconciler.plan.explanation.about import counted
 from reconciler.plan.kept.scene import Scene
 from reconciler.plan.requests.choices import Choice
+from reconciler.plan.requests.identity import SmartPodIdentity
 from reconciler.plan.requests.machines import machine_phase
 from reconciler.plan.requests.requests import Requested, Requests
 from reconciler.plan.requests.waiting import is_gated
@@ -57,7 +58,7 @@ def smart_rows(scene: Scene, pod: Pod) -> Iterator[tuple[str, str]]:
 
 
 def _all(scene: Scene) -> Iterator[Requested]:
-    for _, there in sorted(Requests(scene.fleet).by_pool.items()):
+    for _, there in sorted(Requests(scene.fleet, SmartPodIdentity(scene.inputs.desired)).by_pool.items()):
         yield from there
 
 

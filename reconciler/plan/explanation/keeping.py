@@ -28,7 +28,7 @@ def keeping_rows(scene: Scene, weighed: Weighed) -> Iterator[tuple[str, str]]:
 def _keep(scene: Scene, weighed: Weighed) -> list[Reason]:
     if weighed.is_candidate:
         return []
-    found = keepers(scene.inputs, Draft(scene.fleet), weighed.node)
+    found = keepers(scene.inputs, Draft(scene.fleet, scene.inputs.desired), weighed.node)
     # Nodes that had no room are counted in a plan once for pods that are alike; of one pod let there be one count.
     told = [weighed.reason if _is_without_place(each, weighed.reason) else each for each in found]
     return sorted(told, key=lambda each: (str(each.fact("pod") or ""), sentence(each)))

@@ -13,6 +13,7 @@ from reconciler.plan.explanation.decided import decisions_about
 from reconciler.plan.explanation.node import about_node
 from reconciler.plan.explanation.places import where_it_fits
 from reconciler.plan.kept.scene import Scene
+from reconciler.plan.requests.identity import SmartPodIdentity
 from reconciler.plan.requests.waiting import is_coming
 
 
@@ -39,7 +40,7 @@ def _undecided(scene: Scene, pod: Pod) -> str:
         return f"It waits for whoever lifts its gates ({gates}): nothing is bought for it before."
     if why := unread(scene, "pods", "nodes", "nodeclaims.karpenter.sh"):
         return f"What it waits for is not known: {why}."
-    if is_coming(pod):
+    if is_coming(pod, SmartPodIdentity(scene.inputs.desired)):
         return "It waits for the scheduler, which has not said that no node has room: nothing is bought for it before."
     return "It waits for room on a node that is there: no pool of these policies is asked for it."
 

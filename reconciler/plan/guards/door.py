@@ -39,7 +39,7 @@ class Door:
 
     def passed(self, verdict: Verdict) -> tuple[tuple[Decision, ...], tuple[Consequence, ...]]:
         """Its decisions as they may be, and those consequences that can still come of them."""
-        stage = Stage(self._draft.fleet, self._inputs.now, verdict.consequences)
+        stage = Stage(self._draft.fleet, self._inputs, verdict.consequences)
         decisions = tuple(self._settled(stage, each) for each in verdict.decisions)
         barred = _barred(verdict.decisions, decisions)
         left = (each for each in verdict.consequences if each.cause == "standing" or each.node_pool not in barred)

@@ -46,9 +46,9 @@ def judge(inputs: Inputs, fleet: Fleet, proposed: Proposed) -> Judged:
     be there again within the hour."""
     if not inputs.desired.guards:
         before = inputs.memory.marks
-        marks = Ledger(Stage(fleet, inputs.now), before, frozenset()).marks if before else ()
+        marks = Ledger(Stage(fleet, inputs), before, frozenset()).marks if before else ()
         return Judged(following(proposed.decisions), marks=marks)
-    stage = Stage(fleet, inputs.now, proposed.consequences)
+    stage = Stage(fleet, inputs, proposed.consequences)
     ledger = Ledger(stage, inputs.memory.marks, frozenset(each.name for each in inputs.desired.pools))
     books = Books(ledger, Roll(fleet), Roll(fleet, Instant(inputs.now - HOUR_MS)), inputs.now)
     approvals = Approvals(inputs)

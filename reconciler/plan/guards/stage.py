@@ -8,9 +8,10 @@ from reconciler.model.cluster.karpenter import NodeClaim
 from reconciler.model.cluster.node import Node
 from reconciler.model.cluster.observed import Observed
 from reconciler.model.cluster.pod import Pod
-from reconciler.model.instant import Instant
 from reconciler.model.planned.consequence import Consequence
+from reconciler.model.planned.inputs import Inputs
 from reconciler.model.planned.mark import Mark
+from reconciler.plan.requests.identity import SmartPodIdentity
 from reconciler.plan.sums.usage import gpus_in_use
 
 CLAIMS = "nodeclaims.karpenter.sh"
@@ -19,9 +20,10 @@ CLAIMS = "nodeclaims.karpenter.sh"
 class Stage:
     """What decisions are looked at against."""
 
-    def __init__(self, fleet: Fleet, now: Instant, consequences: Iterable[Consequence] = ()) -> None:
+    def __init__(self, fleet: Fleet, inputs: Inputs, consequences: Iterable[Consequence] = ()) -> None:
         self.fleet = fleet
-        self.now = now
+        self.now = inputs.now
+        self.identity = SmartPodIdentity(inputs.desired)
         self._consequences = tuple(consequences)
 
     @property

@@ -81,8 +81,8 @@ def _pods(stage: Stage, decision: Decision) -> Iterator[Taken]:
 
 def _pod(stage: Stage, ref: Ref, asked_for: str) -> Iterator[Taken]:
     pod = stage.pod(ref.namespace, ref.name)
-    # What we made ourselves runs nobody's work.
-    if pod is None or not pod.node or pod.is_finished or pod.metadata.labels.get(names.MANAGED) == "true":
+    # A smart pod runs nobody's work. In the namespaces of tenants labels prove nothing.
+    if pod is None or not pod.node or pod.is_finished or stage.identity.is_smart(pod):
         return
     node = stage.fleet.node(pod.node)
     pool = node.pool if node else asked_for

@@ -23,6 +23,7 @@ from reconciler.fleet.predicates.staying import why_it_stays
 from reconciler.fleet.questions import place
 from reconciler.fleet.what_if import WhatIf
 from reconciler.model import names
+from reconciler.model.cluster.daemon_sets import comes_with_each_node, daemon_sets
 from reconciler.model.cluster.metadata import Metadata
 from reconciler.model.cluster.node import Node, NodeSpec, NodeStatus, NodeTaint
 from reconciler.model.cluster.pod import Pod
@@ -126,6 +127,7 @@ def _brought(what_if: WhatIf, node: Node, daemons: Sequence[Pod]) -> int:
 
 def _kinds(fleet: Fleet, goes: Goes) -> Iterator[tuple[str, Node, Sequence[Pod]]]:
     """A new node of each kind that could be bought, and the DaemonSets' pods that nodes like it have."""
+    known = daemon_sets(fleet.observed)
     specs: dict[str, Mapping[str, Any]]
     specs = {each.name: each.spec for each in fleet.observed.node_pools if not each.metadata.deletion_timestamp}
     specs.pop(goes.node_pool, None)
@@ -138,7 +140,7 @@ def _kinds(fleet: Fleet, goes: Goes) -> Iterator[tuple[str, Node, Sequence[Pod]]
             alike[_kind(node)].append(node)
         for number, nodes in enumerate(alike.values()):
             made = _like(nodes, template, f"new/{node_pool}/{number}")
-            daemons = [pod for pod in fleet.pods_on(nodes[0].name) if pod.stays_with_its_node and not pod.is_finished]
+            daemons = [pod for pod in fleet.pods_on(nodes[0].name) if comes_with_each_node(pod, known)]
             yield node_pool, made, daemons
         if not alike:
             yield node_pool, _unknown(node_pool, template, fleet.what_if.classes.columns), ()

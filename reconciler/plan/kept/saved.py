@@ -194,7 +194,7 @@ def _steps(scene: Scene) -> Iterator[Step]:
 
 
 def _takes(scene: Scene, decision: Decision) -> tuple[Mark, ...]:
-    stage = Stage(scene.fleet, scene.inputs.now, scene.plan.consequences)
+    stage = Stage(scene.fleet, scene.inputs, scene.plan.consequences)
     return tuple(sorted(each.mark for each in taken(stage, decision)))
 
 

@@ -6,6 +6,8 @@ What is ours is told by labels on the objects themselves, so that nothing else n
 which environment keeps it: what is another's is never pruned, and not even told. Where there is none, since it was
 applied before there were any, it may be anyone's: that is told, and a person may agree all the same.
 
+In the namespaces of tenants our labels prove nothing: an object there is told, and holds up nobody's pipeline.
+
 An empty wish prunes nothing, not even what a person agreed to lose: a folder that was not mounted, a branch that was
 not checked out and a wish for nothing at all look the same from here, and the agreement may stand in a pipeline since
 long ago.
@@ -59,6 +61,9 @@ def _orphan(sight: Sight, live: Whole) -> Verdict:
     agreed = sight.approvals.losses.get(subject.title, "")
     says_whose = names.ENVIRONMENT in live.metadata.annotations
     because = _PRUNED if agreed else _GONE if says_whose else _UNCLAIMED
+    if not agreed and live.metadata.namespace not in sight.own_namespaces:
+        only_labelled = reasons.OBJECT_ONLY_LABELLED.reason(object=subject.title)
+        return Verdict((Decision(reasons.PLANNER, subject, Hold(), only_labelled, pool),))
     facts: dict[str, str | int] = {"environment": sight.environment}
     if agreed:
         facts["by"] = agreed

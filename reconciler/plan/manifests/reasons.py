@@ -124,6 +124,11 @@ OBJECT_UNCLAIMED = Because(
     "It stays until somebody agrees to lose it (reconciler approve --prune {object}).",
     hold="blocked",
 )
+OBJECT_ONLY_LABELLED = Because(
+    "ObjectOnlyLabelled",
+    "no policy yields {object}, and whoever may write to its namespace could have given it our labels. It stays until "
+    "somebody agrees to lose it (reconciler approve --prune {object}).",
+)
 PRUNED_NODE_POOL = Because(
     "NodePoolPruned",
     "no policy declares {object} any more, and {by} agrees to lose it: it is deleted, and with it {nodes} nodes, "
@@ -170,6 +175,7 @@ REASONS: tuple[Because, ...] = (
     OBJECT_GONE,
     NODE_POOL_UNCLAIMED,
     OBJECT_UNCLAIMED,
+    OBJECT_ONLY_LABELLED,
     PRUNED_NODE_POOL,
     PRUNED_OBJECT,
     PRUNE_UNREAD,

@@ -40,7 +40,7 @@ class Sight:
         self.fleet = fleet
         observed = inputs.observed
         # Smart pods are made by another planner, as they are needed.
-        kept = (each for each in observed.kept if names.COMPONENT not in each.metadata.labels)
+        kept = (each for each in observed.kept if not (each.kind == "Pod" and names.COMPONENT in each.metadata.labels))
         self.objects: dict[Key, Whole] = {key_of(each): each for each in (*observed.node_pools, *kept)}
         self.pools: dict[str, Declared[GpuPool]] = {pool.name: pool for pool in inputs.desired.pools}
 
@@ -48,6 +48,12 @@ class Sight:
     def approvals(self) -> Approvals:
         """The ChangeApprovals that hold now."""
         return Approvals(self.inputs)
+
+    @cached_property
+    def own_namespaces(self) -> frozenset[str]:
+        """Where nobody else is to have rights to write; nothing stands for objects without a namespace."""
+        smart_pods = (pool.spec.smart_pods.namespace for pool in self.pools.values())
+        return frozenset({"", names.OWN_NAMESPACE, *smart_pods})
 
     @property
     def environment(self) -> str:

@@ -18,16 +18,20 @@ from reconciler.model import names
 from reconciler.model.cluster.metadata import Metadata
 from reconciler.model.cluster.node import Node
 from reconciler.model.cluster.observed import Observed
+from reconciler.model.cluster.pod import Pod
 from reconciler.model.cluster.whole import Whole
+from reconciler.model.kinds.gpu_pool import SmartPods
 from reconciler.model.planned.action import Action, Annotate, Delete, Hold, Label, Presumes, Ref, Taint, Ungate
 from reconciler.model.planned.decision import Decision
 from reconciler.model.planned.reason import Reason
 from reconciler.plan.guards.frozen import RELEASE
 from reconciler.plan.release import reasons
+from reconciler.plan.requests.identity import request_by_name
 
 # What must have been read to say that nothing of ours is left.
 NEEDED = ("nodes", "pods", "nodepools.karpenter.sh", "nodeclaims.karpenter.sh")
 
+_OWN_NAMESPACES = frozenset({names.OWN_NAMESPACE, SmartPods().namespace})
 _FREEZE = ((names.FROZEN_UNTIL, None), (names.FROZEN_REASON, None))
 
 
@@ -53,6 +57,14 @@ class Ground(msgspec.Struct, frozen=True, dict=True):
     @cached_property
     def templates(self) -> dict[str, Whole]:
         return {each.name: each for each in self.observed.node_pools}
+
+    @cached_property
+    def own_pods(self) -> frozenset[tuple[str, str]]:
+        """Namespace and name of the pods that we made. Labels alone prove nothing in the namespaces of tenants."""
+        return frozenset((each.metadata.namespace, each.name) for each in self.observed.pods if _is_own_pod(each))
+
+    def is_own_pod(self, namespace: str, name: str) -> bool:
+        return (namespace, name) in self.own_pods
 
     @cached_property
     def claimed_labels(self) -> dict[str, dict[str, str]]:
@@ -110,7 +122,7 @@ def _freezes(ground: Ground) -> Iterator[Decision]:
 def _gates(ground: Ground) -> Iterator[Decision]:
     for pod in ground.observed.pods:
         metadata = pod.metadata
-        if metadata.leaving or not ground.is_of_pool(metadata.labels, pod.node) or _is_ours(metadata.labels):
+        if metadata.leaving or not ground.is_of_pool(metadata.labels, pod.node) or _is_own_pod(pod):
             continue
         for gate in pod.spec.scheduling_gates:
             if gate.name.startswith(names.OURS):
@@ -133,12 +145,12 @@ def _evictions(ground: Ground) -> Iterator[Decision]:
 
 def _objects(ground: Ground) -> Iterator[Decision]:
     """What templates yielded beside NodePools: our own pods, their budgets and priorities."""
-    users = Counter(
-        each.spec.priority_class_name for each in ground.observed.pods if not _is_ours(each.metadata.labels)
-    )
+    users = Counter(each.spec.priority_class_name for each in ground.observed.pods if not _is_own_pod(each))
     for each in ground.observed.kept:
         metadata = each.metadata
         if metadata.deletion_timestamp or not ground.is_of_pool(metadata.labels):
+            continue
+        if each.kind == "Pod" and not ground.is_own_pod(metadata.namespace, each.name):
             continue
         subject = Ref(each.kind, metadata.namespace, each.name, metadata.uid)
         pool = metadata.labels.get(names.POOL, "")
@@ -168,8 +180,11 @@ def _node(node: Node) -> Ref:
     return Ref("Node", "", node.name, node.metadata.uid)
 
 
-def _is_ours(labels: dict[str, str]) -> bool:
-    return labels.get(names.MANAGED) == "true"
+def _is_own_pod(pod: Pod) -> bool:
+    """A smart pod, wherever it is, or what bears our label where nobody else makes pods."""
+    if request_by_name(pod) is not None:
+        return True
+    return pod.metadata.labels.get(names.MANAGED) == "true" and pod.metadata.namespace in _OWN_NAMESPACES
 
 
 def _template_taints(ground: Ground, node: Node) -> set[tuple[str, str]]:

@@ -14,6 +14,7 @@ from reconciler.model.cluster.pod import Pod
 from reconciler.model.instant import Instant, moment
 from reconciler.model.planned.drained import Evicted
 from reconciler.model.planned.inputs import Inputs
+from reconciler.plan.recent_evictions import owner_of
 
 HOLDS_MS = 60_000
 
@@ -36,8 +37,7 @@ def promises(inputs: Inputs, waiting: Iterable[Pod]) -> list[Promise]:
             by_owner[each.owner].append(each)
     found = []
     for pod in sorted(waiting, key=lambda each: (each.metadata.namespace, each.name)) if by_owner else ():
-        owner = pod.metadata.controller
-        evicted = by_owner.get(owner.uid, []) if owner is not None else []
+        evicted = by_owner.get(owner_of(pod), [])
         before = next((each for each in evicted if _came_after(pod, each)), None)
         if before is not None:
             evicted.remove(before)

@@ -6,7 +6,6 @@ from typing import Any, Literal
 import msgspec
 
 from reconciler.model import names
-from reconciler.model.cluster.pod import Pod
 
 Why = Literal["demand", "minSize", "warmNodes"]
 COMPONENT = "smart-scheduler"
@@ -40,18 +39,6 @@ class Request(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
         digest = sha256(msgspec.json.encode(asked)).hexdigest()[:_DIGITS]
         model = self.model[:_LONGEST_MODEL].rstrip("-.")
         return f"smart-gpu-scheduler-{model}-{digest}"
-
-
-def is_smart(pod: Pod) -> bool:
-    return pod.metadata.labels.get(names.COMPONENT) == COMPONENT
-
-
-def request_of(pod: Pod) -> Request | None:
-    """None where somebody wrote what can't be read."""
-    try:
-        return msgspec.json.decode(pod.metadata.annotations.original_request, type=Request)
-    except msgspec.DecodeError:
-        return None
 
 
 def tag_of(name: str) -> str:

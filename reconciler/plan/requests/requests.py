@@ -6,11 +6,11 @@ from functools import cached_property
 import msgspec
 
 from reconciler.fleet.fleet import Fleet
-from reconciler.model import names
 from reconciler.model.cluster.karpenter import NodeClaim
 from reconciler.model.cluster.node import Node
 from reconciler.model.cluster.pod import Pod
-from reconciler.plan.requests.request import TAG, Request, is_smart, request_of, tag_of
+from reconciler.plan.requests.identity import SmartPodIdentity
+from reconciler.plan.requests.request import TAG, Request, tag_of
 
 
 class Requested(msgspec.Struct, frozen=True, gc=False):
@@ -36,21 +36,21 @@ class Requested(msgspec.Struct, frozen=True, gc=False):
 class Requests:
     """Of all pools."""
 
-    def __init__(self, fleet: Fleet) -> None:
-        self._fleet = fleet
+    def __init__(self, fleet: Fleet, identity: SmartPodIdentity) -> None:
+        self._fleet, self._identity = fleet, identity
 
     @cached_property
     def smart_pods(self) -> Sequence[Pod]:
         """By namespace and name; those that can't be read among them."""
-        return [each for each in self._fleet.occupancy.smart if is_smart(each)]
+        return [each for each in self._fleet.occupancy.smart if self._identity.is_smart(each)]
 
     @cached_property
     def by_pool(self) -> Mapping[str, tuple[Requested, ...]]:
-        """Those that can be read, by name."""
+        """Those that prove to be ours, by name."""
         found: dict[str, list[tuple[Pod, Request]]] = {}
         for pod in self.smart_pods:
-            request = request_of(pod)
-            if request is not None and request.pool == pod.metadata.labels.get(names.POOL):
+            request = self._identity.request_of(pod)
+            if request is not None:
                 found.setdefault(request.pool, []).append((pod, request))
         return {pool: tuple(self._requested(pool, there)) for pool, there in found.items()}
 

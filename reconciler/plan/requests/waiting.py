@@ -3,12 +3,12 @@
 from reconciler.model import names
 from reconciler.model.cluster.pod import Pod
 from reconciler.model.instant import Instant, moment
-from reconciler.plan.requests.request import is_smart
+from reconciler.plan.requests.identity import SmartPodIdentity
 
 
-def waits(pod: Pod) -> bool:
+def waits(pod: Pod, identity: SmartPodIdentity) -> bool:
     """Whether capacity is missing for it, if no node has room. A smart pod is a means, and no end."""
-    return not is_smart(pod) and (is_gated(pod) or is_unschedulable(pod))
+    return (is_gated(pod) or is_unschedulable(pod)) and not identity.is_smart(pod)
 
 
 def is_gated(pod: Pod) -> bool:
@@ -27,9 +27,9 @@ def asks_for_gpus(pod: Pod) -> bool:
     return bool(pod.gpus or pod.metadata.annotations.claim or pod.spec.resource_claims)
 
 
-def is_coming(pod: Pod) -> bool:
+def is_coming(pod: Pod, identity: SmartPodIdentity) -> bool:
     """Whether a scheduler is about to place it: nothing keeps it back, and nobody has said that there is no room."""
-    is_kept = bool(pod.spec.scheduling_gates) or pod.metadata.leaving or is_smart(pod)
+    is_kept = bool(pod.spec.scheduling_gates) or pod.metadata.leaving or identity.is_smart(pod)
     return not is_kept and not is_unschedulable(pod)
 
 

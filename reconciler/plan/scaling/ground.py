@@ -12,6 +12,7 @@ import msgspec
 from reconciler.fleet.fleet import Fleet
 from reconciler.fleet.node_facts import NodeFacts
 from reconciler.model import names
+from reconciler.model.cluster.daemon_sets import DaemonSets, daemon_sets
 from reconciler.model.cluster.karpenter import NodeClaim
 from reconciler.model.cluster.node import Node
 from reconciler.model.cluster.pod import Pod
@@ -60,6 +61,11 @@ class Site(msgspec.Struct, frozen=True, dict=True):
         """A pod of each DaemonSet."""
         sets = (each for each in self.fleet.observed.workloads if each.kind == "DaemonSet")
         return [Pod(each.metadata, each.spec.template.spec) for each in sets if each.spec.template is not None]
+
+    @cached_property
+    def daemon_sets(self) -> DaemonSets | None:
+        """By namespace and name; None where they could not be read."""
+        return daemon_sets(self.fleet.observed)
 
     @cached_property
     def cluster_min(self) -> ClusterMin:

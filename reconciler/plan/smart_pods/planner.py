@@ -36,7 +36,7 @@ def smart_pods(inputs: Inputs, draft: Draft) -> Verdict:
         told_why = UNREAD.reason(why=why)
         holds = [Decision(PLANNER, Ref("GpuPool", "", pool), Hold(), told_why, pool) for pool in pools]
         return Verdict((*holds, *unread_pods(draft.answered.waits, told_why)))
-    decisions: list[Decision] = list(stray(inputs, draft.requests))
+    decisions: list[Decision] = list(stray(inputs, draft))
     shortages: list[Shortage] = []
     wakes: list[Instant] = []
     asked: list[Missing] = []  # of pools that could ask
@@ -72,7 +72,7 @@ def _waits(draft: Draft, spared: AbstractSet[str]) -> Iterator[Waits]:
 
 def _opening(draft: Draft, decisions: list[Decision]) -> frozenset[str]:
     """Nodes on which smart pods still are, or that are being opened."""
-    there = {pod.node for pod in draft.fleet.occupancy.smart if pod.node and not pod.is_finished}
+    there = {pod.node for pod in draft.requests.smart_pods if pod.node and not pod.is_finished}
     return frozenset(there | {each.subject.name for each in decisions if each.subject.kind == "Node"})
 
 

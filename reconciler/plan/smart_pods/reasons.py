@@ -54,7 +54,10 @@ LIMITED = Because(
     "no machine came for {pod}: {attempts} failed ({tried}), and smartPods.maxRetryAttempts {most} allows no more.",
 )
 CLEARED = Because("SmartPodCleared", "{pod} has failed and was told of: it is deleted.")
-UNREADABLE = Because("SmartPodUnreadable", "{pod} has no request that can be read: it is deleted.")
+UNREADABLE = Because(
+    "SmartPodUnreadable",
+    "{pod} has no request that can be read and that gives it this name, pool and namespace: it is deleted.",
+)
 
 OPENED = Because("NodeUsable", "{node} is ready and has its GPUs: gpu.scheduling/arriving comes off.")
 LIFTED = Because("CapacityThere", "{node} has room for {pod}: its gate is lifted.")

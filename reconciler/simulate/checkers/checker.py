@@ -7,8 +7,9 @@ import msgspec
 
 from reconciler.fleet.what_if import WhatIf
 from reconciler.model import names
-from reconciler.model.desired import Desired
+from reconciler.model.desired import Declared, Desired
 from reconciler.model.instant import Instant
+from reconciler.model.kinds.drain_policy import DrainPolicy
 from reconciler.model.planned.memory import Memory
 from reconciler.protocol.presumed import Object
 from reconciler.simulate.objects import Written
@@ -43,6 +44,12 @@ class Checker(Protocol):
     def wrote(self, written: Written, ground: Ground) -> Iterator[str]:
         """What is broken by this write, in sentences; it is called for each of those kinds, whoever wrote."""
         ...
+
+
+def policy_of(pool: str, ground: Ground) -> Declared[DrainPolicy] | None:
+    """The one that is in force for the pool."""
+    drains = (each for each in ground.desired().drains if not each.spec.suspend)
+    return next((each for each in drains if {"*", pool} & set(each.spec.pool_names)), None)
 
 
 def is_ours(written: Written) -> bool:

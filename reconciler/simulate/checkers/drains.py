@@ -3,12 +3,10 @@
 from collections.abc import Iterator
 
 from reconciler.model import names
-from reconciler.model.desired import Declared
 from reconciler.model.instant import Instant
-from reconciler.model.kinds.drain_policy import DrainPolicy
 from reconciler.protocol.presumed import Object
 from reconciler.simulate.checkers.by_time import is_open
-from reconciler.simulate.checkers.checker import Ground, goes, is_ours, taints_of
+from reconciler.simulate.checkers.checker import Ground, goes, is_ours, policy_of, taints_of
 from reconciler.simulate.checkers.hands import SEEN_WITHIN_MS, whose
 from reconciler.simulate.checkers.moving import is_moved, node_of
 from reconciler.simulate.checkers.removing import waited_for
@@ -23,12 +21,6 @@ def begins(written: Written) -> bool:
     """Whether a drain of ours begins with this write."""
     added = taints_of(written.after) - taints_of(written.before)
     return is_ours(written) and names.DRAINING in added
-
-
-def policy_of(pool: str, ground: Ground) -> Declared[DrainPolicy] | None:
-    """The one that is in force for the pool."""
-    drains = (each for each in ground.desired().drains if not each.spec.suspend)
-    return next((each for each in drains if {"*", pool} & set(each.spec.pool_names)), None)
 
 
 class WholeBatches:

@@ -16,8 +16,7 @@ from reconciler.model.cluster.pod import Pod
 from reconciler.model.instant import Instant
 from reconciler.protocol.presumed import Object
 from reconciler.simulate.actors.workloads.kin import owner_of
-from reconciler.simulate.checkers.checker import Ground, is_ours
-from reconciler.simulate.checkers.drains import policy_of
+from reconciler.simulate.checkers.checker import Ground, is_ours, policy_of
 from reconciler.simulate.checkers.gates import is_lessened
 from reconciler.simulate.checkers.hands import SEEN_WITHIN_MS
 from reconciler.simulate.checkers.moving import gang_of, is_moved, node_of, of_gang

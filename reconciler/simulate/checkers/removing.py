@@ -7,9 +7,9 @@ import msgspec
 from reconciler.model import names
 from reconciler.model.cluster.node import Node
 from reconciler.model.cluster.pod import Pod
-from reconciler.model.cluster.stuck_pods import is_stuck
+from reconciler.model.cluster.stuck_pods import LONGEST_GRACE_SECONDS, is_stuck
 from reconciler.protocol.presumed import Object
-from reconciler.simulate.checkers.checker import Ground, goes, is_ours
+from reconciler.simulate.checkers.checker import Ground, goes, is_ours, policy_of
 from reconciler.simulate.objects import Key, Written
 
 
@@ -33,8 +33,10 @@ def waited_for(node: Object, ground: Ground) -> list[Key]:
     if not counting:
         return []
     seen, now = msgspec.convert(node, Node), ground.now()
+    policy = policy_of(seen.pool, ground)
+    longest = policy.spec.max_graceful_termination_seconds if policy is not None else LONGEST_GRACE_SECONDS
     pods = ((key, ground.world.at(key)) for key in counting)
-    return [key for key, body in pods if body is None or not is_stuck(msgspec.convert(body, Pod), seen, now)]
+    return [key for key, body in pods if body is None or not is_stuck(msgspec.convert(body, Pod), seen, now, longest)]
 
 
 class Claims:

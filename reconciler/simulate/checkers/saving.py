@@ -6,8 +6,7 @@ from reconciler.model import names
 from reconciler.model.instant import Instant, instant, timestamp
 from reconciler.model.quantity import Duration
 from reconciler.protocol.presumed import Object
-from reconciler.simulate.checkers.checker import Ground, goes, is_ours
-from reconciler.simulate.checkers.drains import policy_of
+from reconciler.simulate.checkers.checker import Ground, goes, is_ours, policy_of
 from reconciler.simulate.checkers.hands import SEEN_WITHIN_MS
 from reconciler.simulate.objects import Written
 

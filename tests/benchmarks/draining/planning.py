@@ -37,7 +37,7 @@ Question = Callable[[Inputs, Fleet], object]
 QUESTIONS: dict[str, Question] = {
     "fleet": lambda _, fleet: emptied(fleet),
     "plan": plan,
-    "drain_alone": lambda inputs, fleet: drain(inputs, Draft(fleet)),
+    "drain_alone": lambda inputs, fleet: drain(inputs, Draft(fleet, inputs.desired)),
 }
 
 

@@ -70,7 +70,7 @@ def _settled(node: Node, is_marked: bool) -> Node:
 
 
 def decided(inputs: Inputs, fleet: Fleet) -> Verdict:
-    verdict = scaling(inputs, Draft(fleet))
+    verdict = scaling(inputs, Draft(fleet, inputs.desired))
     if len(verdict.sizes) != len(inputs.desired.provisioners):
         raise SystemExit("a provisioner has no size")
     return verdict

@@ -13,7 +13,8 @@ from reconciler.model.planned.action import Action, Annotate, Apply, Delete, Hol
 from reconciler.model.planned.cycled import Cycled
 from reconciler.model.planned.decision import Decision
 from reconciler.model.planned.memory import Memory
-from reconciler.plan.requests.request import Request, is_smart
+from reconciler.plan.requests.identity import is_labelled_as_smart
+from reconciler.plan.requests.request import Request
 from reconciler.report.simulated.simulated import Simulated
 from reconciler.simulate.playing.play import Play
 from reconciler.simulate.playing.staging import Watched, run
@@ -52,16 +53,17 @@ class Waited(msgspec.Struct, frozen=True):
     @property
     def smart_pods(self) -> list[Pod]:
         """Those that are left."""
-        return [each for each in self.observed.pods if is_smart(each)]
+        return [each for each in self.observed.pods if is_labelled_as_smart(each)]
 
     @property
     def bound(self) -> list[Pod]:
         """Pods of others that have a node."""
-        return [each for each in self.observed.pods if each.node and not is_smart(each)]
+        return [each for each in self.observed.pods if each.node and not is_labelled_as_smart(each)]
 
     @property
     def waiting(self) -> list[Pod]:
-        return [each for each in self.observed.pods if not (each.node or is_smart(each) or each.is_finished)]
+        others = (each for each in self.observed.pods if not is_labelled_as_smart(each))
+        return [each for each in others if not (each.node or each.is_finished)]
 
     @property
     def sorts(self) -> Counter[str]:

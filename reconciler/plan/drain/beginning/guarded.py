@@ -23,7 +23,7 @@ class PlanRoom:
     def __init__(self, site: Site) -> None:
         inputs = site.inputs
         guards = [each for each in inputs.desired.guards if not each.spec.suspend and not is_elsewhere(inputs, each)]
-        self._stage, self._roll = Stage(site.fleet, site.now), Roll(site.fleet)
+        self._stage, self._roll = Stage(site.fleet, site.inputs), Roll(site.fleet)
         self._sums: list[tuple[Declared[ChangeGuard], Sums]] = [(each, Sums(self._roll)) for each in guards]
         self.is_empty = True  # nothing is taken by the plan so far
         if guards:

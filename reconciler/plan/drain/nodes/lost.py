@@ -30,13 +30,13 @@ def why_lost(site: Site, seen: Seen) -> Reason | None:
         return None
     if is_silent(seen.node):
         return why(seen, reasons.LOST)
-    stuck = next(iter(stuck_pods(site.fleet.pods_on(seen.name), seen.node, site.now)), None)
+    stuck = next(iter(stuck_pods(site.fleet.pods_on(seen.name), seen, site.now)), None)
     return None if stuck is None else why(seen, reasons.LOST_WITH_POD, pod=f"Pod/{stuck.title}")
 
 
-def stuck_pods(pods: Iterable[Pod], node: Node, now: Instant) -> Iterator[Pod]:
+def stuck_pods(pods: Iterable[Pod], seen: Seen, now: Instant) -> Iterator[Pod]:
     """Those that count, and that nobody will end."""
-    return (pod for pod in pods if pod.counts and is_stuck(pod, node, now))
+    return (pod for pod in pods if pod.counts and is_stuck(pod, seen.node, now, seen.longest_grace_seconds))
 
 
 def held(site: Site, refused: Mapping[str, Reason]) -> Iterator[Decision]:

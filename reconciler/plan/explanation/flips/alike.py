@@ -42,7 +42,7 @@ def all_like(inputs: Inputs, weighed: Weighed) -> Iterator[Reason]:
     yield weighed.reason
     if weighed.reason.code not in _OF_EACH:
         return
-    site = Site(inputs, Draft(Fleet(inputs.observed)))
+    site = Site(inputs, Draft(Fleet(inputs.observed), inputs.desired))
     remaining, seen = Remaining(site.budgets), site.by_name[weighed.node]
     told = {_of(weighed.reason)}
     for pod in site.fleet.pods_on(weighed.node):

@@ -41,6 +41,7 @@ LINES: dict[str, Line] = {
     removal.OPTED_OUT.code: of_nodes.opted_in,
     reasons.LOST.code: of_nodes.ready,
     reasons.LOST_WITH_POD.code: of_nodes.ready,
+    reasons.LEAVES_SLOWLY.code: of_pods.gone,
     reasons.SET_BACK.code: once_it_is("until"),
     reasons.LENT.code: of_nodes.nothing_lent,
     reasons.EMPTY.code: of_nodes.with_work,
@@ -114,5 +115,5 @@ def _edit(inputs: Inputs, weighed: Weighed) -> Edit | None:
 
 def weighed_again(inputs: Inputs, node: str) -> Weighed | None:
     """What the node is found to be with these inputs."""
-    verdict = drain(inputs, Draft(Fleet(inputs.observed)))
+    verdict = drain(inputs, Draft(Fleet(inputs.observed), inputs.desired))
     return next((each for each in verdict.weighed if each.node == node), None)

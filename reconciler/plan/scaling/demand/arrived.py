@@ -4,13 +4,15 @@ It changes the what-if fleet: use it within a fork. A node that can be used is e
 taint gpu.scheduling/arriving in this very plan, so that whoever waits for it can be told of it at once.
 """
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
 
 import msgspec
 
 from reconciler.fleet.questions import fits
 from reconciler.fleet.what_if import WhatIf
 from reconciler.model import names
+from reconciler.model.cluster.daemon_sets import comes_with_each_node
 from reconciler.model.cluster.node import Node
 from reconciler.model.cluster.pod import Pod
 from reconciler.plan.removal import untouchable
@@ -45,11 +47,24 @@ class Arrived:
         for each in self._site.draft.requests.of(ground.pool.name):
             pods = [waiting[uid] for uid in each.request.pods if uid in waiting]
             node = each.node
-            if node is not None and pods and untouchable(node) is None and is_usable(node, passing):
-                place = self._name_of(node)
-                if all(fits(self._what_if, pod, place) for pod in pods):  # it tells the reasons why not
-                    found.append(each.name)
+            if node is None or not pods or untouchable(node) is not None or not is_usable(node, passing):
+                continue
+            if self._takes_none(node, pods):
+                found.append(each.name)
         return found
+
+    def _takes_none(self, node: Node, pods: Sequence[Pod]) -> bool:
+        """Whether the node would take none of the pods, had no others come to it: that somebody else took the room says
+        nothing of machines of its kind."""
+        place, classes = self._name_of(node), self._what_if.classes
+        row = self._what_if.rows.row_of[place]
+        there = self._site.fleet.pods_on(node.name)
+        stays = Counter(classes.of(each) for each in there if comes_with_each_node(each, self._site.daemon_sets))
+        with self._what_if.fork():
+            for pod_class, count in [*self._what_if.booked_on(row).items()]:
+                if others := count - min(count, stays[pod_class]):
+                    self._what_if.remove(pod_class, row, others)
+            return all(fits(self._what_if, pod, place) for pod in pods)  # it tells the reasons why not
 
     def _name_of(self, node: Node) -> str:
         name = _PREFIX + node.name

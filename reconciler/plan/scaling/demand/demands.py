@@ -82,7 +82,7 @@ def demands(site: Site, grounds: Grounds) -> Demands:
     """What there is for all that wait."""
     waiting = site.fleet.occupancy.waiting
     nominated = frozenset(pod.status.nominated_node_name for pod in waiting) - {""}
-    pods = [pod for pod in waiting if waits(pod)]
+    pods = [pod for pod in waiting if waits(pod, site.draft.identity)]
     others = [_behind_others(pod) for pod in waiting if has_our_gate(pod) and not is_gated(pod)]
     evicted = unreplaced(site.inputs)
     if not pods and not evicted:
@@ -115,7 +115,8 @@ def _demands(site: Site, grounds: Grounds, pods: list[Pod], told: _Told) -> Dema
     coming: dict[str, str] = {}
     if any(is_gated(pod) for pod in pods):
         # Those that were let go keep the place they were let go to, though no scheduler has looked at them yet.
-        coming = place(what_if, [pod for pod in site.fleet.occupancy.waiting if is_coming(pod)], search).destinations
+        let_go = [pod for pod in site.fleet.occupancy.waiting if is_coming(pod, site.draft.identity)]
+        coming = place(what_if, let_go, search).destinations
     by_uid = {pod.metadata.uid: pod for pod in pods}
     unfit = frozenset(name for each in grounds.asked for name in arrived.unfit(each, by_uid))
     asked = OpenLabels.of(pods)

@@ -1,20 +1,20 @@
 """What a new node of a pool would be: like a live one of its instance type, else as the policy says it is.
 
-Of a live node count its labels, as far as all of its type share them, and what it has, less what DaemonSets take of
-it. Where none is alive, the capacity that the policy declares serves, less what those DaemonSets ask for that would run
-there; a resource that is not declared is taken to suffice. Where a pool does not demand zones, a node may come in any
-zone that the cluster has nodes in, or that a waiting pod names (open_labels.py). In a cluster without nodes a new node
-is taken to have some zone: pods may ask for one another there.
+Of a live node count its labels, as far as all of its type share them, and what it has, less what DaemonSets and static
+pods take of it. Where none is alive, the capacity that the policy declares serves, less what those DaemonSets ask for
+that would run there; a resource that is not declared is taken to suffice. Where a pool does not demand zones, a node
+may come in any zone that the cluster has nodes in, or that a waiting pod names (open_labels.py). In a cluster without
+nodes a new node is taken to have some zone: pods may ask for one another there.
 """
 
 from collections.abc import Iterable, Sequence
 
 from reconciler.fleet.amounts import CPU, counted, pod_request
-from reconciler.fleet.fleet import Fleet
 from reconciler.fleet.node_terms import readable, term_holds
 from reconciler.fleet.packing.shape import Offering, Shape
 from reconciler.fleet.predicates.taints import untolerated
 from reconciler.model import names
+from reconciler.model.cluster.daemon_sets import comes_with_each_node
 from reconciler.model.cluster.metadata import Metadata
 from reconciler.model.cluster.node import Node, NodeTaint
 from reconciler.model.cluster.pod import Pod
@@ -60,7 +60,7 @@ def _shape(ground: Ground, machine: InstanceType, zones: Sequence[str], asked: O
     alive = ground.seen.alike(machine.name)
     if alive is not None:
         labels = dict(alive.shared)
-        amounts = _left_by_daemons(ground.site.fleet, alive.largest)
+        amounts = _left_by_daemons(ground.site, alive.largest)
     else:
         labels = {**asked.of_machines, **_declared_labels(ground, machine)}
         amounts = _declared_amounts(ground, machine, labels)
@@ -74,10 +74,10 @@ def _shape(ground: Ground, machine: InstanceType, zones: Sequence[str], asked: O
     return Shape(machine.name, labels, taints_of(pool), written(amounts), offerings)
 
 
-def _left_by_daemons(fleet: Fleet, node: Node) -> dict[str, int]:
-    what_if = fleet.what_if
+def _left_by_daemons(site: Site, node: Node) -> dict[str, int]:
+    what_if = site.fleet.what_if
     pods = what_if.pods_of_row(what_if.rows.row_of[node.name])
-    return _less(counted(node.status.allocatable), (pod for pod in pods if pod.stays_with_its_node))
+    return _less(counted(node.status.allocatable), (pod for pod in pods if comes_with_each_node(pod, site.daemon_sets)))
 
 
 def _declared_amounts(ground: Ground, machine: InstanceType, labels: dict[str, str]) -> dict[str, int]:
