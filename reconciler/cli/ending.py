@@ -11,7 +11,7 @@ import msgspec
 from reconciler.cli.exit_codes import ExitCode
 from reconciler.cli.lasting import LastingType
 from reconciler.cli.replacing import replace_files
-from reconciler.model.instant import Instant, timestamp
+from reconciler.model.instant import later, timestamp
 from reconciler.model.quantity import Duration
 from reconciler.plan.kept import saved
 from reconciler.plan.kept.scene import Scene
@@ -29,7 +29,7 @@ class Ending(msgspec.Struct, frozen=True):
         """Tells what is in the file, and what is not."""
         if self.out is None:
             return
-        expires_at = Instant(head.inputs.now + self.valid_for.milliseconds)
+        expires_at = later(head.inputs.now, self.valid_for.milliseconds)
         number = len(saved.saved_of(head, expires_at).steps)
         replace_files({self.out: saved.write(head, expires_at)})
         actions = "1 action" if number == 1 else f"{number} actions"

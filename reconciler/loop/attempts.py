@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from reconciler.model.instant import Instant
+from reconciler.model.instant import Instant, later
 from reconciler.model.planned.action import Action, Hold, Presumes, Ref
 from reconciler.model.planned.decision import Decision
 from reconciler.model.planned.outcome import Outcome
@@ -59,7 +59,7 @@ class Attempts:
         """What came of one that was sent."""
         exact, loose = _key(decision), _key(decision, presuming=False)
         if outcome.result == "done":
-            self._done[exact] = Instant(now + SEEN_WITHIN_MS)
+            self._done[exact] = later(now, SEEN_WITHIN_MS)
             self._failed.pop(exact, None)
             self._failed.pop(loose, None)
             return
@@ -67,7 +67,7 @@ class Attempts:
         key = exact if outcome.result == "stale" else loose
         failures = self._failed[key].failures + 1 if key in self._failed else 1
         wait_ms = min(LONGEST_RETRY_MS, FIRST_RETRY_MS * 2 ** min(failures - 1, 10))
-        self._failed[key] = _Tried(failures, Instant(now + wait_ms))
+        self._failed[key] = _Tried(failures, later(now, wait_ms))
 
     def wake_at(self, after: Instant) -> Instant | None:
         """When the first of what was put off until after then may be sent. What was due by then was sent, or hangs on

@@ -10,7 +10,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 import msgspec
 from cronsim import CronSim, CronSimError
 
-from reconciler.model.instant import Instant
+from reconciler.model.instant import Instant, later
 from reconciler.model.kinds.window import Window
 
 
@@ -41,7 +41,7 @@ def changes_at(window: Window, now: Instant) -> Instant | None:
     at = _strike(window, now)
     if at is None or at > now:
         return at
-    return Instant(at + window.duration.milliseconds)
+    return later(at, window.duration.milliseconds)
 
 
 def _strike(window: Window, now: Instant) -> Instant | None:

@@ -7,7 +7,7 @@ read tells nothing: the pod counts as not stuck.
 
 from reconciler.model.cluster.node import Node
 from reconciler.model.cluster.pod import Pod
-from reconciler.model.instant import Instant, moment
+from reconciler.model.instant import Instant, later, moment
 
 _USUAL_GRACE_SECONDS = 30
 _AFTER_GRACE_MS = 60_000
@@ -22,7 +22,7 @@ def stuck_at(pod: Pod, node: Node) -> Instant | None:
         return None
     asked = pod.spec.termination_grace_period_seconds
     waits_ms = 1_000 * max(0, _USUAL_GRACE_SECONDS if asked is None else asked) + _AFTER_GRACE_MS
-    return Instant(max(deleted, unready) + waits_ms)
+    return later(max(deleted, unready), waits_ms)
 
 
 def is_stuck(pod: Pod, node: Node, now: Instant) -> bool:

@@ -6,6 +6,7 @@ import msgspec
 
 from reconciler.model import names
 from reconciler.model.cluster.metadata import OwnerReference
+from reconciler.model.parsers import Int64
 
 
 class ManagedFields(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):
@@ -24,7 +25,7 @@ class WholeMetadata(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_
     namespace: str = ""
     uid: str = ""
     resource_version: str = ""
-    generation: int = 0
+    generation: Int64 = 0
     creation_timestamp: str = ""
     deletion_timestamp: str = ""
     labels: dict[str, str] = {}

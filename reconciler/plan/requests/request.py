@@ -7,6 +7,7 @@ import msgspec
 
 from reconciler.model import names
 from reconciler.model.cluster.pod import Pod
+from reconciler.model.parsers import json_value
 
 Why = Literal["demand", "minSize", "warmNodes"]
 COMPONENT = "smart-scheduler"
@@ -48,10 +49,7 @@ def is_smart(pod: Pod) -> bool:
 
 def request_of(pod: Pod) -> Request | None:
     """None where somebody wrote what can't be read."""
-    try:
-        return msgspec.json.decode(pod.metadata.annotations.original_request, type=Request)
-    except msgspec.DecodeError:
-        return None
+    return json_value(pod.metadata.annotations.original_request, Request)
 
 
 def tag_of(name: str) -> str:
