@@ -21,7 +21,7 @@ from reconciler.model.cluster.metadata import Annotations, LabelSelector, Metada
 from reconciler.model.cluster.namespace import Namespace
 from reconciler.model.cluster.node import Node
 from reconciler.model.cluster.pod import Container, Pod, PodSpec, Resources
-from reconciler.model.cluster.set_aside import Refusal, SetAside
+from reconciler.model.cluster.set_aside import ANY_POOL, Refusal, SetAside
 from reconciler.model.cluster.whole import Whole, WholeMetadata
 from reconciler.model.cluster.withheld import metadata_without_secrets
 from reconciler.model.cluster.workload import BudgetSpec, BudgetStatus, PodDisruptionBudget, Workload
@@ -35,6 +35,8 @@ _ALL_OF_IT = str(MOST)
 _MOST_LEVELS = 12  # of structs in each other
 # Kinds of which a pool's decisions are made, by name.
 _OF_POOLS = frozenset({"NodePool", "GpuPool", "NodeProvisioner"})
+_COUNTED = frozenset({"Node", "NodeClaim"})
+_LABELS_OF_POOLS = (names.KARPENTER_POOL, names.POOL)
 _OWNERS_OF_DAEMONS = frozenset({"DaemonSet", "Node"})
 
 
@@ -59,7 +61,7 @@ def stand_in(seen: Seen, plain: Plain, refusal: Refusal) -> StandIn:
         field=refusal.field,
         detail=refusal.detail,
         node=_node_of(seen, plain, metadata),
-        pool=metadata.name if seen.kind in _OF_POOLS else "",
+        pool=_pool_of(seen, plain, metadata),
     )
     return StandIn(metadata, about, found)
 
@@ -235,6 +237,21 @@ _WORST: Mapping[Any, Callable[[Any, Refusal], Any | None]] = {
     Lease: _lease,
     Namespace: _namespace,
 }
+
+
+def _pool_of(seen: Seen, plain: Plain, metadata: Metadata) -> str:
+    """The pool whose NodePool or policy the object is. One without a name, and a node or a machine whose label can't be
+    read, may be part of any: the API server lets none of these in."""
+    if not metadata.name:
+        return ANY_POOL
+    if seen.kind in _COUNTED:
+        about = plain.get("metadata")
+        labels = about.get("labels") if isinstance(about, dict) else None
+        if labels is not None and not isinstance(labels, dict):
+            return ANY_POOL
+        are_read = all(isinstance((labels or {}).get(key, ""), str) for key in _LABELS_OF_POOLS)
+        return "" if are_read else ANY_POOL
+    return metadata.name if seen.kind in _OF_POOLS else ""
 
 
 def _node_of(seen: Seen, plain: Plain, metadata: Metadata) -> str:

@@ -5,8 +5,7 @@ can't be read of the cluster, a memory that can't be kept or a plan that can't b
 memory is written before the actions that may depend on it go out.
 """
 
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
 
 import msgspec
 
@@ -90,10 +89,15 @@ class Cycle:
             self._fence, self._stored, self._attempts = fence, None, Attempts()
         laps = Laps(self._parts.clock)
         cycled = msgspec.structs.replace(self._woken(self._pass(fence, laps)), spent_ms=laps.told)
+        return msgspec.structs.replace(cycled, unpublished=tuple(self._unpublished(cycled)))
+
+    def _unpublished(self, cycled: Cycled) -> Iterator[str]:
+        """Tells all who publish; a publisher that raises stops neither the others nor the loop."""
         for each in self._parts.publishers:
-            with suppress(Exception):  # what can't be told now is told the next time
+            try:
                 each.publish(cycled)
-        return cycled
+            except Exception as fault:  # noqa: BLE001 - what can't be told now is told the next time
+                yield _fault(f"{type(each).__name__} did not publish and", fault)
 
     def _pass(self, fence: Fence, laps: "Laps") -> Cycled:
         now = self._parts.clock.now()

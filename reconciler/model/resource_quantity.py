@@ -19,7 +19,7 @@ _QUANTITY = re.compile(
 _TENS = {"": 0, "n": -9, "u": -6, "m": -3, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
 _TWOS = {"Ki": 10, "Mi": 20, "Gi": 30, "Ti": 40, "Pi": 50, "Ei": 60}
 _FINEST = 9  # digits after the point: an amount is rounded up, away from zero, to billionths
-_LARGEST_OF_TWOS = (2**63 - 1) * 10**_FINEST
+_LARGEST_OF_TWOS: int = (2**63 - 1) * 10**_FINEST
 
 
 @lru_cache(maxsize=50_000)

@@ -1,8 +1,9 @@
 """What follows from objects that cannot be understood: nothing is done to them, and what depends on them waits.
 
 Each is told by a hold of its own. Then an action is held whose subject, or pool, is set aside; that takes away a node
-with or about such an object; that evicts a pod from such a node, from a namespace whose PodDisruptionBudget or
-Namespace is set aside, or that belongs to or uses such an object. All else goes on.
+with or about such an object; that evicts a pod from such a node, from a namespace whose PodDisruptionBudget, GpuClaim
+or Namespace is set aside, or that belongs to or uses such an object; that lets a pod go whose gang may have a member
+that is set aside. All else goes on.
 """
 
 from collections.abc import Collection, Iterator
@@ -10,8 +11,8 @@ from functools import cached_property
 
 from reconciler.fleet.fleet import Fleet
 from reconciler.model.cluster.pod import Pod
-from reconciler.model.cluster.set_aside import SetAside
-from reconciler.model.planned.action import Evict, Hold, Ref
+from reconciler.model.cluster.set_aside import ANY_POOL, SetAside
+from reconciler.model.planned.action import Evict, Hold, Ref, Ungate
 from reconciler.model.planned.decision import Decision
 from reconciler.model.planned.inputs import Inputs
 from reconciler.model.planned.reason import Reason
@@ -34,7 +35,8 @@ REASONS = (SET_ASIDE, BEHIND_SET_ASIDE)
 MOST_TOLD = 100  # objects that a plan tells of one by one; a metric counts all of them
 
 Key = tuple[str, str, str]  # kind, namespace, name
-_GUARDS_OF_NAMESPACES = frozenset({"PodDisruptionBudget", "Namespace"})
+# Which pods these hold for, or which gangs they tell of, is known of none in their namespace.
+_GUARDS_OF_NAMESPACES = frozenset({"PodDisruptionBudget", "Namespace", "GpuClaim"})
 
 
 class SetAsides:
@@ -48,13 +50,15 @@ class SetAsides:
         self._pools = {each.pool: each for each in self._all if each.pool}
         guards = (each for each in self._all if each.kind in _GUARDS_OF_NAMESPACES)
         self._namespaces = {each.namespace or each.name: each for each in guards}
+        waiting = (each for each in self._all if each.kind == "Pod" and not each.node)
+        self._waiting = {each.namespace: each for each in waiting}
 
     def holds(self) -> Iterator[Decision]:
         """One for each object."""
         for each in self._all[:MOST_TOLD]:
             subject = Ref(each.kind, each.namespace, each.name, each.uid)
             node = self._fleet.node(each.node) if each.node else None
-            pool = each.pool or (node.pool if node is not None else "")
+            pool = each.pool.strip(ANY_POOL) or (node.pool if node is not None else "")
             yield Decision(PLANNER, subject, Hold(), SET_ASIDE.reason(object=subject.title, why=each.why), pool)
 
     def why_not(self, decision: Decision, taken: Collection[str]) -> Reason | None:
@@ -66,9 +70,13 @@ class SetAsides:
         if own is not None:
             return SET_ASIDE.reason(object=own.title, why=own.why)
         other = self._pools.get(decision.pool) if decision.pool else None
+        other = other or self._pools.get(ANY_POOL)
         other = other or next((self._nodes[each] for each in sorted(taken) if each in self._nodes), None)
         if other is None and isinstance(decision.act, Evict):
             other = next((found for each in decision.refs if (found := self._behind(each)) is not None), None)
+        if other is None and isinstance(decision.act, Ungate):
+            namespace = decision.subject.namespace
+            other = self._namespaces.get(namespace) or self._waiting.get(namespace)
         return None if other is None else BEHIND_SET_ASIDE.reason(object=title, other=other.title, why=other.why)
 
     def is_set_aside(self, subject: Ref) -> bool:

@@ -19,6 +19,7 @@ class Answers(msgspec.Struct, frozen=True):
     why_unhealthy: Why  # nothing when it lives
     why_unready: Why  # nothing when it is ready
     metrics: Callable[[], bytes]
+    notices: Callable[[], tuple[str, ...]] = tuple  # what is amiss though it is ready, a line each
 
 
 def application(answers: Answers) -> Starlette:
@@ -28,7 +29,7 @@ def application(answers: Answers) -> Starlette:
         return _said(answers.why_unhealthy())
 
     async def readyz(_: Request) -> Response:
-        return _said(answers.why_unready())
+        return _said(answers.why_unready(), answers.notices())
 
     async def metrics(_: Request) -> Response:
         return Response(answers.metrics(), media_type=METRICS_TYPE)
@@ -36,5 +37,6 @@ def application(answers: Answers) -> Starlette:
     return Starlette(routes=[Route("/healthz", healthz), Route("/readyz", readyz), Route("/metrics", metrics)])
 
 
-def _said(why_not: str) -> Response:
-    return PlainTextResponse(why_not or "ok", status_code=503 if why_not else 200)
+def _said(why_not: str, notices: tuple[str, ...] = ()) -> Response:
+    """A probe goes by the code, and a person reads on."""
+    return PlainTextResponse("\n".join((why_not or "ok", *notices)), status_code=503 if why_not else 200)

@@ -8,6 +8,7 @@ from typing import Any
 
 from reconciler.model.cluster.karpenter import NodeClaim, NodeClass
 from reconciler.model.cluster.node import Node
+from reconciler.model.cluster.node_pool_shape import why_misshapen
 from reconciler.model.cluster.pod import Container, ContainerStatus, Pod, Resources
 from reconciler.model.cluster.set_aside import Refusal
 from reconciler.model.cluster.volumes import PersistentVolume, PersistentVolumeClaim
@@ -128,7 +129,8 @@ def _of_whole(whole: Whole) -> Refusal | None:
     for field, value in whole.rest.items():
         if refusal := why_unbounded(value, field):
             return refusal
-    return None
+    misshapen = why_misshapen(whole.rest.get("spec")) if whole.kind == "NodePool" else ""
+    return Refusal("Malformed", "spec", misshapen) if misshapen else None
 
 
 def _of_class(found: NodeClass) -> Refusal | None:

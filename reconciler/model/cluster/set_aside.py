@@ -14,6 +14,9 @@ import msgspec
 Code = Literal["Malformed", "Quantity", "Depth", "Number"]
 
 
+ANY_POOL = "*"
+
+
 class Refusal(msgspec.Struct, frozen=True, gc=False):
     """Why an object cannot be understood."""
 
@@ -33,7 +36,7 @@ class SetAside(msgspec.Struct, frozen=True, gc=False, order=True, omit_defaults=
     field: str = ""
     detail: str = ""
     node: str = ""  # the node that the object is, is on or is about
-    pool: str = ""  # the pool whose NodePool or policy the object is
+    pool: str = ""  # the pool whose NodePool or policy the object is; ANY_POOL: it may be part of any
 
     @property
     def title(self) -> str:

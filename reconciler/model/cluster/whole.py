@@ -52,6 +52,20 @@ class Whole(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defaults
         return self.metadata.labels.get(names.MANAGED) == "true"
 
     @property
+    def status(self) -> dict[str, Any]:
+        """As it stands; of its conditions those that are some."""
+        found = self.rest.get("status")
+        if not isinstance(found, dict):
+            return {}
+        written = found.get("conditions")
+        conditions = [each for each in written if _is_condition(each)] if isinstance(written, list) else []
+        return {**found, "conditions": conditions} if "conditions" in found else found
+
+    @property
     def spec(self) -> dict[str, Any]:
         found = self.rest.get("spec")
         return found if isinstance(found, dict) else {}
+
+
+def _is_condition(value: Any) -> bool:
+    return isinstance(value, dict) and all(isinstance(value.get(key, ""), str) for key in ("type", "status", "reason"))
