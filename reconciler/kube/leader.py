@@ -134,14 +134,7 @@ class Leader:
 
     def _run(self) -> None:
         while not self._stop.is_set():
-            try:
-                self._trouble = self._step()
-            except Unreachable as fault:
-                self._trouble = str(fault)
-            except Exception as fault:  # noqa: BLE001 - a thread that ends would leave nobody to lead, without a word
-                self._trouble = f"leadership broke off: {type(fault).__name__}: {fault}"
-            if not self._trouble and leadership.is_led(self._standing, monotonic_ms(), self._candidacy.pace):
-                self._led_at = monotonic_ms()
+            self.step()
             with self._moved:
                 self._moved.notify_all()
             # A term can run out between two steps, while the process was stopped say: what counts is what was told.
@@ -150,8 +143,19 @@ class Leader:
                 self._on_change()
             self._stop.wait(self._candidacy.pace.retry_ms / 1000)
 
-    def _step(self) -> str:
-        """Reads, and writes where that is due; says what went wrong."""
+    def step(self) -> None:
+        """Reads the Lease, and writes where that is due: what the thread does every `retry`."""
+        try:
+            self._trouble = self._read_and_write()
+        except Unreachable as fault:
+            self._trouble = str(fault)
+        except Exception as fault:  # noqa: BLE001 - a thread that ends would leave nobody to lead, without a word
+            self._trouble = f"leadership broke off: {type(fault).__name__}: {fault}"
+        if not self._trouble and leadership.is_led(self._standing, monotonic_ms(), self._candidacy.pace):
+            self._led_at = monotonic_ms()
+
+    def _read_and_write(self) -> str:
+        """Says what went wrong."""
         answer = self._server.get(self._candidacy.path)
         if answer.status not in {200, 404}:
             return f"the Lease could not be read: {said(answer)}"

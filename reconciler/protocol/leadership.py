@@ -21,6 +21,7 @@ from reconciler.model.cluster.lease import LeaseSpec
 Monotonic = NewType("Monotonic", int)  # milliseconds of a clock of one process that never goes back
 
 
+_MOST_TRANSITIONS = 2**31 - 1  # the API server refuses a Lease with more
 LONGEST_LEASE_MS = 60_000  # that a candidate may go by
 
 
@@ -137,4 +138,4 @@ def _is_mine(standing: Standing) -> bool:
 
 
 def _spec(me: str, transitions: int, pace: Pace) -> LeaseSpec:
-    return LeaseSpec(me, pace.lease_ms // 1000, lease_transitions=transitions)
+    return LeaseSpec(me, pace.lease_ms // 1000, lease_transitions=min(transitions, _MOST_TRANSITIONS))
