@@ -109,6 +109,9 @@ class Base:
         return msgspec.structs.replace(self.drawn, observed=observed)
 
 
+FAULT = "by a fault of reconciler:"  # contained, and told
+
+
 @cache
 def base(seed: int) -> Base:
     return Base(seed)
@@ -122,11 +125,11 @@ def everything(inputs: Inputs, kind: str, name: tuple[str, str]) -> Plan:
     scene = Scene(inputs, fleet, made)
     setting = Setting("prod", "4c1f9e2", "lab", "", inputs.now, inputs.now, "1")
     for document in (plan_document(planned_of(setting, scene, None)), overview_document(overview_of(setting, scene))):
-        text.write(document, color=False)
+        assert FAULT not in text.write(document, color=False)
         json_format.write(document)
     for subject in _subjects(kind, name):
         try:
-            about(scene, asked(subject))
+            assert FAULT not in about(scene, asked(subject)).outcome
         except UnknownSubject:
             continue
     cycled = Cycled(inputs.now, inputs, made)
