@@ -17,10 +17,10 @@ from reconciler.plan.drain.reasons import PLANNER as DRAIN
 from reconciler.plan.guards.door import is_blind, is_only_told
 from reconciler.plan.guards.frozen import Freezes
 from reconciler.plan.guards.ledger import Ledger, key_of
+from reconciler.plan.guards.set_aside import SetAsides
 from reconciler.plan.guards.stage import Stage
 from reconciler.plan.guards.taken import taken
 from reconciler.plan.removal import why_opted_out, why_untouchable
-from reconciler.plan.set_aside import SetAsides
 
 # To judge whether a node or a NodePool is in use, all of these must have been read.
 _USE = frozenset({"nodes", "pods", "nodeclaims.karpenter.sh"})

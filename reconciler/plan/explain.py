@@ -1,9 +1,9 @@
 """Reasons to sentences: every code that any planner may give, in one table."""
 
 from reconciler.model.planned.reason import Reason
-from reconciler.plan import containment, removal, set_aside
+from reconciler.plan import containment, removal
 from reconciler.plan.drain import reasons as drain
-from reconciler.plan.guards import cluster_min, frozen, one_action
+from reconciler.plan.guards import cluster_min, frozen, one_action, set_aside
 from reconciler.plan.guards import reasons as guards
 from reconciler.plan.manifests import reasons as manifests
 from reconciler.plan.reasons import by_code

@@ -25,9 +25,9 @@ from reconciler.plan.guards.door import Door
 from reconciler.plan.guards.imagined import imagined_after
 from reconciler.plan.guards.judging import Judged, Proposed, judge
 from reconciler.plan.guards.one_action import one_action_each
+from reconciler.plan.guards.set_aside import SetAsides
 from reconciler.plan.manifests.planner import manifests
 from reconciler.plan.scaling.planner import scaling
-from reconciler.plan.set_aside import SetAsides
 from reconciler.plan.sizes_by_time import next_change
 from reconciler.plan.smart_pods.planner import smart_pods
 

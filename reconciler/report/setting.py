@@ -6,7 +6,7 @@ import msgspec
 
 from reconciler.model.cluster.observed import Observed, Unread
 from reconciler.model.instant import Instant, timestamp
-from reconciler.plan.set_aside import MOST_TOLD
+from reconciler.plan.guards.set_aside import MOST_TOLD
 from reconciler.report.blocks import Note
 from reconciler.report.wording import age, short
 

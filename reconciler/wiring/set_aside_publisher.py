@@ -7,7 +7,7 @@ from reconciler.model.cluster.set_aside import SetAside
 from reconciler.model.planned.action import Ref
 from reconciler.model.planned.cycled import Cycled
 from reconciler.plan.explain import sentence
-from reconciler.plan.set_aside import MOST_TOLD, SET_ASIDE
+from reconciler.plan.guards.set_aside import MOST_TOLD, SET_ASIDE
 from reconciler.ports import Fence
 
 _ACTION = "SetAside"

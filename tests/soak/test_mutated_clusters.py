@@ -9,7 +9,7 @@ from time import monotonic
 import pytest
 
 from tests.results.record import Recorder, Result
-from tests.unit.mutated_clusters import Base, differences, everything
+from tests.unit.mutated_clusters import Seeded, differences, everything
 
 BASES, MUTATIONS, AT_ONCE, PROCESSES = 1_000, 50, 20, 2
 FIRST = 1_000_000  # beyond those of tests/unit
@@ -31,7 +31,7 @@ def faults_from(first: int) -> dict[str, str]:
     """By seed and mutation, of so many seeds from there."""
     found = {}
     for seed in range(first, first + AT_ONCE):
-        base, chance = Base(seed), Random(seed)
+        base, chance = Seeded(seed), Random(seed)
         for _ in range(MUTATIONS):
             mutated = base.mutated(chance)
             place = f"{seed} {mutated.told}"

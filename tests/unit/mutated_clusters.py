@@ -65,7 +65,7 @@ class Mutated(msgspec.Struct, frozen=True):
         return f"{self.kind}/{'/'.join(self.name)} {'.'.join(map(str, self.path))} = {self.value[:80]}"
 
 
-class Base:
+class Seeded:
     """Owner of one cluster and its plan."""
 
     def __init__(self, seed: int) -> None:
@@ -113,8 +113,8 @@ FAULT = "by a fault of reconciler:"  # contained, and told
 
 
 @cache
-def base(seed: int) -> Base:
-    return Base(seed)
+def base(seed: int) -> Seeded:
+    return Seeded(seed)
 
 
 def everything(inputs: Inputs, kind: str, name: tuple[str, str]) -> Plan:
@@ -149,7 +149,7 @@ def everything(inputs: Inputs, kind: str, name: tuple[str, str]) -> Plan:
     return made
 
 
-def differences(before: Base, mutated: Mutated, made: Plan) -> list[str]:
+def differences(before: Seeded, mutated: Mutated, made: Plan) -> list[str]:
     """What of the plan differs otherwise than by objects that are set aside and by holds. Where no more is set aside
     than before, the mutation was understood, and anything may follow from it."""
     aside = set(mutated.inputs.observed.set_aside) - set(before.inputs.observed.set_aside)
@@ -181,7 +181,7 @@ def _acts(made: Plan) -> dict[tuple[str, Ref, str], Decision]:
     }
 
 
-def _pools_of(aside: set[SetAside], before: Base, mutated: Mutated) -> set[str]:
+def _pools_of(aside: set[SetAside], before: Seeded, mutated: Mutated) -> set[str]:
     """The pools that the objects have a part in; none where that may be any."""
     found = set()
     nodes = {each.name: each.pool for inputs in (before.inputs, mutated.inputs) for each in inputs.observed.nodes}

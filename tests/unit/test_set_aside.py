@@ -33,9 +33,9 @@ from reconciler.model.planned.trouble import Trouble
 from reconciler.model.resource_quantity import MOST
 from reconciler.plan.check import BrokenInvariant, check
 from reconciler.plan.eviction import BUDGET_UNSEEN, PodBudgets, Remaining
+from reconciler.plan.guards.set_aside import BEHIND_SET_ASIDE, SET_ASIDE, SetAsides
 from reconciler.plan.planner import plan
 from reconciler.plan.removal import untouchable
-from reconciler.plan.set_aside import BEHIND_SET_ASIDE, SET_ASIDE, SetAsides
 from reconciler.policy.custom_resources.standing import bundle_of
 from reconciler.serve.metrics import Metrics
 from reconciler.wiring.notices import Notices

@@ -20,10 +20,10 @@ from reconciler.plan.guards.elsewhere import of_another_cluster
 from reconciler.plan.guards.frozen import Freezes
 from reconciler.plan.guards.one_action import waits_for
 from reconciler.plan.guards.reasons import UNVERSIONED
+from reconciler.plan.guards.set_aside import SetAsides
 from reconciler.plan.guards.stage import Stage
 from reconciler.plan.guards.taken import taken
 from reconciler.plan.removal import why_opted_out, why_untouchable
-from reconciler.plan.set_aside import SetAsides
 
 
 class Door:
