@@ -6,7 +6,7 @@ import pytest
 
 from tests.lab.places import REPOSITORY
 from tests.stages.alerting import fired, rules
-from tests.stages.promql import evaluate
+from tests.stages.promql import Labels, evaluate
 
 POLICIES = """\
 apiVersion: gpu.scheduling/v1
@@ -89,7 +89,7 @@ LATER = 10_000
 
 
 def firing(samples: list[tuple[str, str, dict[int, float]]]) -> set[str]:
-    series = {}
+    series: dict[tuple[str, Labels], list[tuple[float, float]]] = {}
     for name, told, values in samples:
         labels = frozenset(("instance=a " + told).split())
         pairs = frozenset((key, value) for key, _, value in (each.partition("=") for each in labels))

@@ -36,6 +36,8 @@ TWO_POOLS = {
     "also": {"b100": {"nodes": 10, "busy": "0-6"}, "c100": {"nodes": 10, "busy": "0-6"}},
 }
 
+NOTHING: dict[str, object] = {}
+
 
 WHY = LABELLED.reason(node="n", provisioner="NodeProvisioner/a100")
 
@@ -191,7 +193,7 @@ def test_where_a_part_raises_that_all_planners_share_nothing_is_done_and_nothing
 ) -> None:
     inputs = World(TWO_POOLS).inputs
     assert any(not isinstance(each.act, Hold) for each in planned(inputs).decisions)
-    monkeypatch.setattr(target, lambda *_: {}["x"])
+    monkeypatch.setattr(target, lambda *_: NOTHING["x"])
     made = planned(inputs)
     assert [each.planner for each in made.troubles] == [part]
     assert all(isinstance(each.act, Hold) for each in made.decisions)
@@ -205,7 +207,7 @@ def test_a_decision_at_which_the_guards_raise_is_held_and_other_pools_go_on(monk
     assert acted[0].name.startswith("a100")
 
     def why_still(self: Freezes, decision: Decision, nodes: frozenset[str]) -> object:
-        return {}["x"] if decision.subject == acted[0] else before(self, decision, nodes)
+        return NOTHING["x"] if decision.subject == acted[0] else before(self, decision, nodes)
 
     monkeypatch.setattr("reconciler.plan.guards.door.Freezes.why_still", why_still)
     made = plan(inputs, Fleet(inputs.observed))
@@ -219,6 +221,6 @@ def test_an_invariant_that_can_not_be_judged_is_broken(monkeypatch: pytest.Monke
     inputs = World(TWO_POOLS).inputs
     fleet = Fleet(inputs.observed)
     made = plan(inputs, fleet)
-    monkeypatch.setattr("reconciler.plan.check.why_untouchable", lambda *_: {}["x"])
+    monkeypatch.setattr("reconciler.plan.check.why_untouchable", lambda *_: NOTHING["x"])
     with pytest.raises(BrokenInvariant, match="judging it raised KeyError: 'x'"):
         check(inputs, fleet, made)

@@ -22,6 +22,8 @@ from reconciler.ports import Unavailable, Wished
 from tests.unit.configmap_server import broken_connection
 from tests.unit.cycle_stage import DESIRED, MARK, NOW, Stage, Term
 
+NOTHING: dict[str, object] = {}
+
 
 @pytest.fixture
 def stage() -> Stage:
@@ -211,7 +213,7 @@ def test_whatever_planning_raises_the_cycle_says_so_and_leaves_the_cluster_alone
 
 
 def test_whatever_looking_raises_the_cycle_says_so(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(stage, "observe", lambda: {}["nodes"])
+    monkeypatch.setattr(stage, "observe", lambda: NOTHING["nodes"])
     cycled = stage.cycle.once(Term())
     assert "broke off, by a fault of reconciler: KeyError" in cycled.trouble
     assert stage.published == [cycled]
