@@ -11,7 +11,7 @@ import msgspec
 from reconciler.cli.exit_codes import ExitCode
 from reconciler.cli.lasting import LastingType
 from reconciler.cli.replacing import PRIVATE, replace_files
-from reconciler.model.instant import Instant, timestamp
+from reconciler.model.instant import later, timestamp
 from reconciler.model.quantity import Duration
 from reconciler.plan.kept import saved
 from reconciler.plan.kept.saved import Written
@@ -30,7 +30,7 @@ class Ending(msgspec.Struct, frozen=True):
         """The file, which the report names by its digest; None where none is asked for."""
         if self.out is None:
             return None
-        return saved.write(head, Instant(head.inputs.now + self.valid_for.milliseconds))
+        return saved.write(head, later(head.inputs.now, self.valid_for.milliseconds))
 
     def save(self, head: Scene, written: Written | None) -> None:
         """Tells what is in the file, and what is not."""

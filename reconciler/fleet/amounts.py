@@ -6,25 +6,18 @@ it says of itself as a whole comes first; what running a pod costs is added. On 
 what it asks for, was granted and really has: they differ while it is resized in place.
 """
 
-import re
 from collections.abc import Mapping
 from functools import lru_cache
 
 import msgspec
 
 from reconciler.model.cluster.pod import Amounts, Container, ContainerStatus, Pod, PodStatus, Resources
+from reconciler.model.resource_quantity import MOST, amount_asked, amount_offered
 
 CPU, MEMORY, STORAGE, PODS = "cpu", "memory", "ephemeral-storage", "pods"
 
 Billionths = dict[str, int]  # of a resource, by its name
 
-# Far more than any node has: 4 PiB. The sums of all pods that one node can have still fit into 64 bits.
-_MOST = 2**52
-_QUANTITY = re.compile(r"([+-]?)(\d*)(?:\.(\d*))?(n|u|m|k|M|G|T|P|E|Ki|Mi|Gi|Ti|Pi|Ei|[eE][+-]?\d{1,9})?")
-_TENS = {"n": -9, "u": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
-_TWOS = {"Ki": 10, "Mi": 20, "Gi": 30, "Ti": 40, "Pi": 50, "Ei": 60}
-_FINEST = 9  # digits after the point: nothing finer than a billionth is kept
-_LARGEST_EXPONENT = 40
 _KNOWN = frozenset({CPU, MEMORY, STORAGE, PODS})
 _HUGE_PAGES = "hugepages-"
 
@@ -42,7 +35,7 @@ _NOTHING = _Given()
 
 def counted(amounts: Amounts) -> dict[str, int]:
     """What a node has; resources that the scheduler does not look at are left out."""
-    return {name: _whole(name, billionths(text)) for name, text in amounts.items() if _counts(name)}
+    return {name: _whole(name, amount_offered(text)) for name, text in amounts.items() if _counts(name)}
 
 
 def pod_request(pod: Pod) -> dict[str, int]:
@@ -157,7 +150,8 @@ def _raise(to: Billionths, least: Billionths) -> None:
 
 
 def _read(amounts: Amounts) -> Billionths:
-    return {name: billionths(text) for name, text in amounts.items()}
+    """What can't be read is the most: then nothing else fits beside the pod."""
+    return {name: amount_asked(text) for name, text in amounts.items()}
 
 
 def _wholes(amounts: Billionths) -> dict[str, int]:
@@ -171,13 +165,13 @@ def _simple(name: str, text: str) -> int:
         return 0
     number, milli = (text[:-1], True) if text.endswith("m") else (text, False)
     if number.isdecimal() and number.isascii() and len(number) < 16 and milli <= (name == CPU):
-        return min(_MOST, int(number) * (1000 if name == CPU and not milli else 1))
-    return _whole(name, billionths(text))
+        return min(MOST, int(number) * (1000 if name == CPU and not milli else 1))
+    return _whole(name, amount_asked(text))
 
 
 def _whole(name: str, billionths: int) -> int:
     unit = 1_000_000 if name == CPU else 1_000_000_000
-    return max(0, min(_MOST, -(-billionths // unit)))  # the API server refuses amounts below zero
+    return max(0, min(MOST, -(-billionths // unit)))  # the API server refuses amounts below zero
 
 
 @lru_cache(maxsize=10_000)
@@ -192,22 +186,3 @@ def _counts(name: str) -> bool:
 def _is_asked(name: str) -> bool:
     """A pod is one pod, whatever it says."""
     return name != PODS and _counts(name)
-
-
-@lru_cache(maxsize=50_000)
-def billionths(text: str) -> int:
-    """A quantity; what can't be read is nothing, since the API server would have refused it."""
-    found = _QUANTITY.fullmatch(text)
-    if not found or not (found[2] or found[3]):
-        return 0
-    after, suffix = found[3] or "", found[4] or ""
-    digits, exponent = int((found[2] or "0") + after), _FINEST - len(after)
-    if suffix in _TWOS:
-        digits <<= _TWOS[suffix]
-    else:
-        exponent += _TENS[suffix] if suffix in _TENS else int(suffix[1:])
-    if exponent >= 0:
-        amount = digits * int(10 ** min(exponent, _LARGEST_EXPONENT))
-    else:
-        amount = -(-digits // int(10 ** min(-exponent, _LARGEST_EXPONENT + len(after))))
-    return -amount if found[1] == "-" else amount

@@ -13,6 +13,7 @@ from reconciler.model.cluster.node import Node
 from reconciler.model.cluster.pod import NodeExpression, NodeTerm
 
 _WHOLE = re.compile(r"[+-]?[0-9]+")
+_LONGEST = 256  # characters of a number: Go reads leading zeros
 
 
 def readable(term: NodeTerm) -> bool:
@@ -86,7 +87,7 @@ def _holds(expression: NodeExpression, value: str | None) -> bool:
 
 def _number(text: str | None) -> int | None:
     """Go's ParseInt: a whole number of 64 bits."""
-    if text is None or not _WHOLE.fullmatch(text):
+    if text is None or len(text) > _LONGEST or not _WHOLE.fullmatch(text):
         return None
     found = int(text)
     return found if -(2**63) <= found < 2**63 else None

@@ -36,6 +36,7 @@ from reconciler import __version__
 from reconciler.kube.api_server import JSON, Answer, Request, Stream, Unreachable
 from reconciler.kube.known_types import know_types
 from reconciler.kube.paths import checked
+from reconciler.model.parsers import natural
 
 __all__ = ["Client", "Timeouts", "Unreachable", "connect"]
 
@@ -194,7 +195,7 @@ class Client:
         if response.status == 403 and b"system:anonymous" in body:
             raise Unreachable(f"{self._title} takes us for nobody (system:anonymous)", _LOG_IN)
         wait = response.headers.get("Retry-After", "")
-        return Answer(response.status, body, float(wait) if wait.isdecimal() else 0.0)
+        return Answer(response.status, body, float(natural(wait) or 0))
 
     def _lines(self, response: urllib3.BaseHTTPResponse) -> Iterator[bytes]:
         """Whole lines as they come; at the end also what is left of one, for its reader to judge."""

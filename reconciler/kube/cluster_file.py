@@ -6,11 +6,13 @@ from typing import Any
 
 import msgspec
 
-from reconciler.kube.decode import Undecodable, one
+from reconciler.kube.decode import refused_words, understood
 from reconciler.kube.file_text import ClusterFileError, as_json, end_of_document, line_at, not_json
+from reconciler.kube.stand_ins import StandIn, each_once, parted
 from reconciler.model import names
 from reconciler.model.cluster.kinds import SEEN, Seen
 from reconciler.model.cluster.observed import Observed, Unread
+from reconciler.model.cluster.set_aside import SetAside
 from reconciler.model.planned.inputs import Inputs
 from reconciler.plan.kept.dump import BadDump, read
 from reconciler.plan.kept.valid_names import of_observed
@@ -39,10 +41,16 @@ class _Opening(msgspec.Struct, rename="camel"):
 
 
 class _Metadata(msgspec.Struct):
-    name: str = ""
-    namespace: str | None = ""
-    uid: str | None = ""
-    labels: dict[str, Any] | None = None
+    """Of any shape: what has another than Kubernetes gives it is set aside."""
+
+    name: Any = ""
+    namespace: Any = ""
+    uid: Any = ""
+    labels: Any = None
+
+    @property
+    def place(self) -> tuple[str, str]:
+        return _text(self.namespace), _text(self.name)
 
 
 class _Peek(msgspec.Struct, rename="camel"):
@@ -131,7 +139,7 @@ class _Reading:
         self._fill_in(peek)
         metadata = peek.metadata or _Metadata()
         if peek.kind == "Namespace" and not peek.group:
-            self._cluster_uid = metadata.uid or "" if metadata.name == "kube-system" else self._cluster_uid
+            self._cluster_uid = _text(metadata.uid) if metadata.name == "kube-system" else self._cluster_uid
         wanted = _BY_KIND.get((peek.group, peek.kind), ())
         if not wanted:
             self._skipped[f"{peek.kind}.{peek.group}" if peek.group else peek.kind] += 1
@@ -140,10 +148,17 @@ class _Reading:
 
     def result(self, complete: bool) -> ClusterFile:
         found: dict[str, Any] = defaultdict(tuple)
+        aside: list[SetAside] = []
         for seen in SEEN:
-            found[seen.field] += tuple(self._objects[seen].values())
+            objects, set_aside = parted(tuple(self._objects[seen].values()))
+            found[seen.field] += objects
+            aside += set_aside
         observed = Observed(
-            cluster_uid=self._cluster_uid, own_namespace=self._namespace, unread=self._unread(complete), **found
+            cluster_uid=self._cluster_uid,
+            own_namespace=self._namespace,
+            unread=self._unread(complete),
+            set_aside=each_once(aside),
+            **found,
         )
         if why := next(of_observed(observed), ""):
             raise ClusterFileError(self._name, f"no API server prints such an object: {why}")
@@ -162,15 +177,15 @@ class _Reading:
             return
         self._met.add(seen)
         key, _, value = seen.selector.partition("=")
-        if key and (metadata.labels or {}).get(key) != value:
+        if key and (metadata.labels if isinstance(metadata.labels, dict) else {}).get(key) != value:
             return
         if seen.own_namespace and metadata.namespace != self._namespace:
             return
-        try:
-            # The later one counts: kubectl prints an object once for each name of its kind that it was given.
-            self._objects[seen][metadata.namespace or "", metadata.name] = one(seen, raw, peek.api_version)
-        except Undecodable as fault:
-            raise self._refused(raw, str(fault)) from fault
+        found = understood(seen, raw, peek.api_version)
+        if isinstance(found, StandIn) and not found.metadata.name:
+            raise self._refused(raw, refused_words(found))
+        # The later one counts: kubectl prints an object once for each name of its kind that it was given.
+        self._objects[seen][metadata.place] = found
 
     def _refused(self, raw: msgspec.Raw, sentence: str) -> ClusterFileError:
         return ClusterFileError(self._name, sentence, line=line_at(self._content, self._content.find(bytes(raw))))
@@ -194,6 +209,10 @@ class _Reading:
             told = ", ".join(f"{count} {kind}" for kind, count in sorted(self._skipped.items()))
             notes.append(f"not looked at: {told}")
         return notes
+
+
+def _text(value: object) -> str:
+    return value if isinstance(value, str) else ""
 
 
 def _by_kind() -> dict[tuple[str, str], tuple[Seen, ...]]:

@@ -3,16 +3,19 @@
 from collections import defaultdict
 from collections.abc import Callable
 from functools import cache
-from typing import Any, Generic, NoReturn, TypeVar
+from typing import Any, Generic, TypeVar
 
 import msgspec
 
-from reconciler.kube.loose import loosened, without_nulls
+from reconciler.kube.loose import loosened, shallow, without_nulls
 from reconciler.kube.seeing.sharing import Sharing
+from reconciler.kube.stand_ins import StandIn, stand_in
 from reconciler.model.cluster.karpenter import NodeClass
 from reconciler.model.cluster.kinds import SEEN, Seen
 from reconciler.model.cluster.metadata import Metadata
 from reconciler.model.cluster.pod import Pod
+from reconciler.model.cluster.refusal import why_refused
+from reconciler.model.cluster.set_aside import Refusal
 from reconciler.model.cluster.whole import Whole, WholeMetadata
 from reconciler.model.cluster.withheld import class_without_secrets, metadata_without_secrets, without_secrets
 from reconciler.model.cluster.workload import Workload
@@ -20,7 +23,7 @@ from reconciler.model.cluster.workload import Workload
 T = TypeVar("T")
 
 # What msgspec raises for bytes that are not JSON, not UTF-8, nested without end, or of another shape.
-_FAULTS = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
+_FAULTS = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError, OverflowError)
 
 
 class Undecodable(ValueError):
@@ -79,89 +82,124 @@ class _Class(msgspec.Struct):
 
 
 def page(seen: Seen, raw: bytes) -> Page:
-    """A list of one kind. Raises Undecodable."""
+    """A list of one kind; an object of it that cannot be understood is a StandIn. Raises Undecodable."""
     try:
         listed = _list_decoder(_wire_type(seen)).decode(raw)
-    except _FAULTS:
-        listed = _page_by_object(seen, raw)
+        items = _finished(seen, listed)
+    except (*_FAULTS, Undecodable):
+        listed, items = _raw_list(seen, raw), None
     if listed.kind not in {"", "List", f"{seen.kind}List"}:
         raise Undecodable(f"expected a list of {seen.title}, got a {listed.kind}")
-    finish = _finisher(seen, listed.api_version)
-    items = tuple(map(finish, listed.items or ())) if finish else listed.items or ()
+    if items is None:
+        items = tuple(understood(seen, each, listed.api_version) for each in listed.items or ())
+    elif refused := [at for at, each in enumerate(items) if why_refused(each) is not None]:
+        raws, kept = _raw_list(seen, raw).items or (), list(items)
+        for at in refused:
+            kept[at] = understood(seen, raws[at], listed.api_version)
+        items = tuple(kept)
     return Page(items, listed.metadata.resource_version, listed.metadata.continue_token)
 
 
-def one(seen: Seen, raw: bytes | msgspec.Raw, api_version: str = "") -> Any:
-    """One object; `api_version` is of the list that it stood in. Raises Undecodable."""
+def _finished(seen: Seen, listed: "_Listed[Any]") -> tuple[Any, ...]:
+    finish = _finisher(seen, listed.api_version)
+    return tuple(map(finish, listed.items or ())) if finish else listed.items or ()
+
+
+def understood(seen: Seen, raw: bytes | msgspec.Raw, api_version: str = "") -> Any:
+    """One object, or the StandIn for an object that cannot be understood; `api_version` is of the list that it stood
+    in."""
     try:
-        wire = _decoder(_wire_type(seen)).decode(raw)
-    except _FAULTS as fault:
-        wire = _by_the_slow_path(seen, raw, fault)
-    finish = _finisher(seen, api_version)
-    return finish(wire) if finish else wire
+        return _whole_or_stand_in(seen, raw, api_version)
+    except RecursionError:
+        return _whole_or_stand_in(seen, shallow(bytes(raw)), api_version)
+
+
+def _whole_or_stand_in(seen: Seen, raw: bytes | msgspec.Raw, api_version: str) -> Any:
+    try:
+        found = _decoded(seen, raw, api_version)
+    except (msgspec.MsgspecError, UnicodeDecodeError, OverflowError) as fault:
+        return stand_in(seen, _plain(raw), Refusal("Malformed", detail=_short(fault)))
+    refusal = why_refused(found)
+    return found if refusal is None else stand_in(seen, _plain(raw), refusal)
+
+
+def one(seen: Seen, raw: bytes | msgspec.Raw, api_version: str = "") -> Any:
+    """The same. Raises Undecodable for an object that cannot be understood."""
+    found = understood(seen, raw, api_version)
+    if isinstance(found, StandIn):
+        raise Undecodable(refused_words(found))
+    return found
+
+
+def refused_words(found: StandIn) -> str:
+    """Node/b: Expected `object`, got `int` - at `$.status`."""
+    about = found.set_aside
+    return f"{about.title if about.name else f'a {about.kind} without a name'}: {about.why}"
 
 
 def event(seen: Seen, line: bytes) -> Event:
     """A line of a watch. Raises Undecodable."""
     try:
-        told = _TOLD.decode(line)
+        told = _told(line)
         if told.type in {"BOOKMARK", "ERROR"}:
             mark = _MARK.decode(told.object)
             version = mark.metadata.resource_version if mark.metadata else ""
             return Event(told.type, None, version, mark.code or 0, mark.message or "")
     except _FAULTS as fault:
         raise Undecodable(f"a watch of {seen.title} said what is no event: {_short(fault)}") from fault
-    found = one(seen, told.object)
+    found = understood(seen, told.object)
+    if isinstance(found, StandIn) and not found.metadata.name:
+        raise Undecodable(refused_words(found))
     return Event(told.type, found, found.metadata.resource_version)
+
+
+def _told(line: bytes) -> _Told:
+    try:
+        return _TOLD.decode(line)
+    except RecursionError:
+        return _TOLD.decode(shallow(line))
+
+
+def _decoded(seen: Seen, raw: bytes | msgspec.Raw, api_version: str) -> Any:
+    try:
+        wire = _decoder(_wire_type(seen)).decode(raw)
+    except (msgspec.MsgspecError, UnicodeDecodeError):
+        # Go writes null for what is empty, and people write numbers as quantities: both are set right.
+        wire = msgspec.convert(loosened(msgspec.json.decode(raw)), _wire_type(seen))
+    finish = _finisher(seen, api_version)
+    return finish(wire) if finish else wire
+
+
+def _plain(raw: bytes | msgspec.Raw) -> dict[str, Any]:
+    """The JSON of an object that could not be decoded as such; nothing where it is none."""
+    for text in (bytes(raw), shallow(bytes(raw))):
+        try:
+            found = msgspec.json.decode(text)
+        except _FAULTS:
+            continue
+        return found if isinstance(found, dict) else {}
+    return {}
 
 
 _TOLD = msgspec.json.Decoder(_Told)
 _MARK = msgspec.json.Decoder(_Mark)
 
 
-def _page_by_object(seen: Seen, raw: bytes) -> _Listed[Any]:
-    """Each object by itself: one that is written unusually costs no other its speed, and a broken one is named."""
+def _raw_list(seen: Seen, raw: bytes) -> "_Listed[msgspec.Raw]":
+    """Each object by itself: one that is written unusually costs no other its speed, and a broken one no other its
+    place in the list."""
     try:
-        listed = _RAW_LIST.decode(raw)
+        return _RAW_LIST.decode(raw)
     except _FAULTS as fault:
         try:
-            listed = msgspec.convert(without_nulls(msgspec.json.decode(raw)), _Listed[Any])
+            listed = msgspec.convert(without_nulls(msgspec.json.decode(shallow(raw))), _Listed[Any])
         except _FAULTS:
             raise Undecodable(f"expected a list of {seen.title}: {_short(fault)}") from fault
-        listed.items = tuple(msgspec.Raw(msgspec.json.encode(each)) for each in listed.items or ())
-    return _Listed(
-        tuple(_wire(seen, each) for each in listed.items or ()), listed.kind, listed.api_version, listed.metadata
-    )
+        items = tuple(msgspec.Raw(msgspec.json.encode(each)) for each in listed.items or ())
+        return _Listed(items, listed.kind, listed.api_version, listed.metadata)
 
 
 _RAW_LIST = msgspec.json.Decoder(_Listed[msgspec.Raw])
-
-
-def _wire(seen: Seen, raw: msgspec.Raw) -> Any:
-    try:
-        return _decoder(_wire_type(seen)).decode(raw)
-    except _FAULTS as fault:
-        return _by_the_slow_path(seen, raw, fault)
-
-
-def _by_the_slow_path(seen: Seen, raw: bytes | msgspec.Raw, first: Exception) -> Any:
-    """Go writes null for what is empty, and people write numbers as quantities: both are set right, and tried again."""
-    try:
-        plain = msgspec.json.decode(raw)
-    except _FAULTS as fault:
-        raise Undecodable(f"a {seen.kind} is no JSON: {_short(fault)}") from fault
-    try:
-        return msgspec.convert(loosened(plain), _wire_type(seen))
-    except _FAULTS as fault:
-        raise Undecodable(f"{_title(seen, plain)}: {_short(fault)}") from first
-
-
-def _title(seen: Seen, plain: object) -> str:
-    metadata = plain.get("metadata") if isinstance(plain, dict) else None
-    named = metadata if isinstance(metadata, dict) else {}
-    parts = (seen.kind, named.get("namespace"), named.get("name"))
-    title = "/".join(str(part) for part in parts if part)
-    return title if named.get("name") else f"a {title} without a name"
 
 
 def _short(fault: Exception) -> str:
@@ -214,7 +252,7 @@ class _Finish:
 
     def whole(self, wire: dict[str, Any]) -> Whole:
         rest = {key: value for key, value in wire.items() if key not in {"apiVersion", "kind", "metadata"}}
-        metadata = metadata_without_secrets(_whole_metadata(self._seen, wire))
+        metadata = metadata_without_secrets(_whole_metadata(wire))
         version = str(wire.get("apiVersion") or self._api_version)
         return Whole(version, self._seen.kind, metadata, without_secrets(self._seen.kind, rest))
 
@@ -231,19 +269,12 @@ def _finisher(seen: Seen, api_version: str) -> Callable[[Any], Any] | None:
     return finish.whole if seen.type is Whole else None
 
 
-def _whole_metadata(seen: Seen, wire: dict[str, Any]) -> WholeMetadata:
+def _whole_metadata(wire: dict[str, Any]) -> WholeMetadata:
     plain = wire.get("metadata")
     try:
         return msgspec.convert(plain, WholeMetadata)
-    except _FAULTS as first:
-        try:
-            return msgspec.convert(without_nulls(plain), WholeMetadata)
-        except _FAULTS as fault:
-            _refuse(seen, wire, fault, first)
-
-
-def _refuse(seen: Seen, wire: object, fault: Exception, first: Exception) -> NoReturn:
-    raise Undecodable(f"{_title(seen, wire)}: {_short(fault)}") from first
+    except _FAULTS:
+        return msgspec.convert(without_nulls(plain), WholeMetadata)
 
 
 def _images(status: dict[str, Any]) -> tuple[str, ...]:

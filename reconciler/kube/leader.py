@@ -22,6 +22,8 @@ from reconciler.protocol import leadership
 from reconciler.protocol.leadership import Claim, Pace, Record, Standing, Written
 
 STOP_SECONDS = 2.0
+LEADERLESS_AFTER_LEASES = 2  # after a leader that died another leads within one
+_LONGEST_NAME = 100  # characters of a holder that are told
 
 
 class Candidacy(msgspec.Struct, frozen=True):
@@ -60,6 +62,7 @@ class Leader:
         self._term: Term | None = None
         self._renewals_of_others = 0
         self._trouble = ""
+        self._led_at = monotonic_ms()  # when somebody was last known to lead
         self._told = (False, "")  # whether it leads, and the trouble, as on_change was last called about
         self._moved = threading.Condition()
         self._stop = threading.Event()
@@ -86,6 +89,20 @@ class Leader:
         """Who leads, as far as is known; nothing where nobody does."""
         record = self._standing.record
         return record.spec.holder_identity if record else ""
+
+    @property
+    def why_leaderless(self) -> str:
+        """That nobody leads, and for how long; nothing while somebody does, or has done so a moment ago."""
+        missing_ms, lease_ms = monotonic_ms() - self._led_at, self._candidacy.pace.lease_ms
+        if missing_ms < LEADERLESS_AFTER_LEASES * lease_ms:
+            return ""
+        told = f"nobody has led for {missing_ms // 1_000} s"
+        if self._trouble:
+            return f"{told}: {self._trouble}"
+        if not self.holder:
+            return told
+        lease = f"Lease/{self._candidacy.namespace}/{self._candidacy.name}"
+        return f"{told}: {ascii(self.holder[:_LONGEST_NAME])[1:-1]} holds {lease} and does not renew it"
 
     @property
     def trouble(self) -> str:
@@ -118,12 +135,7 @@ class Leader:
 
     def _run(self) -> None:
         while not self._stop.is_set():
-            try:
-                self._trouble = self._step()
-            except Unreachable as fault:
-                self._trouble = str(fault)
-            except Exception as fault:  # noqa: BLE001 - a thread that ends would leave nobody to lead, without a word
-                self._trouble = f"leadership broke off: {type(fault).__name__}: {fault}"
+            self.step()
             with self._moved:
                 self._moved.notify_all()
             # A term can run out between two steps, while the process was stopped say: what counts is what was told.
@@ -132,8 +144,19 @@ class Leader:
                 self._on_change()
             self._stop.wait(self._candidacy.pace.retry_ms / 1000)
 
-    def _step(self) -> str:
-        """Reads, and writes where that is due; says what went wrong."""
+    def step(self) -> None:
+        """Reads the Lease, and writes where that is due: what the thread does every `retry`."""
+        try:
+            self._trouble = self._read_and_write()
+        except Unreachable as fault:
+            self._trouble = str(fault)
+        except Exception as fault:  # noqa: BLE001 - a thread that ends would leave nobody to lead, without a word
+            self._trouble = f"leadership broke off: {type(fault).__name__}: {fault}"
+        if not self._trouble and leadership.is_led(self._standing, monotonic_ms(), self._candidacy.pace):
+            self._led_at = monotonic_ms()
+
+    def _read_and_write(self) -> str:
+        """Says what went wrong."""
         answer = self._server.get(self._candidacy.path)
         if answer.status not in {200, 404}:
             return f"the Lease could not be read: {said(answer)}"

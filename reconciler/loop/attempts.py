@@ -14,7 +14,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from reconciler.model.instant import Instant
+from reconciler.model.instant import Instant, later
 from reconciler.model.planned.action import Action, Annotate, Evict, Hold, Presumes, Ref, Taint
 from reconciler.model.planned.decision import Decision
 from reconciler.model.planned.outcome import Outcome
@@ -75,7 +75,7 @@ class Attempts:
         exact, loose = _key(decision), _loose_key(decision)
         if outcome.result == "done":
             self._note_written(loose, now)
-            self._done[exact] = Instant(now + SEEN_WITHIN_MS)
+            self._done[exact] = later(now, SEEN_WITHIN_MS)
             self._failed.pop(exact, None)
             self._failed.pop(loose, None)
             return
@@ -84,7 +84,7 @@ class Attempts:
         failures = self._failed[key].failures + 1 if key in self._failed else 1
         longest_ms = LONGEST_REFUSED_MS if outcome.result == "refused" else LONGEST_RETRY_MS
         wait_ms = min(longest_ms, FIRST_RETRY_MS * 2 ** min(failures - 1, 10))
-        self._failed[key] = _Tried(failures, Instant(now + wait_ms))
+        self._failed[key] = _Tried(failures, later(now, wait_ms))
 
     def wake_at(self, after: Instant) -> Instant | None:
         """When the first of what was put off until after then may be sent. What was due by then was sent, or hangs on
@@ -103,7 +103,7 @@ class Attempts:
         before = self._written.get(loose)
         times = before.times + 1 if before is not None and _is_recent(before, now) else 1
         again_ms = FIRST_RETRY_MS * 2 ** min(times - UNDONE_OFTEN, 10) if times > UNDONE_OFTEN else 0
-        self._written[loose] = _Written(times, now, Instant(now + min(LONGEST_RETRY_MS, again_ms)))
+        self._written[loose] = _Written(times, now, later(now, min(LONGEST_RETRY_MS, again_ms)))
 
 
 def _is_recent(written: _Written, now: Instant) -> bool:

@@ -5,13 +5,13 @@ can't be read of the cluster, a memory that can't be kept or a plan that can't b
 memory is written before the actions that may depend on it go out.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import msgspec
 
 from reconciler.loop.attempts import FIRST_RETRY_MS, LONGEST_RETRY_MS, Attempts
 from reconciler.model.cluster.observed import Observed
-from reconciler.model.instant import Instant
+from reconciler.model.instant import Instant, later
 from reconciler.model.planned.action import Hold
 from reconciler.model.planned.cycled import Cycled
 from reconciler.model.planned.decision import Decision
@@ -89,14 +89,23 @@ class Cycle:
             self._fence, self._stored, self._attempts = fence, None, Attempts()
         laps = Laps(self._parts.clock)
         cycled = msgspec.structs.replace(self._woken(self._pass(fence, laps)), spent_ms=laps.told)
+        return msgspec.structs.replace(cycled, unpublished=tuple(self._unpublished(cycled)))
+
+    def _unpublished(self, cycled: Cycled) -> Iterator[str]:
+        """Tells all who publish; a publisher that raises stops neither the others nor the loop."""
         for each in self._parts.publishers:
-            each.publish(cycled)
-        return cycled
+            try:
+                each.publish(cycled)
+            except Exception as fault:  # noqa: BLE001 - what can't be told now is told the next time
+                yield _fault(f"{type(each).__name__} did not publish and", fault)
 
     def _pass(self, fence: Fence, laps: "Laps") -> Cycled:
         now = self._parts.clock.now()
-        observed = self._parts.cluster.observe()
-        wished = self._parts.policies.wish(observed.cluster_uid)
+        try:
+            observed = self._parts.cluster.observe()
+            wished = self._parts.policies.wish(observed.cluster_uid)
+        except Exception as fault:  # noqa: BLE001 - a pass that comes to nothing is told as that
+            return Cycled(now, trouble=_fault("reading what there is and what is wished for", fault))
         laps.over("observe")
         if wished.desired is None:
             return Cycled(now, trouble=wished.why or NO_POLICIES, problems=wished.problems)
@@ -109,6 +118,8 @@ class Cycle:
             plan = self._parts.brain.plan(inputs)
         except (Unavailable, BrokenInvariant) as fault:
             return msgspec.structs.replace(cycled, trouble=_why_no_plan(fault))
+        except Exception as fault:  # noqa: BLE001 - a plan that can't be made leaves the cluster as it is
+            return msgspec.structs.replace(cycled, trouble=_fault("planning", fault))
         finally:
             laps.over("plan")
         self._hints = plan.hints
@@ -162,7 +173,7 @@ class Cycle:
         self._troubles = self._troubles + 1 if cycled.trouble else 0
         if self._troubles:
             wait_ms = min(LONGEST_RETRY_MS, FIRST_RETRY_MS * 2 ** min(self._troubles - 1, 10))
-            wakes.append(Instant(cycled.at + wait_ms))
+            wakes.append(later(cycled.at, wait_ms))
         return msgspec.structs.replace(cycled, wake_at=min(wakes, default=None))
 
 
@@ -193,6 +204,10 @@ def _why_unfit(observed: Observed, fence: Fence) -> str:
     if why := why_unsure(observed):
         return f"whether anything is frozen could not be read, and nothing is done: {why}"
     return ""
+
+
+def _fault(what: str, fault: Exception) -> str:
+    return f"{what} broke off, by a fault of reconciler: {type(fault).__name__}: {fault}"
 
 
 def _why_no_plan(fault: Exception) -> str:

@@ -23,6 +23,7 @@ _NUMBERS = re.compile(r"[0-9*,/-]+")
 _MONTHS = re.compile(r"[0-9A-Za-z*,/-]+")
 # Neither Sunday as 7 nor the last of a weekday (5L): Karpenter knows none of them.
 _WEEKDAYS = re.compile(r"([0-6A-KM-Za-km-z*,-]|/[0-9]+)+")
+_LONGEST = 256  # characters
 _FIELDS = (_NUMBERS, _NUMBERS, _NUMBERS, _MONTHS, _WEEKDAYS)
 
 
@@ -50,9 +51,9 @@ def can_be_read(words: str) -> bool:
 
 
 def in_our_words(schedule: str) -> str:
-    fields = _NAMED.get(schedule, schedule).replace("?", "*").split()
-    if len(fields) != len(_FIELDS) or not all(map(re.Pattern.fullmatch, _FIELDS, fields)):
-        raise UnreadableSchedule(f'schedule "{schedule}"')
+    fields = _NAMED.get(schedule, schedule[: _LONGEST + 1]).replace("?", "*").split()
+    if len(schedule) > _LONGEST or len(fields) != len(_FIELDS) or not all(map(re.Pattern.fullmatch, _FIELDS, fields)):
+        raise UnreadableSchedule(f'schedule "{schedule[:_LONGEST]}"')
     return " ".join(_field(field, whole) for field, whole in zip(fields, _RANGES, strict=True))
 
 

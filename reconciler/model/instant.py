@@ -1,4 +1,8 @@
-"""Moments: unix milliseconds, and the ways they are written."""
+"""Moments: unix milliseconds, and the ways they are written.
+
+Every moment that is read lies between the first and the last that can be written, and so does the sum of a moment and a
+length of time that `later` makes: others may write any time and any length.
+"""
 
 from datetime import UTC, datetime
 from functools import lru_cache
@@ -6,24 +10,43 @@ from typing import NewType
 
 Instant = NewType("Instant", int)  # unix milliseconds
 
-_FIRST, _LAST = -62_135_596_800_000, 253_402_300_799_000  # of the years 1 and 9999: there is no writing others
+# Of the years 1 and 9999: there is no writing others.
+EARLIEST, LATEST = Instant(-62_135_596_800_000), Instant(253_402_300_799_000)
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MOST_DIGITS = 11  # of unix seconds: until the year 5138
+_LONGEST = 64  # characters of a time: 2026-11-02T08:00:00.123456+01:00 has 32
+_MOST_TOLD = 40  # characters of one that is no time, in a message
 
 
 @lru_cache(maxsize=65_536)
 def instant(text: str) -> Instant:
     """Reads 2026-11-02T08:00:00Z, or the same with a fraction or another offset. Raises ValueError with a sentence."""
     try:
-        moment = datetime.fromisoformat(text)
+        moment = datetime.fromisoformat(text) if len(text) <= _LONGEST and text.isascii() else None
     except ValueError:
-        raise ValueError(f'expected a time such as 2026-11-02T08:00:00Z, got "{text}"') from None
+        moment = None
+    if moment is None:
+        told = text if len(text) <= _MOST_TOLD else f"{text[:_MOST_TOLD]}..."
+        raise ValueError(f'expected a time such as 2026-11-02T08:00:00Z, got "{told}"')
     if moment.tzinfo is None:
         raise ValueError(f'"{text}" names no time zone; write 2026-11-02T08:00:00Z')
-    return Instant(round(moment.timestamp() * 1000))
+    since = moment - _EPOCH
+    whole = (since.days * 86_400 + since.seconds) * 1_000
+    return bounded(whole + round(since.microseconds / 1_000))
+
+
+def bounded(milliseconds: int) -> Instant:
+    """The nearest moment that can be written."""
+    return Instant(min(max(milliseconds, EARLIEST), LATEST))
+
+
+def later(moment: Instant, milliseconds: int) -> Instant:
+    """The moment so much later, or earlier; at most the last, at least the first that can be written."""
+    return bounded(moment + milliseconds)
 
 
 def moment(text: str) -> Instant | None:
-    """The same of what others write; None where it is no time."""
+    """The same as `instant` of what others write; None where it is no time."""
     try:
         return instant(text) if text else None
     except ValueError:
@@ -32,15 +55,20 @@ def moment(text: str) -> Instant | None:
 
 def unix_seconds(text: str) -> Instant | None:
     """Reads 1793606400; None where that is no time."""
-    is_time = text.isascii() and text.isdigit() and len(text) <= _MOST_DIGITS
+    is_time = len(text) <= _MOST_DIGITS and text.isascii() and text.isdigit()
     return Instant(int(text) * 1_000) if is_time else None
+
+
+def utc(moment: Instant) -> datetime:
+    """As a calendar has it."""
+    return datetime.fromtimestamp(bounded(moment) / 1_000, UTC)
 
 
 @lru_cache(maxsize=1_024)
 def timestamp(moment: Instant) -> str:
     """2026-11-02T08:00:00Z; with milliseconds where there are any. What is further off is the first or the last moment
     that can be written: people may ask for any length of time."""
-    seconds, milliseconds = divmod(min(max(moment, _FIRST), _LAST), 1000)
+    seconds, milliseconds = divmod(bounded(moment), 1000)
     minutes, second = divmod(seconds, 60)
     fraction = f".{milliseconds:03}" if milliseconds else ""
     return f"{_minute(minutes)}:{second:02}{fraction}Z"

@@ -10,10 +10,10 @@ a node or a pod: what the first one would have claimed there is not known.
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from traceback import extract_tb
 from types import TracebackType
-from typing import Self
+from typing import Self, TypeVar
 
 import msgspec
 
@@ -34,8 +34,11 @@ PLANNER_FAILED = Because(
 
 REASONS = (PLANNER_FAILED,)
 
+T = TypeVar("T")
+
 _MOST_POOLS = 20  # that are left out one by one, each at the cost of a further run
 _TRACE = 12
+_LONGEST = 500  # characters of an error
 _ADDRESS = re.compile(r" at 0x[0-9a-f]+")
 _PACKAGE = __file__.replace("\\", "/").rpartition("plan/")[0]  # where this package is installed
 
@@ -105,6 +108,32 @@ class Troubles:
                 subject = Ref("GpuPool", "", pool)
                 yield Decision(trouble.planner, subject, Hold(), self._reason(trouble, subject), pool)
 
+    def attempt(self, part: str, run: Callable[[], T]) -> T | None:
+        """What a part that all planners share came to; None where that part raised. The caller then holds everything:
+        what the part would have held is not known."""
+        try:
+            return run()
+        except Exception as error:  # noqa: BLE001 - whatever it is, there is a plan that says so
+            self.all.append(_trouble(part, "", error))
+            return None
+
+    def hold(self, part: str, decisions: Iterable[Decision]) -> tuple[Decision, ...]:
+        """All of them held, after a part raised that all planners share."""
+        trouble = next(each for each in reversed(self.all) if each.planner == part)
+        return tuple(
+            each
+            if isinstance(each.act, Hold)
+            else msgspec.structs.replace(each, act=Hold(), reason=self._reason(trouble, each.subject))
+            for each in decisions
+        )
+
+    def of_decision(self, part: str, decision: Decision, error: Exception) -> Reason:
+        """Why a decision is held for which a part raised."""
+        trouble = _trouble(part, decision.pool, error)
+        if trouble not in self.all:
+            self.all.append(trouble)
+        return self._reason(trouble, decision.subject)
+
     def why_not(self, decision: Decision, *, takes_away: bool) -> Reason | None:
         """Why a decision waits; `takes_away`: the action takes away a node or a pod."""
         for trouble in self.all:
@@ -121,9 +150,12 @@ class Troubles:
 def _trouble_of(planner: Planner, error: Exception) -> Trouble:
     pool = error.pool if isinstance(error, PlanningFailed) else ""
     cause = error.__cause__ if isinstance(error, PlanningFailed) and error.__cause__ is not None else error
-    told = _ADDRESS.sub("", f"{type(cause).__name__}: {cause}" if str(cause) else type(cause).__name__)
-    name = getattr(planner, "__name__", type(planner).__name__)
-    return Trouble(name, pool, told, tuple(_places(cause))[-_TRACE:])
+    return _trouble(getattr(planner, "__name__", type(planner).__name__), pool, cause)
+
+
+def _trouble(name: str, pool: str, error: BaseException) -> Trouble:
+    told = _ADDRESS.sub("", f"{type(error).__name__}: {error}" if str(error) else type(error).__name__)
+    return Trouble(name, pool, told[:_LONGEST], tuple(_places(error))[-_TRACE:])
 
 
 def _places(error: BaseException) -> Iterator[str]:

@@ -10,7 +10,7 @@ from reconciler.model import names
 from reconciler.model.cluster.metadata import LabelSelector
 from reconciler.model.cluster.pod import Pod
 from reconciler.model.cluster.workload import BudgetStatus, PodDisruptionBudget
-from reconciler.model.instant import Instant, instant
+from reconciler.model.instant import Instant, later, moment
 from reconciler.plan.karpenter.durations import nanoseconds
 
 DO_NOT_DISRUPT = "do-not-disrupt"
@@ -179,7 +179,8 @@ def stays_until_of(written: str, started: str) -> Instant:
         return _NEVER
     if length_nanoseconds <= 0:
         return _NEVER
-    return Instant(instant(started) - -length_nanoseconds // 1_000_000) if started else FOREVER
+    began = moment(started)
+    return FOREVER if began is None else later(began, -(-length_nanoseconds // 1_000_000))
 
 
 class _Quota:

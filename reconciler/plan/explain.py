@@ -3,7 +3,7 @@
 from reconciler.model.planned.reason import Reason
 from reconciler.plan import containment, removal
 from reconciler.plan.drain import reasons as drain
-from reconciler.plan.guards import cluster_min, frozen, one_action
+from reconciler.plan.guards import cluster_min, frozen, one_action, set_aside
 from reconciler.plan.guards import reasons as guards
 from reconciler.plan.manifests import reasons as manifests
 from reconciler.plan.reasons import by_code
@@ -19,6 +19,7 @@ REASONS = by_code(
         *one_action.REASONS,
         *removal.REASONS,
         *containment.REASONS,
+        *set_aside.REASONS,
         *cluster_min.REASONS,
         *manifests.REASONS,
         *scaling.REASONS,

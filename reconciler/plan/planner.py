@@ -13,6 +13,7 @@ from reconciler.model.instant import Instant
 from reconciler.model.planned.action import Hold
 from reconciler.model.planned.consequence import Consequence
 from reconciler.model.planned.decision import Decision
+from reconciler.model.planned.guarded import Guarded
 from reconciler.model.planned.inputs import Inputs
 from reconciler.model.planned.memory import Memory
 from reconciler.model.planned.plan import Plan
@@ -22,8 +23,9 @@ from reconciler.plan.drain.planner import drain
 from reconciler.plan.drain.remembering import remembered
 from reconciler.plan.guards.door import Door
 from reconciler.plan.guards.imagined import imagined_after
-from reconciler.plan.guards.judging import Proposed, judge
+from reconciler.plan.guards.judging import Judged, Proposed, judge
 from reconciler.plan.guards.one_action import one_action_each
+from reconciler.plan.guards.set_aside import SetAsides
 from reconciler.plan.manifests.planner import manifests
 from reconciler.plan.scaling.planner import scaling
 from reconciler.plan.sizes_by_time import next_change
@@ -43,7 +45,7 @@ def plan(inputs: Inputs, fleet: Fleet, planners: tuple[Planner, ...] | None = No
     """What to do now. `fleet` is of the same Observed as the inputs."""
     draft, troubles = Draft(fleet, inputs.desired), Troubles(inputs)
     door = Door(inputs, draft, troubles)
-    decisions: list[Decision] = []
+    decisions = list(SetAsides(inputs, fleet).holds())
     consequences: list[Consequence] = []
     verdicts: list[Verdict] = []
     for planner in PLANNERS if planners is None else planners:
@@ -53,28 +55,53 @@ def plan(inputs: Inputs, fleet: Fleet, planners: tuple[Planner, ...] | None = No
         passed, follows = door.passed(found.verdict)
         decisions += passed
         consequences += follows
-    judged = judge(inputs, fleet, Proposed(tuple(decisions), tuple(consequences)))
+    proposed = Proposed(tuple(decisions), tuple(consequences))
+    settled = _settled(inputs, fleet, proposed, (verdicts, troubles))
+    moments = [each.wake_at for each in verdicts if each.wake_at is not None]
+    moments += _looks_again(settled.decisions, inputs.now)
+    moment = troubles.attempt("schedules", lambda: next_change(inputs))
+    wake_at: Instant | None = min([*moments, moment] if moment is not None else moments, default=None)
+    digest = digest_of(settled.decisions, settled.memory, wake_at)
+    return Plan(
+        digest,
+        settled.decisions,
+        tuple(consequences),
+        settled.memory,
+        next((each.hints for each in verdicts if each.hints is not None), inputs.hints),
+        wake_at,
+        guarded=settled.guarded,
+        sizes=tuple(size for each in verdicts for size in each.sizes),
+        troubles=tuple(troubles.all),
+        weighed=tuple(one for each in verdicts for one in each.weighed),
+    )
+
+
+class _Settled(msgspec.Struct, frozen=True):
+    """What is decided, and what is to be remembered of that."""
+
+    decisions: tuple[Decision, ...]
+    memory: Memory
+    guarded: tuple[Guarded, ...] = ()
+
+
+def _settled(inputs: Inputs, fleet: Fleet, proposed: Proposed, made: tuple[Sequence[Verdict], Troubles]) -> _Settled:
+    """Where a part raises that all planners share, nothing is done and nothing remembered: what it would have held, or
+    what would have to be remembered of an action, is not known."""
+    verdicts, troubles = made
+    judged = troubles.attempt("guards", lambda: judge(inputs, fleet, proposed))
+    if judged is None:
+        return _Settled(troubles.hold("guards", proposed.decisions), inputs.memory)
+    settled = troubles.attempt("memory", lambda: _remembering(inputs, fleet, judged, verdicts))
+    return settled or _Settled(troubles.hold("memory", judged.decisions), inputs.memory, judged.guarded)
+
+
+def _remembering(inputs: Inputs, fleet: Fleet, judged: Judged, verdicts: Sequence[Verdict]) -> _Settled:
     memory = together(inputs.memory, verdicts)
     decided = one_action_each(judged.decisions)
     drained = remembered(inputs, fleet, decided, memory.drained)
     imagined = imagined_after(inputs, fleet, decided)
     memory = msgspec.structs.replace(memory, marks=judged.marks, imagined=imagined, drained=drained)
-    moments = [each.wake_at for each in verdicts if each.wake_at is not None] + _looks_again(decided, inputs.now)
-    moments += [moment] if (moment := next_change(inputs)) is not None else []
-    wake_at: Instant | None = min(moments, default=None)
-    digest = digest_of(decided, memory, wake_at)
-    return Plan(
-        digest,
-        decided,
-        tuple(consequences),
-        memory,
-        next((each.hints for each in verdicts if each.hints is not None), inputs.hints),
-        wake_at,
-        guarded=judged.guarded,
-        sizes=tuple(size for each in verdicts for size in each.sizes),
-        troubles=tuple(troubles.all),
-        weighed=tuple(one for each in verdicts for one in each.weighed),
-    )
+    return _Settled(decided, memory, judged.guarded)
 
 
 def together(before: Memory, verdicts: Sequence[Verdict]) -> Memory:

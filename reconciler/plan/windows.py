@@ -4,13 +4,13 @@ Windows of DrainPolicies and NodeProvisioners, and schedules of sizes, are such 
 """
 
 from collections.abc import Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import msgspec
 from cronsim import CronSim, CronSimError
 
-from reconciler.model.instant import Instant
+from reconciler.model.instant import Instant, later, utc
 from reconciler.model.kinds.window import Window
 
 
@@ -41,7 +41,7 @@ def changes_at(window: Window, now: Instant) -> Instant | None:
     at = _strike(window, now)
     if at is None or at > now:
         return at
-    return Instant(at + window.duration.milliseconds)
+    return later(at, window.duration.milliseconds)
 
 
 def _strike(window: Window, now: Instant) -> Instant | None:
@@ -49,7 +49,7 @@ def _strike(window: Window, now: Instant) -> Instant | None:
     try:
         zone = ZoneInfo(window.time_zone)
         # In UTC, since a day on which clocks are set has 23 or 25 hours.
-        begins = datetime.fromtimestamp(now / 1_000, UTC) - timedelta(milliseconds=window.duration.milliseconds)
+        begins = utc(now) - timedelta(milliseconds=window.duration.milliseconds)
         struck = next(CronSim(window.schedule, begins.astimezone(zone)))
     except (CronSimError, OverflowError, StopIteration, ZoneInfoNotFoundError, ValueError):
         return None

@@ -3,9 +3,10 @@
 Theory of operation. A candidate that finds the Lease free takes it; the API server lets only one of them, since each
 write names the resourceVersion that it follows. Its holder writes it again every `retry`, and may act until `renew`
 after the moment just before such a write was sent. Whoever else sees the same record for `lease`, by its own clock and
-since it first saw it, takes it over. The write took effect after it was sent and was seen after it took effect, so the
-holder has stopped, `lease - renew` earlier, whatever the clocks say: only how fast they run must agree, and no two
-candidates act at the same time. A write whose answer was lost is no promise; it is found out by reading again.
+since it first saw it, takes it over. Of the duration in a record no more is believed than a candidate may go by. The
+write took effect after it was sent and was seen after it took effect, so the holder has stopped, `lease - renew`
+earlier, whatever the clocks say: only how fast they run must agree, and no two candidates act at the same time. A write
+whose answer was lost is no promise; it is found out by reading again.
 
 A term is what one candidate holds from taking the Lease until it first runs out. One that has ended stays ended, even
 if the Lease is still ours, as a plan made in it may be old. Times in a record are for people; nothing hangs on them.
@@ -18,6 +19,10 @@ import msgspec
 from reconciler.model.cluster.lease import LeaseSpec
 
 Monotonic = NewType("Monotonic", int)  # milliseconds of a clock of one process that never goes back
+
+
+_MOST_TRANSITIONS = 2**31 - 1  # the API server refuses a Lease with more
+LONGEST_LEASE_MS = 60_000  # that a candidate may go by
 
 
 class Pace(msgspec.Struct, frozen=True):
@@ -76,11 +81,27 @@ def claim(standing: Standing, now: Monotonic, pace: Pace) -> Claim | None:
     if _is_mine(standing):
         renewed = _spec(standing.me, found.lease_transitions, pace)
         return Claim(msgspec.structs.replace(renewed, acquire_time=found.acquire_time), record)
-    # Its holder may go by a longer lease than ours.
-    lease_ms = max(pace.lease_ms, found.lease_duration_seconds * 1000)
-    if found.holder_identity and now < standing.changed_at + lease_ms:
+    if found.holder_identity and now < standing.changed_at + believed_ms(found, pace):
         return None
     return Claim(_spec(standing.me, found.lease_transitions + 1, pace), record)
+
+
+def believed_ms(spec: LeaseSpec, pace: Pace) -> int:
+    """How long a record that does not change is believed. Its holder may go by a longer lease than ours, but by none
+    that `run` does not allow: whoever may write the Lease could otherwise keep everybody from leading for years."""
+    return min(max(pace.lease_ms, spec.lease_duration_seconds * 1000), max(pace.lease_ms, LONGEST_LEASE_MS))
+
+
+def is_led(standing: Standing, now: Monotonic, pace: Pace) -> bool:
+    """Whether somebody leads, as far as this candidate can tell: itself, or a holder whose record changed as lately as
+    holders write it. A record that is believed still, and that nobody has written for our own lease, tells of nobody.
+    """
+    if standing.leads_until is not None and now < standing.leads_until:
+        return True
+    record = standing.record
+    if record is None or not record.spec.holder_identity or _is_mine(standing):
+        return False
+    return now < standing.changed_at + pace.lease_ms
 
 
 class Written(msgspec.Struct, frozen=True):
@@ -117,4 +138,4 @@ def _is_mine(standing: Standing) -> bool:
 
 
 def _spec(me: str, transitions: int, pace: Pace) -> LeaseSpec:
-    return LeaseSpec(me, pace.lease_ms // 1000, lease_transitions=transitions)
+    return LeaseSpec(me, pace.lease_ms // 1000, lease_transitions=min(transitions, _MOST_TRANSITIONS))

@@ -4,9 +4,10 @@ from collections import defaultdict
 
 import msgspec
 
-from reconciler.model.cluster.observed import Unread
+from reconciler.model.cluster.observed import Observed, Unread
 from reconciler.model.instant import Instant, timestamp
 from reconciler.model.revision import short_revision
+from reconciler.plan.guards.set_aside import MOST_TOLD
 from reconciler.report.blocks import Note
 from reconciler.report.wording import age
 
@@ -61,6 +62,16 @@ def unread_notes(unread: tuple[Unread, ...]) -> tuple[Note, ...]:
         )
         for why, kinds in alike.items()
     )
+
+
+def set_aside_notices(observed: Observed) -> tuple[str, ...]:
+    """How many objects cannot be understood; which these are their holds tell, but for what is too many."""
+    found = len(observed.set_aside)
+    if not found:
+        return ()
+    which = f"; the first {MOST_TOLD} are told of here" if found > MOST_TOLD else ""
+    what = "1 object that cannot be understood is" if found == 1 else f"{found} objects that cannot be understood are"
+    return (f"{what} set aside, and what depends on it is left alone{which}",)
 
 
 def _once(kinds: list[str]) -> list[str]:

@@ -23,6 +23,7 @@ class Answers(msgspec.Struct, frozen=True):
     why_unhealthy: Why  # nothing when it lives
     why_unready: Why  # nothing when it is ready
     metrics: Callable[[], bytes]
+    notices: Callable[[], tuple[str, ...]] = tuple  # what is amiss though it is ready, a line each
 
 
 def application(answers: Answers) -> Starlette:
@@ -45,10 +46,11 @@ def _probes(answers: Answers) -> list[Route]:
         return _said(answers.why_unhealthy())
 
     async def readyz(_: Request) -> Response:
-        return _said(answers.why_unready())
+        return _said(answers.why_unready(), answers.notices())
 
     return [Route("/healthz", healthz), Route("/readyz", readyz)]
 
 
-def _said(why_not: str) -> Response:
-    return PlainTextResponse(why_not or "ok", status_code=503 if why_not else 200)
+def _said(why_not: str, notices: tuple[str, ...] = ()) -> Response:
+    """A probe goes by the code, and a person reads on."""
+    return PlainTextResponse("\n".join((why_not or "ok", *notices)), status_code=503 if why_not else 200)

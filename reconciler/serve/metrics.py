@@ -50,6 +50,12 @@ class Metrics:
         self._problems = Gauge(
             "reconciler_policy_problems", "Problems of policies that were refused.", registry=self.registry
         )
+        self._set_aside = Gauge(
+            "reconciler_set_aside_objects", "Objects that cannot be understood, and are set aside.", ["kind", "reason"],
+            registry=self.registry,
+        )  # fmt: skip
+        self._aside: set[tuple[str, str]] = set()
+        self._leaderless = Gauge("reconciler_leaderless", "1 while no replica leads.", registry=self.registry)
         self._leads = Gauge("reconciler_leads", "1 while this replica leads.", registry=self.registry)
         self._smart_pods = SmartPodMetrics(self.registry)
         self._durations = Durations(self.registry)
@@ -61,6 +67,7 @@ class Metrics:
         self._problems.set(len(cycled.problems))
         if cycled.inputs is not None:
             self._seen_at.set(cycled.inputs.observed.seen_at / 1000)
+            self._count_set_aside(Counts((each.kind, each.code) for each in cycled.inputs.observed.set_aside))
         for outcome in cycled.outcomes:
             self._writes.labels(outcome.verb, outcome.result).inc()
         self._count_refused(cycled)
@@ -89,6 +96,15 @@ class Metrics:
         self._refused_verbs |= set(counts)
         for verb in self._refused_verbs:
             self._refused_now.labels(verb).set(counts[verb])
+
+    def _count_set_aside(self, counts: Counts[tuple[str, str]]) -> None:
+        self._aside |= set(counts)
+        for labels in self._aside:  # a kind of which none is set aside any more is told as none
+            self._set_aside.labels(*labels).set(counts[labels])
+
+    def leaderless(self, is_leaderless: bool) -> None:
+        """Whether nobody leads now, as far as this replica can tell."""
+        self._leaderless.set(is_leaderless)
 
     def lead(self, leads: bool) -> None:
         """Whether this replica leads now."""

@@ -11,7 +11,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge
 
 from reconciler.model import names
 from reconciler.model.cluster.node import Node
-from reconciler.model.instant import Instant, unix_seconds
+from reconciler.model.instant import Instant, later, unix_seconds
 from reconciler.model.planned.action import Delete, Evict
 from reconciler.model.planned.cycled import Cycled
 from reconciler.model.planned.decision import Decision
@@ -83,4 +83,4 @@ def _kept_from_pods_at(node: Node, reason: str) -> Instant | None:
     """An empty one is kept from pods for some time before the one that its taint tells."""
     taint = node.taint(names.DELETION_TIME if reason == _EMPTY else names.DRAINING)
     at = unix_seconds(taint.value) if taint is not None else None
-    return None if at is None else Instant(at - (HARD_AHEAD_MS if reason == _EMPTY else 0))
+    return None if at is None else later(at, -(HARD_AHEAD_MS if reason == _EMPTY else 0))

@@ -18,7 +18,7 @@ from reconciler.model import names
 from reconciler.model.cluster.observed import Observed
 from reconciler.model.cluster.pod import Pod
 from reconciler.model.desired import Desired
-from reconciler.model.instant import Instant, moment
+from reconciler.model.instant import Instant, moment, unix_seconds
 from reconciler.model.kinds.gpu_pool import SmartPods
 from reconciler.model.planned.action import Annotate, Apply, Delete, Ref
 from reconciler.model.planned.cycled import Cycled
@@ -198,6 +198,6 @@ def _has_ended(pod: Pod) -> bool:
 
 def _since(pod: Pod) -> Instant | None:
     """When it began to wait: at its creation, or when another way to buy was tried."""
-    again = pod.metadata.annotations.since
+    again = unix_seconds(pod.metadata.annotations.since)
     made = moment(pod.metadata.creation_timestamp)
-    return max(made, Instant(int(again) * 1000)) if again.isdecimal() and made is not None else made
+    return max(made, again) if again is not None and made is not None else made

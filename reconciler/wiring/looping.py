@@ -66,4 +66,7 @@ class Looping:
         if term is None or not self._step.is_ready():
             self._step.keep_up()  # or watches would stand still, and the next leader would begin with old news
             return None
-        return self._step.cycle.once(term).wake_at
+        cycled = self._step.cycle.once(term)
+        for told in cycled.unpublished:
+            self._step.log.tell("fault", told, "error")
+        return cycled.wake_at

@@ -36,7 +36,9 @@ from reconciler.wiring import planner_process
 from reconciler.wiring.dry_run import Question
 from reconciler.wiring.log import Format, Log
 from reconciler.wiring.looping import Looping, Step
+from reconciler.wiring.notices import Notices
 from reconciler.wiring.policies import Origins, follow_resources, watch
+from reconciler.wiring.set_aside_publisher import SetAsidePublisher
 from reconciler.wiring.status_publisher import StatusPublisher, Telling
 from reconciler.wiring.waking import WakingClock
 from reconciler.wiring.wishing import Wishes
@@ -75,14 +77,17 @@ class Running:
         self._observer = Observer(self._client, Scope(settings.namespace), on_change=self._clock.wake)
         wishes = Wishes(question.environment)
         self._policies = self._followed(question.origins, wishes)
-        cluster = LiveCluster(self._observer, Applying(self._client, settings.namespace))
+        applying = Applying(self._client, settings.namespace)
+        cluster = LiveCluster(self._observer, applying)
         me = f"{socket.gethostname()}_{uuid.uuid4()}"
         candidacy = Candidacy(me, settings.namespace, pace=pace)
         self._leader = Leader(self._lease_client, candidacy, self._on_leadership, cluster.seen_at)
         self._planner = ChildPlanner(planner_process.command(settings.history))
         telling = Telling(cluster, self._clock, self._leader.term, question.origins.resources, settings.namespace)
         self._statuses = StatusPublisher(telling)
-        publishers: tuple[Publisher, ...] = (self._log, self._metrics, self._statuses)
+        self._notices = Notices()
+        aside = SetAsidePublisher(applying.tell, self._leader.term)
+        publishers: tuple[Publisher, ...] = (self._log, self._metrics, self._notices, self._statuses, aside)
         memory = ConfigMapMemory(self._client, settings.namespace)
         parts = Parts(wishes, cluster, memory, self._planner, self._clock, publishers, most_at_once=MOST_AT_ONCE)
         cycle = Cycle(parts)
@@ -129,12 +134,20 @@ class Running:
             gc.freeze()  # what was seen first stays for long
         return ""
 
+    def why_not_ready(self) -> str:
+        """The same for who probes: where nobody leads nothing is done, whichever replica is asked."""
+        return self.why_unready() or self._leader.why_leaderless
+
+    def notices(self) -> tuple[str, ...]:
+        return self._notices.told
+
     def why_unhealthy(self) -> str:
         if not self._looping.is_alive:
             return "the loop has ended"
         return "" if self._leader.is_alive else "the candidacy for leadership has ended"
 
     def metrics(self) -> bytes:
+        self._metrics.leaderless(bool(self._leader.why_leaderless))
         return self._metrics.text()
 
     def _keep_up(self) -> None:
@@ -159,6 +172,7 @@ class Running:
         self._metrics.lead(leads)
         if leads != self._led:
             self._led = leads
+            self._notices.forget()
             self._log.tell("leadership", "this replica leads" if leads else "this replica does not lead any more")
         if trouble := self._leader.trouble:
             self._log.tell("leadership", trouble, "warning")
@@ -180,7 +194,7 @@ class End(msgspec.Struct, frozen=True):
 def run(settings: Settings) -> End:
     """Until SIGTERM or Ctrl-C. Raises Unreachable, OSError."""
     running = Running(settings)
-    answers = Answers(running.why_unhealthy, running.why_unready, running.metrics)
+    answers = Answers(running.why_unhealthy, running.why_not_ready, running.metrics, running.notices)
     servers = [Server(settings.address, application(answers))]
     if settings.probe_address is not None:
         servers.append(Server(settings.probe_address, probes(answers)))

@@ -41,6 +41,9 @@ def evaluate(expression: str, series: Series, at: float) -> Vector:
     return found
 
 
+_AGGREGATIONS: dict[str, Callable[[list[float]], float]] = {"sum": sum, "max": max, "min": min}
+
+
 class _Evaluation:
     """Owner of the place in one expression."""
 
@@ -96,8 +99,8 @@ class _Evaluation:
             return found
         if token[0].isdigit():
             return float(token)
-        if token in {"sum", "max"}:
-            return self._aggregated(sum if token == "sum" else max)
+        if token in _AGGREGATIONS:
+            return self._aggregated(_AGGREGATIONS[token])
         if token == "histogram_quantile":
             self._take("(")
             quantile = float(self._take())

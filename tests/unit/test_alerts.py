@@ -6,6 +6,7 @@ import pytest
 
 from tests.lab.places import REPOSITORY
 from tests.stages.alerting import fired, rules
+from tests.stages.promql import Labels, evaluate
 
 POLICIES = """\
 apiVersion: gpu.scheduling/v1
@@ -69,6 +70,37 @@ def test_attempts_that_nobody_clears_away(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["quiet-day", "scenario-c"])
 def test_all_are_silent_where_nothing_is_wrong(name: str) -> None:
     assert fired(REPOSITORY / "examples" / name / "scenario.yaml") == {}
+
+
+# Samples by their age in seconds, of a replica that leads: each series makes its alert fire, and no other.
+SAMPLES: dict[str, list[tuple[str, str, dict[int, float]]]] = {
+    "ReconcilerNobodyLeads": [("reconciler_leaderless", "", {60: 1, 0: 1})],
+    "ReconcilerCyclesComeToNothing": [
+        ("reconciler_cycles_total", "result=trouble", {800: 0, 0: 9}),
+        ("reconciler_cycles_total", "result=fine", {800: 5, 0: 5}),
+    ],
+    "ReconcilerPlannerFails": [("reconciler_planner_failures_total", "planner=drain pool=b", {800: 0, 0: 9})],
+    "ReconcilerObjectsSetAside": [
+        ("reconciler_set_aside_objects", "kind=Pod reason=Quantity", {0: 1}),
+        ("reconciler_leads", "", {0: 1}),
+    ],
+}
+LATER = 10_000
+
+
+def firing(samples: list[tuple[str, str, dict[int, float]]]) -> set[str]:
+    series: dict[tuple[str, Labels], list[tuple[float, float]]] = {}
+    for name, told, values in samples:
+        labels = frozenset(("instance=a " + told).split())
+        pairs = frozenset((key, value) for key, _, value in (each.partition("=") for each in labels))
+        series[name, pairs] = sorted((LATER - age, value) for age, value in values.items())
+    return {rule["alert"] for rule in rules() if evaluate(rule["expr"], series, LATER)}
+
+
+@pytest.mark.parametrize("alert", SAMPLES)
+def test_trouble_with_planning_fires_its_alert_alone(alert: str) -> None:
+    assert firing(SAMPLES[alert]) == {alert}
+    assert firing([(name, told, dict.fromkeys(values, 0.0)) for name, told, values in SAMPLES[alert]]) == set()
 
 
 def test_there_is_a_story_for_each_alert() -> None:

@@ -154,7 +154,7 @@ def test_a_dump_that_jq_laid_out_anew_is_still_whole() -> None:
 
 BROKEN_NODE = b"""{"kind": "List", "items": [
 {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "a"}},
-{"apiVersion": "v1", "kind": "Node", "metadata": {"name": "b"}, "status": 7}
+{"apiVersion": "v1", "kind": "Node", "metadata": {"name": ["b"]}, "status": 7}
 ]}"""
 
 BROKEN: dict[str, tuple[bytes, str, str, int]] = {
@@ -172,7 +172,7 @@ BROKEN: dict[str, tuple[bytes, str, str, int]] = {
     "one object": (json.dumps(an("Node")).encode(), "one Node", "kubectl", 0),
     "something else": (b'{"a": 1}', "no list", "kubectl", 0),
     "an array": (b"[]", "not a list", "kubectl", 0),
-    "a broken node": (BROKEN_NODE, "Node/b: Expected", "kubectl", 3),
+    "a broken node without a name": (BROKEN_NODE, "a Node without a name: Expected", "kubectl", 3),
     "an item that is none": (b'{"kind": "List", "items": [\n7]}', "no object of Kubernetes", "kubectl", 2),
     "an older program": (b'{"format": "reconciler-dump/2"}', "format 2", "version of reconciler that wrote", 0),
     "a foreign format": (b'{"format": "other/1"}', "other/1", "reconciler dump", 0),

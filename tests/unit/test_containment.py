@@ -13,11 +13,12 @@ from reconciler.model.planned.cycled import Cycled
 from reconciler.model.planned.decision import Decision
 from reconciler.model.planned.inputs import Inputs
 from reconciler.model.planned.plan import Plan
-from reconciler.plan.check import check
+from reconciler.plan.check import BrokenInvariant, check
 from reconciler.plan.containment import PLANNER_FAILED, planning_for
 from reconciler.plan.draft import Draft, Planner, Verdict
 from reconciler.plan.drain.planner import drain
 from reconciler.plan.explain import sentence
+from reconciler.plan.guards.frozen import Freezes
 from reconciler.plan.manifests.planner import manifests
 from reconciler.plan.planner import PLANNERS, plan
 from reconciler.plan.scaling.planner import scaling
@@ -34,6 +35,8 @@ TWO_POOLS = {
     "busy": "0-6",
     "also": {"b100": {"nodes": 10, "busy": "0-6"}, "c100": {"nodes": 10, "busy": "0-6"}},
 }
+
+NOTHING: dict[str, object] = {}
 
 
 WHY = LABELLED.reason(node="n", provisioner="NodeProvisioner/a100")
@@ -174,3 +177,50 @@ def test_a_planner_that_raises_for_ever_more_pools_ends() -> None:
 
 def test_all_planners_are_contained() -> None:
     assert {each.__name__ for each in PLANNERS} == {"manifests", "scaling", "drain", "smart_pods"}  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize(
+    ("part", "target"),
+    [
+        ("guards", "reconciler.plan.planner.judge"),
+        ("memory", "reconciler.plan.planner.remembered"),
+        ("memory", "reconciler.plan.planner.one_action_each"),
+        ("memory", "reconciler.plan.planner.imagined_after"),
+    ],
+)
+def test_where_a_part_raises_that_all_planners_share_nothing_is_done_and_nothing_forgotten(
+    part: str, target: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    inputs = World(TWO_POOLS).inputs
+    assert any(not isinstance(each.act, Hold) for each in planned(inputs).decisions)
+    monkeypatch.setattr(target, lambda *_: NOTHING["x"])
+    made = planned(inputs)
+    assert [each.planner for each in made.troubles] == [part]
+    assert all(isinstance(each.act, Hold) for each in made.decisions)
+    assert made.memory == inputs.memory
+    assert any(each.reason.code == PLANNER_FAILED.code for each in made.decisions)
+
+
+def test_a_decision_at_which_the_guards_raise_is_held_and_other_pools_go_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    inputs, before = World(TWO_POOLS).inputs, Freezes.why_still
+    acted = [each.subject for each in planned(inputs).decisions if not isinstance(each.act, Hold)]
+    assert acted[0].name.startswith("a100")
+
+    def why_still(self: Freezes, decision: Decision, nodes: frozenset[str]) -> object:
+        return NOTHING["x"] if decision.subject == acted[0] else before(self, decision, nodes)
+
+    monkeypatch.setattr("reconciler.plan.guards.door.Freezes.why_still", why_still)
+    made = plan(inputs, Fleet(inputs.observed))
+    left = [each for each in made.decisions if not isinstance(each.act, Hold)]
+    assert acted[0] not in {each.subject for each in left}
+    assert {each.pool for each in left} == {"b100", "c100"}
+    assert [(each.planner, each.error) for each in made.troubles] == [("guards", "KeyError: 'x'")]
+
+
+def test_an_invariant_that_can_not_be_judged_is_broken(monkeypatch: pytest.MonkeyPatch) -> None:
+    inputs = World(TWO_POOLS).inputs
+    fleet = Fleet(inputs.observed)
+    made = plan(inputs, fleet)
+    monkeypatch.setattr("reconciler.plan.check.why_untouchable", lambda *_: NOTHING["x"])
+    with pytest.raises(BrokenInvariant, match="judging it raised KeyError: 'x'"):
+        check(inputs, fleet, made)

@@ -1,13 +1,17 @@
 """The loop's step: what comes before what, what holds back what, and what is not sent twice."""
 
+from typing import NoReturn
+
 import msgspec
 import pytest
 
 from reconciler.kube.memory_store import HEAD, ConfigMapMemory
+from reconciler.loop import Cycle, Parts
 from reconciler.model import names
 from reconciler.model.cluster.observed import Unread
 from reconciler.model.instant import Instant
 from reconciler.model.planned.action import Hold, Ref
+from reconciler.model.planned.cycled import Cycled
 from reconciler.model.planned.decision import Decision
 from reconciler.model.planned.inputs import Inputs
 from reconciler.model.planned.mark import Mark
@@ -17,6 +21,8 @@ from reconciler.plan.check import BrokenInvariant
 from reconciler.ports import Unavailable, Wished
 from tests.unit.configmap_server import broken_connection
 from tests.unit.cycle_stage import DESIRED, MARK, NOW, Stage, Term
+
+NOTHING: dict[str, object] = {}
 
 
 @pytest.fixture
@@ -193,3 +199,34 @@ def test_one_that_came_to_nothing_tells_what_it_did_until_then(stage: Stage) -> 
 
     stage.decide = fails
     assert stage.cycle.once(Term()).spent_ms == (("observe", 0), ("plan", 250))
+
+
+def test_whatever_planning_raises_the_cycle_says_so_and_leaves_the_cluster_alone(stage: Stage) -> None:
+    def decide(_: Inputs) -> NoReturn:
+        raise KeyError("n1")
+
+    stage.decide = decide
+    cycled = stage.cycle.once(Term())
+    assert cycled.trouble == "planning broke off, by a fault of reconciler: KeyError: 'n1'"
+    assert cycled.wake_at is not None
+    assert stage.published == [cycled]
+
+
+def test_whatever_looking_raises_the_cycle_says_so(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stage, "observe", lambda: NOTHING["nodes"])
+    cycled = stage.cycle.once(Term())
+    assert "broke off, by a fault of reconciler: KeyError" in cycled.trouble
+    assert stage.published == [cycled]
+
+
+def test_a_publisher_that_raises_keeps_no_other_from_publishing(stage: Stage) -> None:
+    class Broken:
+        def publish(self, cycled: Cycled) -> None:
+            raise OverflowError("too large")
+
+    cycle = Cycle(Parts(stage, stage, stage.memory, stage, stage, (Broken(), stage)))
+    cycled = cycle.once(Term())
+    assert len(stage.published) == 1
+    assert cycled.unpublished == (
+        "Broken did not publish and broke off, by a fault of reconciler: OverflowError: too large",
+    )

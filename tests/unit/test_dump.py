@@ -18,6 +18,7 @@ from reconciler.kube.cluster_file import read_cluster
 from reconciler.model.cluster.metadata import LabelExpression, LabelSelector
 from reconciler.model.cluster.observed import Observed, Quiet, Unread
 from reconciler.model.cluster.pod import Affinity, Pod, PodSpec, PodTerm, PodTerms
+from reconciler.model.cluster.set_aside import SetAside
 from reconciler.model.cluster.volumes import VolumeClaimSpec
 from reconciler.model.cluster.whole import ManagedFields, Whole, WholeMetadata
 from reconciler.model.desired import Declared, Desired, Manifest, SmartPod
@@ -102,13 +103,15 @@ def test_every_field_of_an_observed_is_dumped_in_order() -> None:
     """So that a field that is added later can't be forgotten."""
     for field in Observed.__struct_fields__:
         value = getattr(FULL.observed, field)
-        if isinstance(value, tuple) and field not in {"unread", "quiet", "absent"}:
+        if isinstance(value, tuple) and field not in {"unread", "quiet", "absent", "set_aside"}:
             assert len(value) > 1
             turned = msgspec.structs.replace(FULL.observed, **{field: value[::-1]})
             assert write(msgspec.structs.replace(FULL, observed=turned)) == write(FULL), field
     twice = msgspec.structs.replace(FULL.observed, unread=(Unread("b", "x"), Unread("a", "y")), absent=("d", "c"))
+    twice = msgspec.structs.replace(twice, set_aside=(SetAside("Pod", "b", "p"), SetAside("Pod", "a", "p")))
     told = read(write(msgspec.structs.replace(FULL, observed=twice))).observed
     assert (told.unread, told.absent) == ((Unread("a", "y"), Unread("b", "x")), ("c", "d"))
+    assert told.set_aside == (SetAside("Pod", "a", "p"), SetAside("Pod", "b", "p"))
 
 
 def test_json_in_json_out_whatever_the_seed_of_hashing() -> None:

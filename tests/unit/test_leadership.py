@@ -16,6 +16,7 @@ from reconciler.protocol.leadership import (
     Standing,
     Written,
     claim,
+    is_led,
     pace_of,
     release,
     seen,
@@ -51,6 +52,10 @@ CASES = {
     "who goes by a longer one is given it": Case(record(OTHER, duration=60), 0, 59_999, None),
     "and no longer than that": Case(record(OTHER, duration=60), 0, 60_000, ME, 4),
     "who goes by a shorter one is given ours": Case(record(OTHER, duration=1), 0, 14_999, None),
+    "of a lease of 68 years no more is believed than a candidate may go by": Case(
+        record(OTHER, duration=2**31 - 1), 0, 59_999, None
+    ),
+    "and then it is taken": Case(record(OTHER, duration=2**31 - 1), 0, 60_000, ME, 4),
     "how long it was held before it was first seen says nothing": Case(record(OTHER), 50_000, 64_999, None),
 }
 
@@ -67,6 +72,17 @@ def test_what_is_written(name: str) -> None:
         assert (wanted.spec.holder_identity, wanted.spec.lease_transitions) == (case.holder, case.transitions)
         assert wanted.after == case.found
         assert wanted.spec.acquire_time == ("then" if case.found and case.found.spec.holder_identity == ME else "")
+
+
+def test_a_lease_that_its_holder_does_not_renew_tells_of_nobody_who_leads() -> None:
+    ghost = seen(Standing(ME), record("ghost", duration=2**31 - 1), at(0))
+    assert is_led(ghost, at(14_999), PACE)
+    assert not is_led(ghost, at(15_000), PACE)
+    renewed = seen(ghost, record("ghost", "2", duration=2**31 - 1), at(15_000))
+    assert is_led(renewed, at(29_999), PACE)
+    assert not is_led(seen(Standing(ME), record(""), at(0)), at(0), PACE)
+    assert not is_led(seen(Standing(ME), None, at(0)), at(0), PACE)
+    assert is_led(written(Standing(ME), Written(record(ME), at(0), at(500)), PACE), at(9_999), PACE)
 
 
 def test_a_term_lasts_from_before_the_write_and_is_prolonged_by_the_next() -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from reconciler.kube.api_server import Answer, Request
 from reconciler.kube.leader import Candidacy, Leader
-from reconciler.kube.term import Term
+from reconciler.kube.term import Term, monotonic_ms
 from reconciler.model.bundle import Bundle
 from reconciler.model.instant import Instant
 from reconciler.model.planned.action import Ref
@@ -81,6 +81,27 @@ def test_who_is_told_to_end_while_it_takes_the_lease_does_not_lead() -> None:
         thread.join(20)
     assert not leader.is_alive
     assert leader.term() is None
+
+
+def test_a_lease_that_a_ghost_holds_for_68_years_is_told_of_and_taken_over(monkeypatch: pytest.MonkeyPatch) -> None:
+    began, hand, spec = monotonic_ms(), Hand(), {"holderIdentity": "ghost\n" * 50, "leaseDurationSeconds": 2**31 - 1}
+    body = msgspec.json.encode({"metadata": {"name": "reconciler", "resourceVersion": "1"}, "spec": spec})
+    server = Lost()
+    server.get = lambda *_: Answer(200, body)  # type: ignore[method-assign]
+    monkeypatch.setattr("reconciler.kube.leader.monotonic_ms", hand)
+    hand.now = began
+    leader = Leader(server, Candidacy("me"))
+    for after in (0, 14_999, 29_000, 44_000):
+        hand.now = began + after
+        leader.step()
+        assert (leader.why_leaderless, leader.term()) == ("", None)
+    hand.now = began + 45_000
+    leader.step()
+    assert leader.why_leaderless.startswith("nobody has led for 30 s: ghost\\nghost")
+    assert leader.why_leaderless.endswith("holds Lease/gpu-system/reconciler and does not renew it")
+    hand.now = began + 60_000
+    leader.step()
+    assert (leader.why_leaderless, leader.term() is not None) == ("", True)
 
 
 def test_who_waits_is_woken_by_a_change_or_by_the_hour_and_not_kept_when_it_ends() -> None:

@@ -3,11 +3,11 @@
 from hypothesis import given
 from hypothesis import strategies as some
 
-from reconciler.fleet.amounts import billionths
 from reconciler.model.cluster.metadata import Metadata
 from reconciler.model.cluster.pod import Container, Pod, PodSpec, Resources
 from reconciler.model.kinds.gpu_pool import Devices, GpuPool, InstanceType, NodeClassRef
 from reconciler.model.quantity import Quantity
+from reconciler.model.resource_quantity import amount_offered
 from reconciler.plan.requests.choices import Choice
 from reconciler.plan.requests.request import Request
 from reconciler.plan.requests.wanted import Wanted
@@ -35,7 +35,7 @@ def asked_bytes(spec: GpuPool, left: int, pods: tuple[Pod, ...], has_live_node: 
     count = spec.devices.count
     request = Request("key", "a100", "a100", count, "demand", instance_type="box", vram=str(vram_of(spec, count)))
     wanted = Wanted(Choice("box"), {}, str(left), pods)
-    return billionths(str(memory_of(spec, request, wanted, has_live_node))) // 10**9
+    return amount_offered(str(memory_of(spec, request, wanted, has_live_node))) // 10**9
 
 
 @given(some.integers(1, 16), some.integers(1, 512), sizes)

@@ -85,6 +85,7 @@ def test_all_candidates_are_counted_though_one_plan_taints_200() -> None:
 
 
 LEASE = LeaseSpec("pod-7f", 15, "2026-11-02T05:00:00.000000Z", "2026-11-02T07:59:58.000000Z", 3)
+GHOST = msgspec.structs.replace(LEASE, lease_duration_seconds=2**31 - 1)
 
 
 def observed(spec: LeaseSpec | None, seen: str = "", **fields: Any) -> Observed:
@@ -104,6 +105,16 @@ def observed(spec: LeaseSpec | None, seen: str = "", **fields: Any) -> Observed:
         (
             observed(msgspec.structs.replace(LEASE, renew_time="2026-11-02T07:50:00Z")),
             "Controller: none runs now: pod-7f led last; it renewed its Lease 10 min ago.",
+        ),
+        (
+            observed(
+                msgspec.structs.replace(LEASE, renew_time="2026-11-02T07:50:00Z", lease_duration_seconds=2**31 - 1)
+            ),
+            "Controller: none runs now: pod-7f led last; it renewed its Lease 10 min ago.",
+        ),
+        (
+            observed(msgspec.structs.replace(LEASE, renew_time="9999-12-31T23:59:59Z")),
+            "Controller: none runs now: pod-7f led last; it renewed its Lease just now.",
         ),
         (
             observed(LEASE, seen_at=0),

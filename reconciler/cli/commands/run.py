@@ -10,6 +10,7 @@ from reconciler import wiring
 from reconciler.cli.asking import answered, live_question_options
 from reconciler.cli.exit_codes import ExitCode
 from reconciler.cli.history import history_option
+from reconciler.protocol.leadership import LONGEST_LEASE_MS
 from reconciler.serve.server import Address
 from reconciler.wiring.running import Settings
 from reconciler.wiring.running import run as run_replica
@@ -48,7 +49,7 @@ class AddressType(click.ParamType[Address]):
 @history_option
 @click.option(
     "--lease-seconds",
-    type=click.IntRange(min=3),
+    type=click.IntRange(3, LONGEST_LEASE_MS // 1_000),
     default=15,
     show_default=True,
     metavar="N",

@@ -8,12 +8,12 @@ from collections.abc import Mapping
 
 import msgspec
 
-from reconciler.fleet.amounts import billionths
 from reconciler.fleet.storage.places import agrees, allows, reaches
 from reconciler.fleet.storage.stored import Stored
 from reconciler.fleet.storage.wanted import Key, Wanted, key_of
 from reconciler.model.cluster.node import Node
 from reconciler.model.cluster.volumes import STORAGE, PersistentVolume, PersistentVolumeClaim
+from reconciler.model.resource_quantity import amount_asked
 
 TO_BE_MADE = ""  # in place of a volume's name
 
@@ -96,5 +96,5 @@ def _is_kept(promise: Promise, node: Node, stock: Stock) -> bool:
 
 
 def _size(claim: PersistentVolumeClaim) -> int:
-    found: int = billionths(claim.spec.resources.requests.get(STORAGE, "0"))
+    found: int = amount_asked(claim.spec.resources.requests.get(STORAGE, "0"))
     return found

@@ -4,13 +4,13 @@ from collections import defaultdict
 
 import msgspec
 
-from reconciler.fleet.amounts import billionths
 from reconciler.fleet.pod_class import PodClass
 from reconciler.fleet.storage.offer import Alike, Offer
 from reconciler.fleet.storage.wanted import NOTHING, Key, Wanted, wanted
 from reconciler.fleet.what_if import WhatIf
 from reconciler.model.cluster.observed import Observed
 from reconciler.model.cluster.volumes import STORAGE, PersistentVolume, PersistentVolumeClaim, StorageClass
+from reconciler.model.resource_quantity import amount_asked, amount_offered
 
 # Without one of these, nothing can be said of a pod that claims a volume.
 _TITLES = (
@@ -121,7 +121,7 @@ class Stored:
 
 
 def _order(volume: PersistentVolume) -> tuple[int, str]:
-    return billionths(volume.spec.capacity.get(STORAGE, "0")), volume.metadata.name
+    return amount_offered(volume.spec.capacity.get(STORAGE, "0")), volume.metadata.name
 
 
 def _is_for(volume: PersistentVolume, uid: str) -> bool:
@@ -151,5 +151,5 @@ def _suits(claim: PersistentVolumeClaim, volume: PersistentVolume) -> bool:
 
 
 def _size(claim: PersistentVolumeClaim) -> int:
-    found: int = billionths(claim.spec.resources.requests.get(STORAGE, "0"))
+    found: int = amount_asked(claim.spec.resources.requests.get(STORAGE, "0"))
     return found

@@ -10,7 +10,7 @@ from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from reconciler.kube.api_server import Writer
 from reconciler.kube.apply.bucket import Bucket
 from reconciler.kube.apply.carrying import Errand
-from reconciler.kube.apply.events import Events, is_told, told_of, told_of_pools
+from reconciler.kube.apply.events import Events, Told, is_told, told_of, told_of_pools
 from reconciler.kube.apply.pen import Limits, Pen
 from reconciler.model import names
 from reconciler.model.planned.decision import Decision
@@ -53,6 +53,10 @@ class Applying:
             for told in told_of_pools(written) if pen.may_write else ():
                 self._events.tell(told)
         yield from turns.left()
+
+    def tell(self, told: Told) -> None:
+        """An Event that no write goes with. Never raises, and never waits for its turn."""
+        self._events.tell(told)
 
     def _carried_out(self, decision: Decision, pen: Pen, written: list[Decision]) -> Outcome:
         """What was written is added to `written`."""

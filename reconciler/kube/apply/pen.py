@@ -12,8 +12,9 @@ import msgspec
 from reconciler.kube.api_server import Answer, Request, Writer
 from reconciler.kube.apply.bucket import Bucket
 from reconciler.kube.apply.places import path_of
-from reconciler.kube.decode import page
+from reconciler.kube.decode import Undecodable, page, refused_words
 from reconciler.kube.paths import BadPath, folder
+from reconciler.kube.stand_ins import StandIn
 from reconciler.model.cluster.kinds import SEEN
 from reconciler.model.cluster.pod import Pod
 from reconciler.model.object_names import is_object_name, shortened
@@ -89,7 +90,7 @@ class Pen:
             if answer.status != 200:
                 raise NotSeen(answer)
             listed = page(_PODS, answer.body)
-            found += listed.items
+            found += [_counting(each) for each in listed.items]
             if not listed.continue_token:
                 return found
             query = {**query, "continue": listed.continue_token}
@@ -116,3 +117,12 @@ class Pen:
     def _mind_fence(self) -> None:
         if not self.may_write:
             raise FenceFell
+
+
+def _counting(found: Pod | StandIn) -> Pod:
+    """A pod that is set aside counts as what stands in its place. Raises Undecodable."""
+    if not isinstance(found, StandIn):
+        return found
+    if not isinstance(found.object, Pod):
+        raise Undecodable(refused_words(found))
+    return found.object

@@ -24,9 +24,11 @@ from reconciler.kube.seeing.changes import (
     wall_clock,
 )
 from reconciler.kube.seeing.versions import is_newer
+from reconciler.kube.stand_ins import each_once, parted
 from reconciler.model import names
 from reconciler.model.cluster.kinds import SEEN, Seen
 from reconciler.model.cluster.observed import QUIET_MS, Observed, Quiet, Unread
+from reconciler.model.cluster.set_aside import SetAside
 from reconciler.model.instant import Instant, timestamp
 
 STALE_MS = 300_000
@@ -42,8 +44,9 @@ Key = tuple[str, str]  # namespace and name
 class _Sight(msgspec.Struct):
     """What is seen of one kind."""
 
-    objects: dict[Key, Any] = {}
+    objects: dict[Key, Any] = {}  # those that are set aside as a StandIn
     shown: tuple[Any, ...] = ()
+    set_aside: tuple[SetAside, ...] = ()  # of what is shown
     is_shown: bool = True  # whether `shown` is what `objects` are
     version: str = ""
     confirmed_at: Instant | None = None
@@ -54,6 +57,11 @@ class _Sight(msgspec.Struct):
     def confirm(self, at: Instant, version: str = "") -> None:
         self.confirmed_at, self.version = at, version or self.version
         self.trouble, self.is_refused = "", False
+
+    def show(self) -> None:
+        """Those that are set aside by what stands in their place."""
+        self.shown, self.set_aside = parted(tuple(self.objects.values()))
+        self.is_shown = True
 
     def is_stale(self, now: Instant) -> bool:
         return self.confirmed_at is not None and now - self.confirmed_at > STALE_MS
@@ -105,6 +113,8 @@ class Store:
         told |= {"quiet": self._quiet(now), "absent": self._absent(now)}
         changed: dict[str, Any] = {name: value for name, value in told.items() if value != getattr(before, name)}
         changed |= self._objects()
+        if (aside := self._set_aside()) != before.set_aside:
+            changed["set_aside"] = aside
         seen_at = self._seen_at()
         if changed or seen_at < before.seen_at or seen_at >= before.seen_at + SEEN_STEP_MS:
             self._observed = msgspec.structs.replace(before, seen_at=seen_at, **changed)
@@ -133,6 +143,9 @@ class Store:
         confirmed = [each.confirmed_at for each in self._sights.values() if each.confirmed_at is not None]
         return min(confirmed, default=Instant(0))
 
+    def _set_aside(self) -> tuple[SetAside, ...]:
+        return each_once(each for sight in self._sights.values() for each in sight.set_aside)
+
     def _objects(self) -> dict[str, tuple[Any, ...]]:
         """The fields of which something changed."""
         changed = {}
@@ -141,7 +154,7 @@ class Store:
                 continue
             for each in sights:
                 if not each.is_shown:
-                    each.shown, each.is_shown = tuple(each.objects.values()), True
+                    each.show()
             only = sights[0].shown
             changed[field] = only if len(sights) == 1 else tuple(chain.from_iterable(each.shown for each in sights))
         return changed

@@ -3,12 +3,13 @@
 import msgspec
 
 from reconciler.model.cluster.metadata import Metadata
+from reconciler.model.parsers import Int32
 
 
 class DriverAllocatable(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     """How many volumes a driver bears on a node; nothing where there is no limit."""
 
-    count: int | None = None
+    count: Int32 | None = None
 
 
 class NodeDriver(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):

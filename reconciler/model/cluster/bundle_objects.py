@@ -11,6 +11,7 @@ import msgspec
 
 from reconciler.model import names
 from reconciler.model.cluster.whole import Whole
+from reconciler.model.parsers import natural
 
 
 class BundleObjects(msgspec.Struct, frozen=True):
@@ -60,7 +61,7 @@ class BundleObjects(msgspec.Struct, frozen=True):
 
     @property
     def _number_missing(self) -> int:
-        counts = [int(each) for each in self.counts if each.isdecimal() and len(each) < _LONGEST_COUNT]
+        counts = [count for each in self.counts if len(each) < _LONGEST_COUNT and (count := natural(each)) is not None]
         return max(counts, default=0) - len(self.objects)
 
 

@@ -4,6 +4,7 @@ import msgspec
 
 from reconciler.model.cluster.metadata import Metadata
 from reconciler.model.cluster.pod import NodeSelector
+from reconciler.model.parsers import Int64
 
 
 class AllocatedDevice(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):
@@ -60,8 +61,8 @@ class SlicePool(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defa
     """The pool of devices that a slice is part of."""
 
     name: str = ""
-    generation: int = 0
-    resource_slice_count: int = 0
+    generation: Int64 = 0
+    resource_slice_count: Int64 = 0
 
 
 class SliceSpec(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):

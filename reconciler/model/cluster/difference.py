@@ -16,7 +16,7 @@ Key = tuple[str, str, str, str]  # apiVersion and kind where an object has them,
 OBJECTS = tuple(
     field.name
     for field in msgspec.structs.fields(Observed)
-    if field.name not in {"cluster_uid", "own_namespace", "seen_at", "unread", "quiet", "absent"}
+    if field.name not in {"cluster_uid", "own_namespace", "seen_at", "unread", "quiet", "absent", "set_aside"}
 )
 
 

@@ -3,6 +3,7 @@
 import msgspec
 
 from reconciler.model import names
+from reconciler.model.parsers import Int64
 
 
 class OwnerReference(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):
@@ -53,7 +54,7 @@ class Metadata(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defau
     namespace: str = ""
     uid: str = ""
     resource_version: str = ""
-    generation: int = 0
+    generation: Int64 = 0
     creation_timestamp: str = ""
     deletion_timestamp: str = ""
     deletion_grace_period_seconds: int | None = None

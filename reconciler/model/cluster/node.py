@@ -4,6 +4,7 @@ import msgspec
 
 from reconciler.model import names
 from reconciler.model.cluster.metadata import Condition, Metadata
+from reconciler.model.resource_quantity import whole_number
 
 _UPGRADE_DONE = "upgrade-done"
 
@@ -61,8 +62,7 @@ class Node(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     @property
     def gpus(self) -> int:
         """GPUs that pods may ask for."""
-        found = self.status.allocatable.get(names.NVIDIA_GPU, "0")
-        return int(found) if found.isdigit() else 0
+        return whole_number(self.status.allocatable.get(names.NVIDIA_GPU, "0"))
 
     @property
     def is_ready(self) -> bool:

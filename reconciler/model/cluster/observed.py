@@ -10,6 +10,7 @@ from reconciler.model.cluster.lease import Lease
 from reconciler.model.cluster.namespace import Namespace
 from reconciler.model.cluster.node import Node
 from reconciler.model.cluster.pod import Pod
+from reconciler.model.cluster.set_aside import SetAside
 from reconciler.model.cluster.volumes import PersistentVolume, PersistentVolumeClaim, StorageClass
 from reconciler.model.cluster.whole import Whole
 from reconciler.model.cluster.workload import PodDisruptionBudget, Workload
@@ -42,6 +43,7 @@ class Observed(msgspec.Struct, frozen=True, omit_defaults=True):
     unread: tuple[Unread, ...] = ()
     quiet: tuple[Quiet, ...] = ()
     absent: tuple[str, ...] = ()  # titles of kinds that the cluster does not serve: of these there are none
+    set_aside: tuple[SetAside, ...] = ()  # objects that cannot be understood; below are what stands in their place
     nodes: tuple[Node, ...] = ()
     pods: tuple[Pod, ...] = ()
     budgets: tuple[PodDisruptionBudget, ...] = ()

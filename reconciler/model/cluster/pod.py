@@ -5,6 +5,8 @@ import msgspec
 from reconciler.model import names
 from reconciler.model.cluster.metadata import Condition, LabelSelector, Metadata
 from reconciler.model.cluster.pod_volume import Volume
+from reconciler.model.parsers import Int32, Int64
+from reconciler.model.resource_quantity import MOST, is_quantity, whole_number
 
 Amounts = dict[str, str]  # as written: "500m", "8Gi"
 
@@ -16,7 +18,7 @@ class Toleration(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_def
     operator: str = "Equal"
     value: str = ""
     effect: str = ""
-    toleration_seconds: int | None = None
+    toleration_seconds: Int64 | None = None
 
 
 class Resources(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
@@ -29,7 +31,7 @@ class Resources(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
 class Port(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):
     """A port; only one of the host's is in another pod's way."""
 
-    host_port: int = 0
+    host_port: Int32 = 0
     protocol: str = "TCP"
     host_ip: str = msgspec.field(name="hostIP", default="")
 
@@ -105,11 +107,11 @@ class Affinity(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defau
 class Spread(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):
     """How evenly it must be spread."""
 
-    max_skew: int
+    max_skew: Int32
     topology_key: str
     when_unsatisfiable: str
     label_selector: LabelSelector | None = None
-    min_domains: int | None = None
+    min_domains: Int32 | None = None
     node_affinity_policy: str = "Honor"
     node_taints_policy: str = "Ignore"
     match_label_keys: tuple[str, ...] = ()
@@ -134,14 +136,14 @@ class PodSpec(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defaul
 
     node_name: str = ""
     scheduler_name: str = ""
-    priority: int = 0
+    priority: Int32 = 0
     priority_class_name: str = ""
     preemption_policy: str = ""
     restart_policy: str = ""
     host_network: bool = False
     host_users: bool | None = None
-    termination_grace_period_seconds: int | None = None
-    active_deadline_seconds: int | None = None
+    termination_grace_period_seconds: Int64 | None = None
+    active_deadline_seconds: Int64 | None = None
     node_selector: dict[str, str] = {}
     affinity: Affinity | None = None
     tolerations: tuple[Toleration, ...] = ()
@@ -267,4 +269,4 @@ class Pod(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
 def _gpus(container: Container) -> int:
     asked = container.resources
     found = asked.requests.get(names.NVIDIA_GPU) or asked.limits.get(names.NVIDIA_GPU, "0")
-    return int(found) if found.isdigit() else 0
+    return whole_number(found) if is_quantity(found) else MOST

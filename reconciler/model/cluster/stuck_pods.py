@@ -12,7 +12,7 @@ read tells nothing: the pod counts as not stuck.
 
 from reconciler.model.cluster.node import Node
 from reconciler.model.cluster.pod import Pod
-from reconciler.model.instant import Instant, moment
+from reconciler.model.instant import Instant, later, moment
 
 LONGEST_GRACE_SECONDS = 86_400  # that a DrainPolicy can name
 _USUAL_GRACE_SECONDS = 30
@@ -40,7 +40,7 @@ def stuck_at(pod: Pod, node: Node, longest_grace_seconds: int) -> Instant | None
     if ends is None or unready is None:
         return None
     waits_ms = 1_000 * max(0, min(_asked_seconds(pod), longest_grace_seconds)) + _AFTER_GRACE_MS
-    return Instant(max(ends, unready) + waits_ms)
+    return later(max(ends, unready), waits_ms)
 
 
 def is_stuck(pod: Pod, node: Node, now: Instant, longest_grace_seconds: int) -> bool:

@@ -6,6 +6,7 @@ import msgspec
 
 from reconciler.model import names
 from reconciler.model.cluster.metadata import OwnerReference
+from reconciler.model.parsers import Int64
 
 
 class ManagedFields(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):
@@ -24,7 +25,7 @@ class WholeMetadata(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_
     namespace: str = ""
     uid: str = ""
     resource_version: str = ""
-    generation: int = 0
+    generation: Int64 = 0
     creation_timestamp: str = ""
     deletion_timestamp: str = ""
     labels: dict[str, str] = {}
@@ -51,6 +52,20 @@ class Whole(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defaults
         return self.metadata.labels.get(names.MANAGED) == "true"
 
     @property
+    def status(self) -> dict[str, Any]:
+        """As it stands; of its conditions those that are some."""
+        found = self.rest.get("status")
+        if not isinstance(found, dict):
+            return {}
+        written = found.get("conditions")
+        conditions = [each for each in written if _is_condition(each)] if isinstance(written, list) else []
+        return {**found, "conditions": conditions} if "conditions" in found else found
+
+    @property
     def spec(self) -> dict[str, Any]:
         found = self.rest.get("spec")
         return found if isinstance(found, dict) else {}
+
+
+def _is_condition(value: Any) -> bool:
+    return isinstance(value, dict) and all(isinstance(value.get(key, ""), str) for key in ("type", "status", "reason"))

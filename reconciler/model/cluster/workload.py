@@ -4,6 +4,7 @@ import msgspec
 
 from reconciler.model.cluster.metadata import Condition, LabelSelector, Metadata
 from reconciler.model.cluster.pod import PodSpec
+from reconciler.model.parsers import Int32, Int64
 
 
 class Template(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
@@ -15,18 +16,18 @@ class Template(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
 class WorkloadSpec(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):
     """How many pods are wanted; absent means one, and for a Job as many as run at once."""
 
-    replicas: int | None = None
-    parallelism: int | None = None
-    completions: int | None = None
+    replicas: Int32 | None = None
+    parallelism: Int32 | None = None
+    completions: Int32 | None = None
     template: Template | None = None
 
 
 class WorkloadStatus(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):
     """How many there are."""
 
-    replicas: int = 0
-    ready_replicas: int = 0
-    succeeded: int = 0
+    replicas: Int32 = 0
+    ready_replicas: Int32 = 0
+    succeeded: Int32 = 0
     conditions: tuple[Condition, ...] = ()
 
 
@@ -42,8 +43,8 @@ class Workload(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
 class BudgetSpec(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):
     """How many pods must stay."""
 
-    min_available: int | str | None = None
-    max_unavailable: int | str | None = None
+    min_available: Int32 | str | None = None
+    max_unavailable: Int32 | str | None = None
     selector: LabelSelector | None = None
     unhealthy_pod_eviction_policy: str = ""
 
@@ -51,11 +52,11 @@ class BudgetSpec(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_def
 class BudgetStatus(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):
     """How many may go now; before a controller has looked at it there is no status, and every eviction is refused."""
 
-    disruptions_allowed: int = 0
-    current_healthy: int = 0
-    desired_healthy: int = 0
-    expected_pods: int = 0
-    observed_generation: int = 0
+    disruptions_allowed: Int32 = 0
+    current_healthy: Int32 = 0
+    desired_healthy: Int32 = 0
+    expected_pods: Int32 = 0
+    observed_generation: Int64 = 0
     disrupted_pods: dict[str, str] = {}
 
 

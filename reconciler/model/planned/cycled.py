@@ -19,4 +19,5 @@ class Cycled(msgspec.Struct, frozen=True):
     trouble: str = ""  # a sentence: why nothing was done
     problems: tuple[Problem, ...] = ()  # of policies that were refused; those before them stay in force
     wake_at: Instant | None = None  # when to look again, though nothing changes
+    unpublished: tuple[str, ...] = ()  # whoever could not tell of it, by a fault of ours
     spent_ms: tuple[tuple[str, int], ...] = ()  # what it did, in order, and how long each took

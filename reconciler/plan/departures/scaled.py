@@ -6,7 +6,7 @@ What a guard holds is among them: it goes once that is approved. What a plan tak
 import msgspec
 
 from reconciler.model import names
-from reconciler.model.instant import Instant, unix_seconds
+from reconciler.model.instant import Instant, later, unix_seconds
 from reconciler.model.kinds.node_provisioner import LEAST_DELAY_MS
 from reconciler.model.planned.action import Delete, Hold, Taint
 from reconciler.model.planned.decision import Decision
@@ -33,7 +33,7 @@ def departing(inputs: Inputs, plan: Plan) -> dict[str, Departing]:
     for evaluated in plan.sizes:
         delay_ms = max(LEAST_DELAY_MS, delays.get(evaluated.provisioner, 0))
         for each in evaluated.marked:
-            since = Instant(each.at - delay_ms) if each.at - delay_ms <= inputs.now else None
+            since = later(each.at, -delay_ms) if each.at - delay_ms <= inputs.now else None
             found[each.node] = Departing(each.node, evaluated.pool, each.at, since, is_marked=True)
     for decision in plan.decisions:
         if decision.planner == PLANNER and decision.subject.kind == "Node":

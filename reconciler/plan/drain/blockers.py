@@ -26,7 +26,7 @@ import msgspec
 from reconciler.model.cluster.metadata import Annotations, OwnerReference
 from reconciler.model.cluster.pod import Pod
 from reconciler.model.cluster.pod_volume import Volume
-from reconciler.model.instant import Instant, moment, timestamp
+from reconciler.model.instant import later, moment, timestamp
 from reconciler.model.planned.reason import Reason
 from reconciler.plan import eviction
 from reconciler.plan.drain import reasons
@@ -117,7 +117,7 @@ def _of_the_system(asked: Asked) -> Facts | None:
     created = moment(asked.pod.metadata.creation_timestamp)
     if created is None:
         return {"time": "its time of creation is known"}
-    until = Instant(created + asked.seen.policy.spec.system_pod_timeout.milliseconds)
+    until = later(created, asked.seen.policy.spec.system_pod_timeout.milliseconds)
     if until <= asked.site.now:
         return None
     asked.site.wakes.append(until)

@@ -11,7 +11,7 @@ from reconciler.model import names
 from reconciler.model.cluster.node import Node
 from reconciler.model.cluster.pod import Pod
 from reconciler.model.cluster.stuck_pods import leaves_by, stuck_at
-from reconciler.model.instant import Instant, moment, timestamp
+from reconciler.model.instant import Instant, later, moment, timestamp
 from reconciler.model.planned.drained import InVain, Load
 from reconciler.model.planned.reason import Reason
 from reconciler.plan.drain import reasons
@@ -207,7 +207,7 @@ def _leaves_slowly(ground: Ground, seen: Seen) -> Reason | None:
         ends = leaves_by(pod, seen.longest_grace_seconds) if pod.counts else None
         if ends is None:
             continue
-        late_at = Instant(ends + PATIENCE_MS)
+        late_at = later(ends, PATIENCE_MS)
         is_late = late_at <= ground.site.now or (moment(pod.metadata.deletion_timestamp) or ends) > late_at
         if is_late:
             facts: Facts = {"pod": f"Pod/{pod.title}", "time": timestamp(ends), "seconds": seen.longest_grace_seconds}

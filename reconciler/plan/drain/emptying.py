@@ -22,7 +22,7 @@ from reconciler.model import names
 from reconciler.model.cluster.node import NodeTaint
 from reconciler.model.cluster.pod import Pod
 from reconciler.model.cluster.stuck_pods import is_stuck, leaves_by, stuck_at
-from reconciler.model.instant import Instant, timestamp
+from reconciler.model.instant import Instant, later, timestamp
 from reconciler.model.planned.action import Delete, Evict, Hold, Presumes, Ref
 from reconciler.model.planned.decision import Decision
 from reconciler.model.planned.drained import Emptied
@@ -130,7 +130,7 @@ class Emptying:
         goes_on = any(not self._site.asked_before.issuperset(asked_by(each)) for each in asked)
         goes_on = goes_on or any(each.reason.code == reasons.WAITS_TURN.code for each in holds)
         # Whom we would ask may be held by a guard, plan after plan: once more as long, and no longer.
-        gives_up_at = Instant(ends + patience_ms(seen))
+        gives_up_at = later(ends, patience_ms(seen))
         self.wakes.append(gives_up_at)
         if ends <= self._site.now and not (goes_on and self._site.now < gives_up_at):
             yield self._given_back(seen, holds)
@@ -198,7 +198,7 @@ class Emptying:
         known = self._before.get((seen.name, node.metadata.uid)) or Emptied(seen.name, node.metadata.uid, site.now)
         self.emptied.append(known)
         yield from self._daemons(seen)
-        at = Instant(known.since + EMPTY_FOR_MS)
+        at = later(known.since, EMPTY_FOR_MS)
         if at > site.now:
             yield site.act(seen, Hold(at), why(seen, reasons.WAITS_EMPTY, time=timestamp(at)))
         elif gpus := site.fleet.lent.get(seen.name, 0):

@@ -9,7 +9,7 @@ from typing import TypeVar
 
 import msgspec
 
-from reconciler.model.instant import Instant
+from reconciler.model.instant import Instant, later
 from reconciler.model.planned.decision import Decision
 from reconciler.model.planned.drained import Begun, Drained, Evicted, InVain, Moved, Setback
 from reconciler.model.planned.inputs import Inputs
@@ -132,10 +132,10 @@ def _wakes(site: Site, rehomed: Rehomed, drained: Drained) -> Iterator[Instant]:
     """When something is to be looked at again, though nothing changes."""
     yield from (rests_until(each) for each in drained.setbacks)
     if rehomed.left_out:
-        yield Instant(site.now + _NEXT_MS)
+        yield later(site.now, _NEXT_MS)
     if rehomed.on_their_way:  # room is kept for them until then
         yield from (
-            Instant(each.at + 1_000 * recent_seconds(site.policy_of.get(each.pool)) + 1) for each in drained.evicted
+            later(each.at, 1_000 * recent_seconds(site.policy_of.get(each.pool)) + 1) for each in drained.evicted
         )
 
 

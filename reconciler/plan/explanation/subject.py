@@ -4,7 +4,7 @@ from difflib import get_close_matches
 
 from reconciler.model.cluster.kinds import SEEN
 from reconciler.plan.departures.consequences import with_departures
-from reconciler.plan.explanation.about import About, Asked, UnknownSubject, unread
+from reconciler.plan.explanation.about import About, Asked, UnknownSubject, told, unread
 from reconciler.plan.explanation.anything import about_object
 from reconciler.plan.explanation.decided import decisions_about
 from reconciler.plan.explanation.node import about_node
@@ -53,6 +53,17 @@ def about(scene: Scene, subject: Asked) -> About:
         close = get_close_matches(subject.name, _names(scene, subject), 1)
         hint = f"; did you mean {close[0]}?" if close else ""
         raise UnknownSubject(f"{unknown}{hint}") from None
+    except Exception as error:  # noqa: BLE001 - what is decided is told, though what is behind it can't be
+        return _decided_alone(scene, subject, error)
+
+
+def _decided_alone(scene: Scene, subject: Asked, error: Exception) -> About:
+    """What the plan decides, where explaining it raised."""
+    kind = {"claim": "NodeClaim", "pool": "NodePool"}.get(subject.kind, subject.kind)
+    decisions = decisions_about(scene, Asked(kind, subject.name, subject.namespace))
+    why = f"Why could not be told, by a fault of reconciler: {type(error).__name__}: {error}."
+    outcome = " ".join(map(told, decisions)) or "Nothing is decided about it itself."
+    return About(subject.title, f"an object of kind {kind}", f"{outcome} {why}", (), decisions)
 
 
 def answer(scene: Scene, subject: Asked) -> About:

@@ -20,6 +20,7 @@ from reconciler.plan.guards.elsewhere import of_another_cluster
 from reconciler.plan.guards.frozen import Freezes
 from reconciler.plan.guards.one_action import waits_for
 from reconciler.plan.guards.reasons import UNVERSIONED
+from reconciler.plan.guards.set_aside import SetAsides
 from reconciler.plan.guards.stage import Stage
 from reconciler.plan.guards.taken import taken
 from reconciler.plan.removal import why_opted_out, why_untouchable
@@ -33,6 +34,7 @@ class Door:
         self._draft = draft
         self._troubles = troubles
         self._freezes = Freezes(inputs, draft.fleet)
+        self._set_asides = SetAsides(inputs, draft.fleet)
         self._about = About(draft.fleet)
         self._cluster_min = ClusterMin(inputs, draft)
         self._gone: set[str] = set()  # nodes that this plan takes, as they count against clusterMin
@@ -48,6 +50,13 @@ class Door:
     def _settled(self, stage: Stage, decision: Decision) -> Decision:
         if isinstance(decision.act, Hold):
             return decision
+        try:
+            return self._judged(stage, decision)
+        except Exception as error:  # noqa: BLE001 - whatever it is, other decisions pass or not by themselves
+            why = self._troubles.of_decision("guards", decision, error)
+            return msgspec.structs.replace(decision, act=Hold(), reason=why)
+
+    def _judged(self, stage: Stage, decision: Decision) -> Decision:
         held = self._why_not(stage, decision)
         if held is not None:
             return msgspec.structs.replace(decision, act=held[1], reason=held[0])
@@ -64,6 +73,8 @@ class Door:
         if why := self._troubles.why_not(decision, takes_away=bool(takes)):
             return why, Hold()
         marks = [each.mark for each in takes if each.mark.kind == "Node"]
+        if why := self._set_asides.why_not(decision, {each.name for each in marks}):
+            return why, Hold()
         if still := self._freezes.why_still(decision, frozenset(each.name for each in marks)):
             return still
         why = why_untouchable(self._draft.fleet, decision)

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import msgspec
 
 from reconciler.fleet.fleet import Fleet
-from reconciler.model.instant import Instant
+from reconciler.model.instant import later
 from reconciler.model.planned.action import Delete, Hold, Ref
 from reconciler.model.planned.consequence import Consequence
 from reconciler.model.planned.decision import Decision
@@ -50,7 +50,7 @@ def judge(inputs: Inputs, fleet: Fleet, proposed: Proposed) -> Judged:
         return Judged(following(proposed.decisions), marks=marks)
     stage = Stage(fleet, inputs, proposed.consequences)
     ledger = Ledger(stage, inputs.memory.marks, frozenset(each.name for each in inputs.desired.pools))
-    books = Books(ledger, Roll(fleet), Roll(fleet, Instant(inputs.now - HOUR_MS)), inputs.now)
+    books = Books(ledger, Roll(fleet), Roll(fleet, later(inputs.now, -HOUR_MS)), inputs.now)
     approvals = Approvals(inputs)
     real, seen = (
         Panel(_tallies(inputs, books, approvals), _takes(inputs, stage, ledger, proposed.decisions, would=would))

@@ -20,6 +20,7 @@ from reconciler.model import names
 from reconciler.model.cluster.karpenter import NodeClaim
 from reconciler.model.instant import Instant, moment
 from reconciler.model.planned.mark import Mark
+from reconciler.model.resource_quantity import whole_number
 from reconciler.plan.guards.stage import CLAIMS, Stage
 
 HOUR_MS = 3_600_000
@@ -109,7 +110,7 @@ def _of_others(stage: Stage, pools: frozenset[str]) -> Iterator[Mark]:
 def _nodeless(stage: Stage, claim: NodeClaim, pool: str) -> Mark:
     """All its GPUs are taken for used where nodes could not be read; else what ran there has gone already."""
     found = claim.status.allocatable.get(names.NVIDIA_GPU, "0") if stage.observed.why_unread("nodes") else "0"
-    gpus = int(found) if found.isdigit() else 0
+    gpus = whole_number(found)
     return Mark(stage.now, "Node", claim.status.node_name, "", claim.metadata.uid, pool, goes=True, gpus=gpus)
 
 

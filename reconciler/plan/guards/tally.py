@@ -17,7 +17,7 @@ from collections.abc import Iterable, Sequence
 import msgspec
 
 from reconciler.model.desired import Declared
-from reconciler.model.instant import Instant
+from reconciler.model.instant import Instant, later
 from reconciler.model.kinds.change_guard import ChangeGuard
 from reconciler.model.planned.guarded import GuardCount, Measure, Period
 from reconciler.model.planned.mark import Mark
@@ -226,4 +226,4 @@ class Tally:
         left = Sums(self._books.hour_roll, [*self.window[low:], *self._admitted, *new])
         fits = set(over).isdisjoint(left.over(self.guard.spec.per_hour))
         last = self.window[low - 1].at if fits and low else self._books.now
-        return Instant(last + HOUR_MS)
+        return later(last, HOUR_MS)

@@ -1,11 +1,11 @@
 """Whether the window of a NodePool's budget is open: it opens when its schedule strikes, for its duration, in UTC."""
 
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 
 from cronsim import CronSim, CronSimError
 
 from reconciler.model.budget_schedule import UnreadableSchedule, can_be_read, in_our_words
-from reconciler.model.instant import Instant
+from reconciler.model.instant import Instant, utc
 from reconciler.plan.karpenter.durations import nanoseconds
 
 
@@ -21,13 +21,15 @@ def is_open(schedule: str | None, duration: str | None, now: Instant) -> bool:
         length = timedelta(microseconds=nanoseconds(duration or "0") // 1000)
     except ValueError as wrong:
         raise UnreadableWindow(str(wrong)) from None
-    moment = datetime.fromtimestamp(now / 1000, UTC)
+    moment = utc(now)
     try:
         words = in_our_words(schedule or "")
     except UnreadableSchedule as wrong:
         raise UnreadableWindow(str(wrong)) from None
     try:
         return next(CronSim(words, moment - length)) <= moment
+    except (OverflowError, ValueError):  # before the first year, or beyond the last one that a calendar has
+        return False
     except (CronSimError, StopIteration):
         if can_be_read(words):
             # It never strikes, as on a 31st of February. Karpenter takes "never" for the year 1, and so for struck.

@@ -11,7 +11,8 @@ from reconciler.plan.karpenter.budget_window import UnreadableWindow, is_open
 _DEFAULT_NODES = "10%"
 _DEFAULT: tuple[Mapping[str, Any], ...] = ({"nodes": _DEFAULT_NODES},)
 
-_NUMBER = re.compile(r"([0-9]+)(%?)", re.ASCII)
+_NUMBER = re.compile(r"([0-9]{1,18})(%?)", re.ASCII)
+_LONGEST = 20
 
 
 def allowed_at_once(node_pool_spec: Mapping[str, Any], nodes: int, reason: str, now: Instant) -> int | None:
@@ -45,7 +46,7 @@ def _is_for(budget: Mapping[str, Any], reason: str) -> bool:
 def _allowed(budget: Mapping[str, Any], nodes: int, now: Instant) -> int | None:
     if not is_open(budget.get("schedule"), budget.get("duration"), now):
         return None
-    written = _NUMBER.fullmatch(str(budget.get("nodes", _DEFAULT_NODES)))
+    written = _NUMBER.fullmatch(str(budget.get("nodes", _DEFAULT_NODES))[:_LONGEST])
     if written is None:
         return 0
     number = int(written[1])

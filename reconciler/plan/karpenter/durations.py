@@ -20,15 +20,16 @@ _UNIT_NANOSECONDS = {
 _PART = re.compile(r"(?:([0-9]+)(?:\.([0-9]*))?|\.([0-9]+))(ns|us|µs|μs|ms|s|m|h)")
 _WHOLE = re.compile(rf"([+-]?)((?:{_PART.pattern})+)")
 _LONGEST_NANOSECONDS = 2**63 - 1
+_LONGEST = 256  # characters
 
 
 def nanoseconds(text: str) -> int:
     """Reads 1h30m, 90s or 1.5h. Raises ValueError with a sentence."""
     if text in ("0", "+0", "-0"):
         return 0
-    whole = _WHOLE.fullmatch(text)
+    whole = _WHOLE.fullmatch(text) if len(text) <= _LONGEST else None
     if whole is None:
-        raise ValueError(f'expected a duration such as 720h or 1h30m, got "{text}"')
+        raise ValueError(f'expected a duration such as 720h or 1h30m, got "{text[:_LONGEST]}"')
     sign, parts = whole[1], whole[2]
     found = sum(_length(*part.groups(default="")) for part in _PART.finditer(parts))
     if found > _LONGEST_NANOSECONDS:

@@ -11,7 +11,7 @@ above them for each replacement.
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from reconciler.model.quantity import Quantity
+from reconciler.model.resource_quantity import billionths
 from reconciler.plan.karpenter.survey import Site, Surveyed
 
 _NODES = "nodes"
@@ -39,8 +39,6 @@ def _amount(found: Surveyed, resource: str) -> int:
 
 
 def _milli(written: Any) -> int | None:
-    """Nothing where it is finer or larger than what is kept: then it limits nothing here."""
-    try:
-        return Quantity.parse(str(written)).milli
-    except ValueError:
-        return None
+    """Rounded up; nothing where it can't be read: then it limits nothing here."""
+    amount = billionths(str(written))
+    return None if amount is None else -(-amount // 1_000_000)

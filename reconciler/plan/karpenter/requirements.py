@@ -24,6 +24,7 @@ _ALIASES = {
 }
 _NUMBER = re.compile(r"[+-]?[0-9]+", re.ASCII)
 _LARGEST = 2**63 - 1
+_LONGEST = 256  # characters of a number: Go reads leading zeros
 
 
 class Allowed(msgspec.Struct, frozen=True, gc=False):
@@ -119,7 +120,7 @@ def _bound(values: Sequence[str]) -> int:
 
 
 def _number(text: str) -> int | None:
-    found = int(text) if _NUMBER.fullmatch(text) else None
+    found = int(text) if len(text) <= _LONGEST and _NUMBER.fullmatch(text) else None
     return found if found is None or -_LARGEST - 1 <= found <= _LARGEST else None
 
 

@@ -11,6 +11,7 @@ from reconciler.model.cluster.karpenter import NodeClaim
 from reconciler.model.cluster.node import Node
 from reconciler.model.cluster.pod import Pod
 from reconciler.model.instant import Instant
+from reconciler.model.resource_quantity import whole_number
 from reconciler.plan.karpenter.durations import nanoseconds
 from reconciler.plan.sums.cost import Machine, machine_of
 
@@ -33,8 +34,7 @@ class Surveyed(msgspec.Struct, frozen=True, gc=False):
     def gpus(self) -> int:
         if self.node is not None:
             return self.node.gpus
-        found = self.claim.status.allocatable.get(names.NVIDIA_GPU, "0") if self.claim is not None else "0"
-        return int(found) if found.isdigit() else 0
+        return whole_number(self.claim.status.allocatable.get(names.NVIDIA_GPU, "0")) if self.claim is not None else 0
 
     @property
     def capacity(self) -> Mapping[str, str]:

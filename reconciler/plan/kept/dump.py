@@ -189,6 +189,7 @@ def _observed(observed: Observed) -> Observed:
         unread=tuple(sorted(observed.unread)),
         quiet=tuple(sorted(observed.quiet)),
         absent=tuple(sorted(observed.absent)),
+        set_aside=tuple(sorted(observed.set_aside)),
         **objects | {"node_classes": tuple(map(_class_told, objects["node_classes"]))},
     )
 

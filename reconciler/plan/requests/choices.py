@@ -12,7 +12,7 @@ import msgspec
 
 from reconciler.fleet.fleet import Fleet
 from reconciler.model import names
-from reconciler.model.instant import Instant
+from reconciler.model.instant import Instant, later
 from reconciler.model.kinds.gpu_pool import GpuPool
 from reconciler.model.planned.shortage import Shortage
 
@@ -83,7 +83,7 @@ class Outlook(msgspec.Struct, frozen=True):
         if not self.failed or self.is_exhausted:
             return None
         wait_ms = min(LONGEST_BACKOFF_MS, FIRST_BACKOFF_MS * 2 ** (len(self.failed) - 1))
-        return Instant(max(each.since for each in self.failed) + wait_ms)
+        return later(max(each.since for each in self.failed), wait_ms)
 
     @property
     def forgotten_at(self) -> Instant | None:

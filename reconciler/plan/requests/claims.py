@@ -90,7 +90,9 @@ def _devices(spec: Spec) -> ClaimedDevices | None:
     if not isinstance(said, dict) or type(said.get("count")) is not int:
         return None
     policy, model, memory = said.get("policy", "any"), said.get("model"), said.get("memory")
-    if policy not in {"any", "contiguous", "requireContiguous"} or not isinstance(model, str | None):
+    if policy not in ("any", "contiguous", "requireContiguous") or not isinstance(spec.get("poolName"), str | None):
+        return None
+    if not isinstance(model, str | None):
         return None
     try:
         least = None if memory is None else Quantity.parse(str(memory))

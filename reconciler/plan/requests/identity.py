@@ -6,12 +6,11 @@ but us is to have rights to create pods; and only under the name that follows fr
 that is the name under which we would have made it. A pod elsewhere that bears our labels is a pod like any other.
 """
 
-import msgspec
-
 from reconciler.model import names
 from reconciler.model.cluster.pod import Pod
 from reconciler.model.desired import Desired
 from reconciler.model.kinds.gpu_pool import SmartPods
+from reconciler.model.parsers import json_value
 from reconciler.plan.requests.request import COMPONENT, Request
 
 
@@ -48,15 +47,7 @@ def request_by_name(pod: Pod) -> Request | None:
     labels = pod.metadata.labels
     if not is_labelled_as_smart(pod) or labels.get(names.MANAGED) != "true":
         return None
-    request = _read(pod.metadata.annotations.original_request)
+    request = json_value(pod.metadata.annotations.original_request, Request)
     if request is None or request.pool != labels.get(names.POOL) or request.name != pod.name:
         return None
     return request
-
-
-def _read(written: str) -> Request | None:
-    """None where somebody wrote what can't be read."""
-    try:
-        return msgspec.json.decode(written, type=Request)
-    except (msgspec.DecodeError, RecursionError):
-        return None

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 import msgspec
 
 from reconciler.model.cluster.pod import Pod
-from reconciler.model.instant import Instant, moment
+from reconciler.model.instant import Instant, later, moment
 from reconciler.model.planned.drained import Evicted
 from reconciler.model.planned.inputs import Inputs
 from reconciler.plan.recent_evictions import owner_of
@@ -41,7 +41,7 @@ def promises(inputs: Inputs, waiting: Iterable[Pod]) -> list[Promise]:
         before = next((each for each in evicted if _came_after(pod, each)), None)
         if before is not None:
             evicted.remove(before)
-            found.append(Promise(pod, before.uid, before.node, before.home, Instant(before.at + HOLDS_MS)))
+            found.append(Promise(pod, before.uid, before.node, before.home, later(before.at, HOLDS_MS)))
     return found
 
 

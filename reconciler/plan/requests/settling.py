@@ -11,7 +11,7 @@ pods that wait.
 from reconciler.model import names
 from reconciler.model.cluster.karpenter import NodeClaim
 from reconciler.model.cluster.node import Node
-from reconciler.model.instant import Instant, moment
+from reconciler.model.instant import Instant, later, moment
 
 SETTLES_AFTER_MS = 60_000
 LONGEST_ARRIVAL_MS = 900_000
@@ -21,7 +21,7 @@ READY_AGAIN_WITHIN_MS = 120_000
 def settles_at(node: Node, claim: NodeClaim | None, now: Instant) -> Instant | None:
     """When it will have settled, or is to be looked at again; None where it has."""
     if node.taint(names.ARRIVING) is not None:
-        return Instant(now + SETTLES_AFTER_MS)
+        return later(now, SETTLES_AFTER_MS)
     written = [node.metadata.creation_timestamp]
     written += [each.last_transition_time for each in node.status.conditions if each.type == "Ready"]
     latest = max(_after(each, SETTLES_AFTER_MS) for each in written)
@@ -50,4 +50,4 @@ def may_take_pods(node: Node, now: Instant) -> bool:
 def _after(written: str, wait_ms: int) -> Instant:
     """So long after a time; one that is not told, or that can't be read, was long ago."""
     at = moment(written)
-    return Instant(0) if at is None else Instant(at + wait_ms)
+    return Instant(0) if at is None else later(at, wait_ms)

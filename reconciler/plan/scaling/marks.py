@@ -12,7 +12,7 @@ import msgspec
 
 from reconciler.model import names
 from reconciler.model.cluster.node import Node
-from reconciler.model.instant import Instant, unix_seconds
+from reconciler.model.instant import Instant, later, unix_seconds
 from reconciler.model.kinds.node_provisioner import LEAST_DELAY_MS
 
 KEY = names.DELETION_TIME
@@ -61,7 +61,7 @@ def time_of_new_mark(now: Instant, delay_ms: int) -> Instant:
 
 def hardens_at(at: Instant) -> Instant:
     """When a soft taint is to be made hard."""
-    return Instant(at - HARD_AHEAD_MS)
+    return later(at, -HARD_AHEAD_MS)
 
 
 def time_of_hard_mark(at: Instant, now: Instant) -> Instant:

@@ -11,7 +11,7 @@ from collections.abc import Callable
 import msgspec
 
 from reconciler.model import names
-from reconciler.model.instant import Instant, moment
+from reconciler.model.instant import Instant, later, moment, unix_seconds
 from reconciler.model.planned.action import Annotate, Delete, Hold, Presumes
 from reconciler.model.planned.decision import Decision
 from reconciler.model.planned.reason import Reason
@@ -81,7 +81,7 @@ class Case(msgspec.Struct, frozen=True, dict=True):
         if seen is None:
             return None
         since = self.each.pod.metadata.annotations.since
-        lost = Instant(1000 * int(since)) if since.isdigit() else Instant(0)
+        lost = unix_seconds(since) or Instant(0)
         return max(self.created, seen, lost)
 
     def why(self, because: Because, **facts: str | int) -> Reason:
@@ -109,7 +109,7 @@ class Case(msgspec.Struct, frozen=True, dict=True):
             choice.capacity_type,
             choice.zone,
             now,
-            Instant(now + REMEMBERED_MS),
+            later(now, REMEMBERED_MS),
             self.turn.asked,
             why.code,
         )
@@ -169,7 +169,7 @@ def _failed(case: Case) -> Advanced | None:
         return None
     interval_ms = case.turn.pool.spec.smart_pods.cleanup_interval.milliseconds
     since = case.each.pod.metadata.annotations.since
-    due = Instant((1000 * int(since) if since.isdigit() else 0) + interval_ms)
+    due = later(unix_seconds(since) or Instant(0), interval_ms)
     if case.turn.now >= due or case.turn.may_ask:
         return case.gone(case.why(reasons.CLEARED), Event.CLEARED)
     return Advanced(case.turn.act(case.each.pod, Hold(due), _failure(case, case.turn.outlook)))
@@ -248,9 +248,9 @@ def _timed_out(case: Case) -> Advanced | None:
 
 def _waiting(case: Case) -> Advanced | None:
     since = case.waits_since
-    until = Instant(case.created + 1000 * case.deadline_told)
+    until = later(case.created, 1000 * case.deadline_told)
     if since is not None and not case.turn.others_coming:
-        until = min(until, Instant(since + MACHINE_WITHIN_MS))
+        until = min(until, later(since, MACHINE_WITHIN_MS))
     told = "no NodeClaim yet" if since is not None else "the scheduler has not looked at it yet"
     why = case.why(reasons.WAITS_FOR_MACHINE, choice=case.choice.told, machine=told)
     return Advanced(case.turn.act(case.each.pod, Hold(until), why))

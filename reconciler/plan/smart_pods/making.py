@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from reconciler.fleet.amounts import billionths, pod_request
+from reconciler.fleet.amounts import pod_request
 from reconciler.fleet.node_terms import readable, term_holds
 from reconciler.model import names
 from reconciler.model.cluster.metadata import Metadata
@@ -21,6 +21,7 @@ from reconciler.model.cluster.pod import NodeExpression, Pod
 from reconciler.model.desired import SmartPod
 from reconciler.model.kinds.gpu_pool import GpuPool
 from reconciler.model.quantity import Quantity
+from reconciler.model.resource_quantity import amount_offered
 from reconciler.plan.requests.choices import labels_of
 from reconciler.plan.requests.request import Request, tag_of
 from reconciler.plan.requests.wanted import Wanted
@@ -98,7 +99,7 @@ def memory_of(pool: GpuPool, request: Request, wanted: Wanted, has_live_node: bo
     """
     vram = Quantity.parse(request.vram)
     machine = next((each for each in pool.instance_types if each.name == request.instance_type), None)
-    left_milli = billionths(wanted.memory) // _BILLIONTHS
+    left_milli = amount_offered(wanted.memory) // _BILLIONTHS
     if not has_live_node:
         is_declared = machine is not None and "memory" in machine.capacity
         left_milli = left_milli * _ALLOCATABLE_PERCENT // 100 if is_declared else _most_asked_milli(wanted.pods)

@@ -6,7 +6,7 @@ from collections.abc import Set as AbstractSet
 
 import msgspec
 
-from reconciler.model.instant import Instant
+from reconciler.model.instant import Instant, later
 from reconciler.model.planned.action import Hold, Ref
 from reconciler.model.planned.decision import Decision
 from reconciler.model.planned.inputs import Inputs
@@ -52,7 +52,7 @@ def smart_pods(inputs: Inputs, draft: Draft) -> Verdict:
             asked += wanted.missing if turn.has_node_pool else ()
             spared |= {pod.metadata.uid for each in wanted.spared for pod in each.pods}
             if turn.requested:
-                wakes.append(Instant(inputs.now + pool.spec.smart_pods.cleanup_interval.milliseconds))
+                wakes.append(later(inputs.now, pool.spec.smart_pods.cleanup_interval.milliseconds))
     crowd = Crowd.seen(draft, _opening(draft, decisions))
     decisions += [*lifted(crowd, draft, inputs), *told(crowd, draft, asked), *unmet_holds(draft)]
     decided = {each.subject for each in (*decisions, *draft.claims)}

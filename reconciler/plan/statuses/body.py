@@ -15,7 +15,7 @@ Body = dict[str, Any]
 def body_of(standing: Standing, generation: int, live: Mapping[str, Any], now: Instant) -> Body:
     """`live` is the status as it is: a condition that does not turn keeps its time."""
     observed = {"observedGeneration": generation} if generation else {}
-    turned = {each.get("type"): each for each in live.get("conditions") or () if isinstance(each, dict)}
+    turned = {each.get("type"): each for each in live.get("conditions") or ()}
     conditions = []
     for each in conditions_of(standing):
         before = turned.get(each.kind, {})
@@ -38,7 +38,7 @@ def body_of(standing: Standing, generation: int, live: Mapping[str, Any], now: I
 
 def is_same(body: Body, live: Mapping[str, Any]) -> bool:
     """Whether it says so already; conditions of other writers are theirs."""
-    told = {each.get("type"): each for each in live.get("conditions") or () if isinstance(each, dict)}
+    told = {each.get("type"): each for each in live.get("conditions") or ()}
     return (
         all(told.get(each["type"]) == each for each in body["conditions"])
         and (live.get("problems") or []) == body["problems"]

@@ -145,11 +145,11 @@ class About(msgspec.Struct, frozen=True):
     def is_left_over(self) -> bool:
         """Whether its bundle was judged before: no bundle of which more objects are to come. Its status tells."""
         resource, bundle = self.scenery.resources.get((self.kind, self.name)), self.bundle
-        status = resource.rest.get("status") if resource is not None else None
-        if bundle is None or not isinstance(status, dict):
+        status = resource.status if resource is not None else {}
+        if bundle is None or not status:
             return False
-        reasons = {each.get("reason") for each in status.get("conditions") or () if isinstance(each, dict)}
-        is_same_bundle = status.get("bundle") in {None, bundle.digest}
+        reasons = {each.get("reason") for each in status.get("conditions") or ()}
+        is_same_bundle = status.get("bundle") in (None, bundle.digest)
         return is_same_bundle and bool(reasons) and reasons.isdisjoint({INCOMPLETE, RECEIVED})
 
     @property

@@ -90,8 +90,7 @@ def _told_to(resource: Whole, standing: Standing, now: Instant) -> Decision | No
 
 
 def _status_of(resource: Whole) -> dict[str, Any]:
-    status = resource.rest.get("status")
-    return status if isinstance(status, dict) else {}
+    return resource.status
 
 
 def _standing(scenery: Scenery, kind: str, name: str) -> Standing:

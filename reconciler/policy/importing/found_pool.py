@@ -9,6 +9,7 @@ import msgspec
 from reconciler.model import names
 from reconciler.model.cluster.whole import Whole
 from reconciler.model.kinds.gpu_pool import CapacityType
+from reconciler.model.parsers import natural
 from reconciler.model.quantity import Quantity
 from reconciler.policy.importing.live_spec import live_spec
 from reconciler.policy.importing.machines import Machine
@@ -111,4 +112,4 @@ def _amount(text: str) -> int:
 
 def _written(quantity: Quantity) -> Any:
     text = str(quantity)
-    return int(text) if text.isdigit() else text
+    return text if (number := natural(text)) is None else number

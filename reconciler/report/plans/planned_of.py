@@ -18,11 +18,12 @@ from reconciler.plan.guards.frozen import Freezes
 from reconciler.plan.holds import ChangeScope, blocked_holds, hold_class
 from reconciler.plan.kept.scene import Scene
 from reconciler.plan.planner import unread_of_use
+from reconciler.report.contained import Contained
 from reconciler.report.edited import edited
 from reconciler.report.plans.plan_shape import Amount
 from reconciler.report.plans.planned import Planned
 from reconciler.report.plans.pool_lines import gone_with, gone_without, pool_lines, priced_as_before
-from reconciler.report.setting import Setting
+from reconciler.report.setting import Setting, set_aside_notices
 from reconciler.report.told import Told
 
 
@@ -40,13 +41,12 @@ class Compared(msgspec.Struct, frozen=True):
 
 def planned_of(setting: Setting, scene: Scene, compared: Compared | None, notices: tuple[str, ...] = ()) -> Planned:
     """All that the report of a plan says."""
-    base = compared.scene if compared else None
-    departs = _departing(scene, base)
-    scene, base = with_departures(scene, base)
-    scene = priced_as_before(scene, base)
-    scene = with_expected(scene)
-    nodes, gpus = _fleet_left(scene, base)
-    guards = told_of_guards(scene.inputs)
+    before, contained, planned = compared.scene if compared else None, Contained(), scene
+    departs = contained.several("what goes", lambda: _departing(planned, before))
+    scene, base = contained.part("what goes", lambda: _expected(planned, before), (planned, before))
+    nodes, gpus = contained.part("what is left of the fleet", lambda: _fleet_left(scene, base), (_NONE, _NONE))
+    pools = contained.several("the pools", lambda: pool_lines(scene, base))
+    guards, aside = told_of_guards(scene.inputs), set_aside_notices(scene.inputs.observed)
     freezes = Freezes(scene.inputs, scene.fleet).all()
     return Planned(
         setting=setting,
@@ -54,15 +54,29 @@ def planned_of(setting: Setting, scene: Scene, compared: Compared | None, notice
         told=told_of(scene.inputs, scene.plan.decisions, compared.scope if compared else None),
         base=base.plan if base else None,
         changes=compared.changes if compared else (),
-        pools=tuple(pool_lines(scene, base)),
+        pools=pools,
         nodes=nodes,
         gpus=gpus,
         unread=unread_of_use(scene.inputs.observed),
-        notices=(*notices, *guards.notices, *told_of_approvals(scene.inputs)),
-        warnings=(*guards.warnings, *(f"{each.what} is frozen {each.told}" for each in freezes)),
+        notices=(
+            *notices,
+            *aside,
+            *guards.notices,
+            *told_of_approvals(scene.inputs),
+        ),
+        warnings=(*contained.notes, *guards.warnings, *(f"{each.what} is frozen {each.told}" for each in freezes)),
         freezes=freezes,
         departing=departs,
     )
+
+
+_NONE = Amount(0, 0, 0)
+
+
+def _expected(scene: Scene, base: Scene | None) -> tuple[Scene, Scene | None]:
+    """With what follows from both plans, and from guards."""
+    scene, base = with_departures(scene, base)
+    return with_expected(priced_as_before(scene, base)), base
 
 
 def _departing(scene: Scene, base: Scene | None) -> tuple[Departing, ...]:

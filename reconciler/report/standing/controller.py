@@ -6,6 +6,7 @@ from reconciler.model import names
 from reconciler.model.cluster.observed import Observed
 from reconciler.model.instant import Instant, moment
 from reconciler.model.spoken_time import span
+from reconciler.protocol.leadership import LONGEST_LEASE_MS
 from reconciler.report.wording import age
 
 _TITLE = "leases.coordination.k8s.io"
@@ -46,7 +47,8 @@ def _runs(observed: Observed, renewed_at: Instant | None, lease_seconds: int) ->
     """None where it is not known when the Lease was read."""
     if renewed_at is None or not observed.seen_at:
         return None
-    return observed.seen_at - renewed_at <= 1_000 * lease_seconds + _CLOCKS_DIFFER_BY_MS
+    ago_ms = observed.seen_at - renewed_at
+    return -_CLOCKS_DIFFER_BY_MS <= ago_ms <= min(1_000 * lease_seconds, LONGEST_LEASE_MS) + _CLOCKS_DIFFER_BY_MS
 
 
 def controller_words(controller: Controller, now: Instant) -> str:

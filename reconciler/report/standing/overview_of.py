@@ -12,8 +12,9 @@ from reconciler.plan.kept.scene import Scene
 from reconciler.plan.planner import unread_of_use
 from reconciler.plan.requests.short import short_of, short_words
 from reconciler.plan.sums.usage import use_of
+from reconciler.report.contained import Contained
 from reconciler.report.plans.planned_of import told_of
-from reconciler.report.setting import Setting
+from reconciler.report.setting import Setting, set_aside_notices
 from reconciler.report.standing.controller import controller_of
 from reconciler.report.standing.leaving import leaving_of
 from reconciler.report.standing.overview import Overview, PoolStanding
@@ -21,7 +22,8 @@ from reconciler.report.standing.overview import Overview, PoolStanding
 
 def overview_of(setting: Setting, scene: Scene, notices: tuple[str, ...] = ()) -> Overview:
     """All pools that policies declare, and how many decisions wait, each for what."""
-    scene, _ = with_departures(scene)
+    contained, planned = Contained(), scene
+    scene = contained.part("what goes", lambda: with_departures(planned)[0], scene)
     decisions = tuple(each for each in scene.plan.decisions if not is_at_rest(each))
     holds = tuple(each for each in decisions if isinstance(each.act, Hold))
     held = len(holds)
@@ -29,20 +31,30 @@ def overview_of(setting: Setting, scene: Scene, notices: tuple[str, ...] = ()) -
     later = [each for each in scene.plan.decisions if each.reason.code == NEXT_CANDIDATE.code]
     would_later = sum(observes(scene.inputs, each.pool) for each in later)
     would = sum(each.would for each in decisions) + would_later
+    pools = tuple(
+        contained.part(f"pool {pool.name}", lambda pool=pool: _standing(scene, pool), _unknown(pool))  # type: ignore[misc]
+        for pool in scene.inputs.desired.pools
+    )
+    leaving = contained.several("what is on its way", lambda: leaving_of(scene))
+    told = contained.several("what is held", lambda: told_of(scene.inputs, holds))
     return Overview(
         setting=setting,
-        pools=tuple(_standing(scene, pool) for pool in scene.inputs.desired.pools),
+        pools=pools,
         unread=unread_of_use(scene.inputs.observed),
-        notices=notices,
+        notices=(*notices, *set_aside_notices(scene.inputs.observed), *contained.notes),
         pending=len(decisions) + len(later) - held - would,
         would=would,
         held=held,
         freezes=Freezes(scene.inputs, scene.fleet).all(),
         guarded=tuple(each for each in scene.plan.guarded if not each.would),
         controller=controller_of(scene.inputs.observed),
-        leaving=leaving_of(scene),
-        holds=told_of(scene.inputs, holds),
+        leaving=leaving,
+        holds=told,
     )
+
+
+def _unknown(pool: Declared[GpuPool]) -> PoolStanding:
+    return PoolStanding(pool.name, pool.spec.mode, None, None, None, None, None)
 
 
 def _standing(scene: Scene, pool: Declared[GpuPool]) -> PoolStanding:

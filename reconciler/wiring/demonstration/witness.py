@@ -4,7 +4,7 @@ import msgspec
 
 from reconciler.model import names
 from reconciler.model.cluster.observed import Observed
-from reconciler.model.instant import Instant
+from reconciler.model.instant import Instant, unix_seconds
 from reconciler.model.planned.cycled import Cycled
 from reconciler.model.planned.inputs import Inputs
 
@@ -31,8 +31,9 @@ def marks_of(observed: Observed) -> dict[str, Instant]:
     found = {}
     for node in observed.nodes:
         for taint in node.spec.taints:
-            if taint.key == names.DELETION_TIME and taint.effect == "PreferNoSchedule" and taint.value:
-                found[node.name] = Instant(int(taint.value) * 1_000)
+            at = unix_seconds(taint.value)
+            if taint.key == names.DELETION_TIME and taint.effect == "PreferNoSchedule" and at is not None:
+                found[node.name] = at
     return found
 
 

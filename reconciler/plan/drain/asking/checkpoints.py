@@ -13,7 +13,7 @@ import msgspec
 
 from reconciler.model import names
 from reconciler.model.cluster.pod import Pod
-from reconciler.model.instant import Instant, moment, timestamp, unix_seconds
+from reconciler.model.instant import Instant, later, moment, timestamp, unix_seconds
 from reconciler.model.planned.action import Annotate, Hold, Presumes
 from reconciler.model.planned.decision import Decision
 from reconciler.model.planned.reason import Reason
@@ -45,7 +45,7 @@ def saving(site: Site, seen: Seen, pod: Pod) -> Decision | None:
     told = _told(site, seen, pod, wish)
     title = f"Pod/{pod.title}"
     if told is None:
-        at = Instant(site.now + wish.length_ms)
+        at = later(site.now, wish.length_ms)
         written = pod.metadata.annotations.checkpoint
         facts: dict[str, str | int] = {"pod": title, "time": timestamp(at), "seconds": wish.length_ms // 1_000}
         facts |= {} if wish.because is reasons.TOLD else {"written": written}
@@ -106,7 +106,7 @@ def _told(site: Site, seen: Seen, pod: Pod, wish: Wish) -> Told | None:
     since = seen.draining_since
     if at is None or since is None or at > site.now + wish.length_ms or at - wish.length_ms < since:
         return None
-    return Told(Instant(at - wish.length_ms), at)
+    return Told(later(at, -wish.length_ms), at)
 
 
 def _has_saved(pod: Pod, told: Told) -> bool:

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import msgspec
 
-from reconciler.model.instant import Instant, timestamp
+from reconciler.model.instant import Instant, later, timestamp
 from reconciler.model.planned.action import Hold
 from reconciler.model.planned.decision import Decision
 from reconciler.model.planned.drained import Batch, InVain, Load
@@ -64,7 +64,7 @@ def settle(site: Site) -> Settling:
         return Settling() if is_over else _torn(site, batch, tainted, names)
     if not missing:
         return Settling()
-    ends = Instant(batch.at + SEEN_WITHIN_MS)
+    ends = later(batch.at, SEEN_WITHIN_MS)
     is_ours = not any(site.is_others(each) or opt_out(each.node, site.now) for each in there)
     if site.now < ends and len(there) == len(batch.nodes) and is_ours:
         again = [each for each in there if each.draining is None]
@@ -96,7 +96,7 @@ def _torn(site: Site, batch: Batch, tainted: Sequence[Seen], names: frozenset[st
         for each in tainted
         if each.draining is not None and not site.is_claimed(ref_of(each.node)) and not site.is_others(each)
     )
-    ends = Instant(batch.torn_at + _READ_WITHIN_MS + 1) if batch.torn_at is not None else None
+    ends = later(batch.torn_at, _READ_WITHIN_MS + 1) if batch.torn_at is not None else None
     return Settling(batch, names, decisions, wake_at=ends)
 
 

@@ -20,7 +20,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping
 
 from reconciler.model.cluster.metadata import Metadata
-from reconciler.model.instant import Instant, moment, timestamp
+from reconciler.model.instant import Instant, later, moment, timestamp
 from reconciler.model.planned.drained import Begun, InVain, Load, Moved
 from reconciler.plan.drain.site import Site
 from reconciler.plan.recent_evictions import gone, owner_of, wanted_by
@@ -34,7 +34,7 @@ _CLOCKS_DIFFER_BY_MS = 30_000  # ours, and that of the API server, by which pods
 
 def rests_until(each: InVain) -> Instant:
     """When nodes of its pool may be drained again."""
-    return Instant(each.at + _FIRST_MS * 2 ** min(each.times - 1, _DOUBLINGS))
+    return later(each.at, _FIRST_MS * 2 ** min(each.times - 1, _DOUBLINGS))
 
 
 def load_of(site: Site, pool: str, at_once: int = 0) -> Load:

@@ -6,7 +6,7 @@ What did not come again for an hour after that is forgotten.
 from collections.abc import Iterable
 
 from reconciler.fleet.fleet import Fleet
-from reconciler.model.instant import Instant
+from reconciler.model.instant import Instant, later
 from reconciler.model.planned.drained import Setback
 
 FIRST_MS = 300_000
@@ -16,7 +16,7 @@ _FORGOTTEN_MS = 3_600_000
 
 def rests_until(setback: Setback) -> Instant:
     """When it may be tried again."""
-    return Instant(setback.at + FIRST_MS * 2 ** min(setback.times - 1, _DOUBLINGS))
+    return later(setback.at, FIRST_MS * 2 ** min(setback.times - 1, _DOUBLINGS))
 
 
 def unforgotten(setbacks: Iterable[Setback], fleet: Fleet, now: Instant) -> tuple[Setback, ...]:

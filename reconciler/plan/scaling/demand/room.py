@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 import msgspec
 
-from reconciler.fleet.amounts import billionths
 from reconciler.model import names
+from reconciler.model.resource_quantity import amount_offered
 from reconciler.plan.scaling.ground import Ground
 
 _MILLI = 1_000_000  # billionths
@@ -55,4 +55,4 @@ def _largest(ground: Ground, resource: str) -> int:
 
 
 def _milli(written: str) -> int:
-    return billionths(written) // _MILLI
+    return amount_offered(written) // _MILLI

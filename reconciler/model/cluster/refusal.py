@@ -1,0 +1,165 @@
+"""Why an object that was decoded cannot be understood: amounts that are no quantities, JSON without bounds.
+
+Each check is a line in CHECKS by the type of the object. A check is pure, and bounded by the size of the object.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any
+
+from reconciler.model.cluster.karpenter import NodeClaim, NodeClass
+from reconciler.model.cluster.node import Node
+from reconciler.model.cluster.node_pool_shape import why_misshapen
+from reconciler.model.cluster.pod import Container, ContainerStatus, Pod, Resources
+from reconciler.model.cluster.set_aside import Refusal
+from reconciler.model.cluster.volumes import PersistentVolume, PersistentVolumeClaim
+from reconciler.model.cluster.whole import Whole
+from reconciler.model.cluster.workload import Workload
+from reconciler.model.resource_quantity import billionths
+
+TOO_DEEP = "gpu.scheduling/nested-too-deeply"  # stands in JSON for what is nested deeper than MOST_LEVELS
+MOST_LEVELS = 64  # of the JSON of an object that is kept whole
+_LEAST_NUMBER, _MOST_NUMBER = -(2**63), 2**63 - 1
+_MOST_TOLD = 40  # characters of what was written
+
+Amounts = Mapping[str, str]
+Check = Callable[[Any], Refusal | None]
+
+
+def why_refused(found: Any) -> Refusal | None:
+    """Why the object cannot be understood; None where it can."""
+    check = CHECKS.get(type(found))
+    return None if check is None else check(found)
+
+
+def told(text: str) -> str:
+    """What was written, in ASCII, and not more than a line of it."""
+    short = text if len(text) <= _MOST_TOLD else f"{text[:_MOST_TOLD]}... ({len(text)} characters)"
+    return ascii(short)
+
+
+def unreadable(amounts: Amounts) -> str | None:
+    """The first resource whose amount can't be read."""
+    for name, text in amounts.items():
+        if billionths(text) is None:
+            return name
+    return None
+
+
+def _first(places: Iterable[tuple[str, Amounts]]) -> Refusal | None:
+    for field, amounts in places:
+        name = unreadable(amounts) if amounts else None
+        if name is not None:
+            return Refusal("Quantity", f"{field}.{told(name)[1:-1]}", f"{told(amounts[name])} is no quantity")
+    return None
+
+
+def _of_pod(pod: Pod) -> Refusal | None:
+    spec, status = pod.spec, pod.status
+    if _are_plain(spec.containers) and not spec.init_containers and not spec.overhead and spec.resources is None:
+        given = status.resources is not None or status.allocated_resources or any(map(_is_given, _told_of(pod)))
+        return _first(_of_status(pod)) if given else None
+    return _first((*_of_spec(pod), *_of_status(pod)))
+
+
+def _are_plain(containers: tuple[Container, ...]) -> bool:
+    """Whether all amounts can be read: asked of every pod, so without a word on where."""
+    for each in containers:
+        if unreadable(each.resources.requests) is not None or unreadable(each.resources.limits) is not None:
+            return False
+    return True
+
+
+def _told_of(pod: Pod) -> tuple[ContainerStatus, ...]:
+    return (*pod.status.container_statuses, *pod.status.init_container_statuses)
+
+
+def _is_given(status: ContainerStatus) -> bool:
+    return status.resources is not None or bool(status.allocated_resources)
+
+
+def _of_resources(field: str, resources: Resources | None) -> Iterator[tuple[str, Amounts]]:
+    if resources is not None:
+        yield f"{field}.requests", resources.requests
+        yield f"{field}.limits", resources.limits
+
+
+def _of_spec(pod: Pod) -> Iterator[tuple[str, Amounts]]:
+    spec = pod.spec
+    for field, containers in (("containers", spec.containers), ("initContainers", spec.init_containers)):
+        for number, each in enumerate(containers):
+            yield from _of_resources(f"spec.{field}[{number}].resources", each.resources)
+    yield from _of_resources("spec.resources", spec.resources)
+    yield "spec.overhead", spec.overhead
+
+
+def _of_status(pod: Pod) -> Iterator[tuple[str, Amounts]]:
+    status = pod.status
+    for number, each in enumerate(_told_of(pod)):
+        yield from _of_resources(f"status.containerStatuses[{number}].resources", each.resources)
+        yield f"status.containerStatuses[{number}].allocatedResources", each.allocated_resources
+    yield from _of_resources("status.resources", status.resources)
+    yield "status.allocatedResources", status.allocated_resources
+
+
+def _of_node(found: Node | NodeClaim) -> Refusal | None:
+    return _first((("status.allocatable", found.status.allocatable), ("status.capacity", found.status.capacity)))
+
+
+def _of_claim(claim: PersistentVolumeClaim) -> Refusal | None:
+    return _first(_of_resources("spec.resources", claim.spec.resources))
+
+
+def _of_volume(volume: PersistentVolume) -> Refusal | None:
+    return _first((("spec.capacity", volume.spec.capacity),))
+
+
+def _of_workload(workload: Workload) -> Refusal | None:
+    template = workload.spec.template
+    if template is None or _are_plain(template.spec.containers):
+        return None
+    places = (
+        place
+        for number, each in enumerate(template.spec.containers)
+        for place in _of_resources(f"spec.template.spec.containers[{number}].resources", each.resources)
+    )
+    return _first(places)
+
+
+def _of_whole(whole: Whole) -> Refusal | None:
+    for field, value in whole.rest.items():
+        if refusal := why_unbounded(value, field):
+            return refusal
+    misshapen = why_misshapen(whole.rest.get("spec")) if whole.kind == "NodePool" else ""
+    return Refusal("Malformed", "spec", misshapen) if misshapen else None
+
+
+def _of_class(found: NodeClass) -> Refusal | None:
+    return why_unbounded(found.spec, "spec")
+
+
+def why_unbounded(value: Any, field: str) -> Refusal | None:
+    """Why JSON that is kept as it is cannot be: its depth, or a number that nobody can write again. No recursion."""
+    left: list[tuple[Any, str, int]] = [(value, field, 1)]
+    while left:
+        found, place, level = left.pop()
+        if level > MOST_LEVELS or found == TOO_DEEP:
+            return Refusal("Depth", field, f"is nested deeper than {MOST_LEVELS} levels")
+        if isinstance(found, dict):
+            left += [(each, place, level + 1) for each in found.values()]
+        elif isinstance(found, list):
+            left += [(each, place, level + 1) for each in found]
+        elif isinstance(found, int | float) and not _LEAST_NUMBER <= found <= _MOST_NUMBER:
+            return Refusal("Number", place, "has a number beyond 64 bits")
+    return None
+
+
+CHECKS: Mapping[type, Check] = {
+    Pod: _of_pod,
+    Node: _of_node,
+    NodeClaim: _of_node,
+    NodeClass: _of_class,
+    PersistentVolumeClaim: _of_claim,
+    PersistentVolume: _of_volume,
+    Workload: _of_workload,
+    Whole: _of_whole,
+}

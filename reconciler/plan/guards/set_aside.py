@@ -1,0 +1,120 @@
+"""What follows from objects that cannot be understood: nothing is done to them, and what depends on them waits.
+
+Each is told by a hold of its own. Then an action is held whose subject, or pool, is set aside; that takes away a node
+with or about such an object; that evicts a pod from such a node, from a namespace whose PodDisruptionBudget, GpuClaim
+or Namespace is set aside, or that belongs to or uses such an object; that lets a pod go whose gang may have a member
+that is set aside. All else goes on.
+"""
+
+from collections.abc import Collection, Iterator
+from functools import cached_property
+
+from reconciler.fleet.fleet import Fleet
+from reconciler.model.cluster.pod import Pod
+from reconciler.model.cluster.set_aside import ANY_POOL, SetAside
+from reconciler.model.planned.action import Evict, Hold, Ref, Ungate
+from reconciler.model.planned.decision import Decision
+from reconciler.model.planned.inputs import Inputs
+from reconciler.model.planned.reason import Reason
+from reconciler.plan.reasons import Because
+
+PLANNER = "set_aside"
+
+SET_ASIDE = Because(
+    "ObjectSetAside",
+    "{object} cannot be understood ({why}): it is set aside, and nothing is done to it.",
+)
+BEHIND_SET_ASIDE = Because(
+    "BehindSetAside",
+    "{other}, which {object} depends on, cannot be understood ({why}): {object} is left as it is until that is "
+    "corrected.",
+)
+
+REASONS = (SET_ASIDE, BEHIND_SET_ASIDE)
+
+MOST_TOLD = 100  # objects that a plan tells of one by one; a metric counts all of them
+
+Key = tuple[str, str, str]  # kind, namespace, name
+# Which pods these hold for, or which gangs they tell of, is known of none in their namespace.
+_GUARDS_OF_NAMESPACES = frozenset({"PodDisruptionBudget", "Namespace", "GpuClaim"})
+
+
+class SetAsides:
+    """Owner of what was looked up of them for one plan."""
+
+    def __init__(self, inputs: Inputs, fleet: Fleet) -> None:
+        self._fleet = fleet
+        self._all = inputs.observed.set_aside
+        self._objects = {(each.kind, each.namespace, each.name): each for each in self._all}
+        self._nodes = {each.node: each for each in self._all if each.node}
+        self._pools = {each.pool: each for each in self._all if each.pool}
+        guards = (each for each in self._all if each.kind in _GUARDS_OF_NAMESPACES)
+        self._namespaces = {each.namespace or each.name: each for each in guards}
+        waiting = (each for each in self._all if each.kind == "Pod" and not each.node)
+        self._waiting = {each.namespace: each for each in waiting}
+
+    def holds(self) -> Iterator[Decision]:
+        """One for each object."""
+        for each in self._all[:MOST_TOLD]:
+            subject = Ref(each.kind, each.namespace, each.name, each.uid)
+            node = self._fleet.node(each.node) if each.node else None
+            pool = each.pool.strip(ANY_POOL) or (node.pool if node is not None else "")
+            yield Decision(PLANNER, subject, Hold(), SET_ASIDE.reason(object=subject.title, why=each.why), pool)
+
+    def why_not(self, decision: Decision, taken: Collection[str]) -> Reason | None:
+        """Why a decision waits; `taken`: names of the nodes that it takes away."""
+        if not self._all:
+            return None
+        title = decision.subject.title
+        own = next((self._objects[key] for each in decision.refs if (key := _key(each)) in self._objects), None)
+        if own is not None:
+            return SET_ASIDE.reason(object=own.title, why=own.why)
+        other = self._pools.get(decision.pool) if decision.pool else None
+        other = other or self._pools.get(ANY_POOL)
+        other = other or next((self._nodes[each] for each in sorted(taken) if each in self._nodes), None)
+        if other is None and isinstance(decision.act, Evict):
+            other = next((found for each in decision.refs if (found := self._behind(each)) is not None), None)
+        if other is None and isinstance(decision.act, Ungate):
+            namespace = decision.subject.namespace
+            other = self._namespaces.get(namespace) or self._waiting.get(namespace)
+        return None if other is None else BEHIND_SET_ASIDE.reason(object=title, other=other.title, why=other.why)
+
+    def is_set_aside(self, subject: Ref) -> bool:
+        return _key(subject) in self._objects
+
+    def _behind(self, pod: Ref) -> SetAside | None:
+        """What keeps a pod from being evicted."""
+        if pod.namespace in self._namespaces:
+            return self._namespaces[pod.namespace]
+        found = self._pods.get((pod.namespace, pod.name))
+        if found is None:
+            return None
+        if found.node in self._nodes:
+            return self._nodes[found.node]
+        return next((self._objects[key] for key in _uses(found) if key in self._objects), None)
+
+    @cached_property
+    def _pods(self) -> dict[tuple[str, str], Pod]:
+        found = self._fleet.observed.pods
+        return {(each.metadata.namespace, each.name): each for each in found}
+
+
+def _key(ref: Ref) -> Key:
+    return ref.kind, ref.namespace, ref.name
+
+
+def _uses(pod: Pod) -> Iterator[Key]:
+    """What a pod belongs to and is with: its owners, its volumes and its claims."""
+    namespace = pod.metadata.namespace
+    for owner in pod.metadata.owner_references:
+        yield owner.kind, namespace, owner.name
+    for volume in pod.spec.volumes:
+        if volume.persistent_volume_claim is not None:
+            yield "PersistentVolumeClaim", namespace, volume.persistent_volume_claim.claim_name
+        if volume.ephemeral is not None:
+            yield "PersistentVolumeClaim", namespace, f"{pod.name}-{volume.name}"
+    for claim in pod.spec.resource_claims:
+        yield "ResourceClaim", namespace, claim.resource_claim_name
+    for status in pod.status.resource_claim_statuses:
+        yield "ResourceClaim", namespace, status.resource_claim_name
+    yield "GpuClaim", namespace, pod.metadata.annotations.claim

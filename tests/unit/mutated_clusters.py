@@ -1,0 +1,299 @@
+"""One field of one object of a cluster, mutated: what an API server would print then, and all that is made of it.
+
+A base is a cluster that is drawn by a seed, with an object of every kind as API servers print them. Fields are those of
+the structs that are read and those that the objects have; what is written into one is of a wrong type, of a wrong
+length, or at an end of what can be said.
+"""
+
+import json
+from collections import Counter
+from collections.abc import Iterator
+from functools import cache
+from random import Random
+from typing import Any, cast
+
+import msgspec
+
+from reconciler.fleet.fleet import Fleet
+from reconciler.kube.decode import page
+from reconciler.kube.stand_ins import each_once, parted
+from reconciler.model import names
+from reconciler.model.cluster.kinds import SEEN, Seen
+from reconciler.model.cluster.observed import Observed
+from reconciler.model.cluster.set_aside import ANY_POOL, SetAside
+from reconciler.model.planned.action import Hold, Ref
+from reconciler.model.planned.cycled import Cycled
+from reconciler.model.planned.decision import Decision
+from reconciler.model.planned.inputs import Inputs
+from reconciler.model.planned.plan import Plan
+from reconciler.model.planned.succession import Succession, successor
+from reconciler.plan.check import check
+from reconciler.plan.explanation.about import UnknownSubject
+from reconciler.plan.explanation.subject import about, asked
+from reconciler.plan.kept import dump, saved
+from reconciler.plan.kept.scene import Scene
+from reconciler.plan.planner import plan
+from reconciler.plan.statuses.statuses import received, statuses
+from reconciler.plan.statuses.told import Told
+from reconciler.policy.custom_resources.standing import bundle_of
+from reconciler.report.formats import json_format, text
+from reconciler.report.log_lines import lines
+from reconciler.report.plans.plan_document import plan_document
+from reconciler.report.plans.planned_of import planned_of
+from reconciler.report.setting import Setting
+from reconciler.report.standing.overview import overview_document
+from reconciler.report.standing.overview_of import overview_of
+from reconciler.serve.metrics import Metrics
+from tests.unit.drawn_fleets import Drawn
+from tests.unit.mutations import DEEP, GONE, Json, Path, drawn_value, own_paths, paths_of, put
+from tests.unit.real_objects import OBJECTS, TIME
+
+Cluster = dict[str, list[Json]]  # by the field of Observed and the kind: objects as JSON
+
+
+class Mutated(msgspec.Struct, frozen=True):
+    """A cluster of which one field is another; where, and what is there."""
+
+    inputs: Inputs
+    kind: str
+    name: tuple[str, str]
+    path: Path
+    value: str
+
+    @property
+    def told(self) -> str:
+        return f"{self.kind}/{'/'.join(self.name)} {'.'.join(map(str, self.path))} = {self.value[:80]}"
+
+
+class Seeded:
+    """Owner of one cluster and its plan."""
+
+    def __init__(self, seed: int) -> None:
+        drawn = Drawn(seed).inputs()
+        self.cluster = _as_json(drawn.observed)
+        self._pages = {each: _listed(each, self.cluster[_key(each)]) for each in SEEN}
+        self._items = {each: page(each, raw).items for each, raw in self._pages.items()}
+        self.drawn = drawn
+        self.inputs = self._inputs({})
+        self.plan = plan(self.inputs, Fleet(self.inputs.observed))
+
+    def mutated(self, chance: Random) -> Mutated:
+        """With one field that is drawn by chance."""
+        seen = chance.choice(
+            [each for each in SEEN if self.cluster[_key(each)] and not (each.kind == "Pod" and each.field == "kept")]
+        )
+        objects = self.cluster[_key(seen)]
+        at = chance.randrange(len(objects))
+        found = json.loads(json.dumps(objects[at]))
+        name = (found["metadata"].get("namespace", ""), found["metadata"]["name"])
+        path = chance.choice([*own_paths(found), *paths_of(cast("Any", seen.type))])
+        value = drawn_value(chance)
+        put(found, path, value)
+        mutated = [*objects[:at], found, *objects[at + 1 :]]
+        items = {}
+        for each in SEEN:
+            if _key(each) == _key(seen) and each.kind == seen.kind:
+                items[each] = page(each, _listed(each, mutated)).items
+        shown = "(left out)" if value is GONE else json.dumps(value)
+        return Mutated(self._inputs(items), seen.kind, name, path, shown)
+
+    def _inputs(self, other: dict[Seen, tuple[Any, ...]]) -> Inputs:
+        fields: dict[str, Any] = {}
+        aside: list[Any] = []
+        for each in SEEN:
+            objects, refused = parted(other.get(each, self._items[each]))
+            fields[each.field] = fields.get(each.field, ()) + objects
+            aside += refused
+        observed = self.drawn.observed
+        observed = Observed(observed.cluster_uid, unread=observed.unread, set_aside=each_once(aside), **fields)
+        return msgspec.structs.replace(self.drawn, observed=observed)
+
+
+FAULT = "by a fault of reconciler:"  # contained, and told
+
+
+@cache
+def base(seed: int) -> Seeded:
+    return Seeded(seed)
+
+
+def everything(inputs: Inputs, kind: str, name: tuple[str, str]) -> Plan:
+    """All that is ever made of a cluster: raises what any of it raises."""
+    fleet = Fleet(inputs.observed)
+    made = plan(inputs, fleet)
+    check(inputs, fleet, made)
+    scene = Scene(inputs, fleet, made)
+    setting = Setting("prod", "4c1f9e2", "lab", "", inputs.now, inputs.now, "1")
+    for document in (plan_document(planned_of(setting, scene, None)), overview_document(overview_of(setting, scene))):
+        assert FAULT not in text.write(document, color=False)
+        json_format.write(document)
+    for subject in _subjects(kind, name):
+        try:
+            assert FAULT not in about(scene, asked(subject)).outcome
+        except UnknownSubject:
+            continue
+    cycled = Cycled(inputs.now, inputs, made)
+    Metrics().publish(cycled)
+    for line in lines(None, cycled):
+        line.as_json(inputs.now)
+    for are_resources in (False, True):
+        statuses(inputs, made, Told(are_resources=are_resources))
+    received(inputs.observed, inputs.now)
+    bundle_of(inputs.observed)
+    again = dump.read(dump.write(inputs))
+    assert again.observed.set_aside == tuple(sorted(inputs.observed.set_aside))
+    saved.write(scene, inputs.now)
+    told = msgspec.json.decode(msgspec.json.encode(successor(None, inputs)), type=type(successor(None, inputs)))
+    Succession().take(told)
+    msgspec.json.encode(made)
+    return made
+
+
+def differences(before: Seeded, mutated: Mutated, made: Plan) -> list[str]:
+    """What of the plan differs otherwise than by objects that are set aside and by holds. Where no more is set aside
+    than before, the mutation was understood, and anything may follow from it."""
+    aside = set(mutated.inputs.observed.set_aside) - set(before.inputs.observed.set_aside)
+    if not aside:
+        return []
+    acted, acts = _acts(before.plan), _acts(made)
+    held = {each.subject for each in made.decisions if isinstance(each.act, Hold)}
+    pools = _pools_of(aside, before, mutated)
+    # An object that is left alone has others take its turn, as many.
+    left = Counter((*_kin(each), verb) for (_, _, verb), each in acted.items() if each.subject in held)
+    new = Counter((*_kin(acts[key]), key[2]) for key in acts.keys() - acted.keys())
+    found = [f"{planner} acts anew for {pool}: {verb}" for planner, pool, verb in new - left]
+    for key, decision in acted.items():
+        is_explained = key in acts or decision.subject in held or not pools or decision.pool in pools
+        if not is_explained:
+            found.append(f"{key[0]} no longer acts on {decision.subject.title} of {decision.pool}")
+    return found
+
+
+def _kin(decision: Decision) -> tuple[str, str]:
+    return decision.planner, decision.pool
+
+
+def _acts(made: Plan) -> dict[tuple[str, Ref, str], Decision]:
+    acting = [each for each in made.decisions if not isinstance(each.act, Hold) and not each.would]
+    return {
+        (each.planner, each.subject, f"{type(each.act).__name__} {getattr(each.act, 'key', '')}"): each
+        for each in acting
+    }
+
+
+def _pools_of(aside: set[SetAside], before: Seeded, mutated: Mutated) -> set[str]:
+    """The pools that the objects have a part in; none where that may be any."""
+    found = set()
+    nodes = {each.name: each.pool for inputs in (before.inputs, mutated.inputs) for each in inputs.observed.nodes}
+    for each in aside:
+        if each.pool == ANY_POOL or not (each.pool or each.node in nodes):
+            return set()
+        found.add(each.pool or nodes[each.node])
+    return found
+
+
+def _subjects(kind: str, name: tuple[str, str]) -> Iterator[str]:
+    namespace, own = name
+    yield f"pod/{namespace}/{own}" if kind == "Pod" else f"{kind}/{own}"
+    words = {
+        "Node": "node",
+        "NodeClaim": "claim",
+        "NodePool": "pool",
+        "GpuPool": "pool",
+        "NodeProvisioner": "provisioner",
+    }
+    if kind in words:
+        yield f"{words[kind]}/{own}"
+
+
+def _key(seen: Seen) -> str:
+    return f"{seen.field} {seen.kind}"
+
+
+def _listed(seen: Seen, objects: list[Json]) -> bytes:
+    raw = json.dumps(
+        {"kind": f"{seen.kind}List", "apiVersion": "v1", "metadata": {"resourceVersion": "9"}, "items": objects},
+        ensure_ascii=False,
+    )
+    for mark, texts in DEEP.items():
+        for number, deep in enumerate(texts):
+            raw = raw.replace(f'"{mark}{number}"', deep)
+    return raw.encode(errors="replace")
+
+
+def _as_json(observed: Observed) -> Cluster:
+    """As the API server would print it, with real objects beside those that are drawn."""
+    found: Cluster = {}
+    for seen in SEEN:
+        drawn = [each for each in getattr(observed, seen.field) if getattr(each, "kind", seen.kind) == seen.kind]
+        if seen.field == "kept" and seen.kind != "PriorityClass":
+            drawn = []
+        objects = [_plain(each) for each in drawn]
+        objects += [
+            json.loads(json.dumps(each)) for each in OBJECTS if each["kind"] == seen.kind and seen.field != "kept"
+        ]
+        found[_key(seen)] = [_enriched(each, seen.kind) for each in objects]
+    return found
+
+
+def _enriched(each: Json, kind: str) -> Json:
+    """With the fields of what is kept whole, of which no struct tells."""
+    if kind in _SPECS:
+        each["spec"] = json.loads(json.dumps(_SPECS[kind])) | (each.get("spec") or {})
+    if each.get("apiVersion", "").startswith(names.OURS.strip("/")):
+        condition = {"type": "Ready", "status": "True", "reason": "Fine", "message": "", "lastTransitionTime": TIME}
+        each["status"] = {"conditions": [condition], "observedGeneration": 2, "bundle": "sha256:1"}
+        digests = {names.BUNDLE_DIGEST: "sha256:1", names.BUNDLE_NEXT: "GpuPool/b"}
+        each["metadata"].setdefault("annotations", {}).update(digests)
+    return each
+
+
+_SPECS: dict[str, Json] = {
+    "NodePool": {
+        "template": {
+            "metadata": {"labels": {"team": "x"}, "annotations": {"note": "y"}},
+            "spec": {
+                "requirements": [
+                    {
+                        "key": "node.kubernetes.io/instance-type",
+                        "operator": "In",
+                        "values": ["p4d.24xlarge"],
+                        "minValues": 1,
+                    },
+                    {"key": "karpenter.k8s.aws/instance-gpu-count", "operator": "Gt", "values": ["1"]},
+                ],
+                "taints": [{"key": "gpu", "effect": "NoSchedule", "value": "a", "timeAdded": TIME}],
+                "startupTaints": [{"key": "starting", "effect": "NoSchedule"}],
+                "nodeClassRef": {"group": "karpenter.kwok.sh", "kind": "KWOKNodeClass", "name": "lab"},
+                "expireAfter": "720h",
+                "terminationGracePeriod": "1h",
+            },
+        },
+        "disruption": {
+            "budgets": [{"nodes": "10%", "schedule": "@daily", "duration": "10m", "reasons": ["Drifted"]}],
+            "consolidateAfter": "1m",
+            "consolidationPolicy": "WhenEmpty",
+        },
+        "limits": {"cpu": "1000", "nvidia.com/gpu": 80},
+        "weight": 1,
+    },
+    "GpuClaim": {
+        "devices": {"count": 1, "model": "a100", "memory": "40Gi", "policy": "any"},
+        "poolName": "a",
+        "gangRef": "g",
+    },
+    "ChangeApproval": {
+        "guardName": "g",
+        "objects": [{"kind": "GpuPool", "name": "a", "digest": "sha256:1"}],
+        "prune": ["NodePool/old"],
+        "expires": "2027-01-01T00:00:00Z",
+        "ceilings": {"maxRemovedNodes": 3},
+    },
+    "GpuPool": {"mode": "Enforce", "devices": {"model": "a100", "count": 8, "memory": "40Gi"}},
+}
+
+
+def _plain(each: Any) -> Json:
+    found: Json = msgspec.to_builtins(each)
+    found |= found.pop("rest", {})
+    return found
