@@ -25,6 +25,9 @@ def waiting(number: int, **spec: Any) -> Words:
             "resourceVersion": "1",
             "creationTimestamp": "2026-10-01T00:00:00Z",
             "labels": {"app": name, "team": NAMESPACE},
+            "ownerReferences": [
+                {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "bombs", "uid": "uid-bombs", "controller": True}
+            ],
         },
         "spec": {
             "containers": [{"name": "main", "resources": {"requests": amounts, "limits": amounts}}],
@@ -163,5 +166,99 @@ PODS: dict[str, Callable[[int], Words]] = {
 }
 
 
-def pods(kind: str, many: int) -> Iterator[Words]:
-    return map(PODS[kind], range(many))
+def metadata(name: str, **more: Any) -> Words:
+    return {"name": name, "namespace": NAMESPACE, "uid": f"uid-{name}", "resourceVersion": "1", **more}
+
+
+def budget(number: int, selector: Words) -> Words:
+    status = {"disruptionsAllowed": 0, "currentHealthy": 1, "desiredHealthy": 1, "expectedPods": 1}
+    return {
+        "metadata": metadata(f"budget-{number:05}", generation=1),
+        "spec": {"minAvailable": 1, "selector": selector},
+        "status": {**status, "observedGeneration": 1},
+    }
+
+
+def expression_budget(number: int) -> Words:
+    """No label tells whom it selects: it has to be compared with every pod."""
+    return budget(number, {"matchExpressions": [{"key": "app", "operator": "NotIn", "values": [f"x-{number}"]}]})
+
+
+def team_budget(number: int) -> Words:
+    found = budget(number, {"matchLabels": {"team": NAMESPACE}})
+    found["spec"]["selector"]["matchExpressions"] = [{"key": "app", "operator": "In", "values": [f"x-{number}"]}]
+    return found
+
+
+def daemon_set(number: int) -> Words:
+    spec = waiting(number, tolerations=tolerations(number, 20))["spec"]
+    return {
+        "metadata": metadata(f"daemon-{number:05}"),
+        "spec": {"selector": {"matchLabels": {"app": f"d-{number}"}}, "template": {"spec": spec}},
+    }
+
+
+def gpu_claim(number: int) -> Words:
+    """Two claims a gang, of which one asks for more GPUs than any pool has."""
+    return {
+        "apiVersion": "gpu.scheduling/v1",
+        "kind": "GpuClaim",
+        "metadata": metadata(f"claim-{number:05}"),
+        "spec": {"devices": {"count": 1 if number % 2 else 64}, "gangRef": f"gang-{number // 2}"},
+    }
+
+
+def of_a_gang(number: int) -> Words:
+    made = waiting(number)
+    made["metadata"]["annotations"] = {"gpu.scheduling/claim": f"claim-{number:05}"}
+    return made
+
+
+def volume_claim(number: int) -> Words:
+    """Each of a size of its own."""
+    return {
+        "metadata": metadata(f"claim-{number // 10}-{number % 10}"),
+        "spec": {
+            "accessModes": ["ReadWriteOnce"],
+            "resources": {"requests": {"storage": str(2**30 + number)}},
+            "storageClassName": "local",
+            "selector": {"matchLabels": {"n": str(number)}},
+        },
+        "status": {"phase": "Pending"},
+    }
+
+
+Made = dict[str, Iterator[Words]]
+
+
+OWNER: Words = {
+    "metadata": {"name": "bombs", "namespace": NAMESPACE, "uid": "uid-bombs", "resourceVersion": "1"},
+    "spec": {"replicas": 5_000, "selector": {"matchLabels": {"team": NAMESPACE}}},
+    "status": {"replicas": 5_000},
+}
+
+
+def _pods(kind: str) -> Callable[[int], Made]:
+    return lambda many: {"Pod": map(PODS[kind], range(many))}
+
+
+def running(many: int, nodes: int = 500) -> Iterator[Words]:
+    """Pods on nodes, each with a label of its own."""
+    return (bound(each, f"ip-10-{each % nodes // 250}-{each % nodes % 250}-7.ec2.internal") for each in range(many))
+
+
+# By name, what is made of so many.
+BOMBS: dict[str, Callable[[int], Made]] = {
+    **{kind: _pods(kind) for kind in PODS},
+    "expression-budgets": lambda many: {
+        "Pod": running(many),
+        "PodDisruptionBudget": map(expression_budget, range(many)),
+    },
+    "team-budgets": lambda many: {"Pod": running(many), "PodDisruptionBudget": map(team_budget, range(many))},
+    "daemon-sets": lambda many: {"Pod": map(waiting, range(100)), "DaemonSet": map(daemon_set, range(many))},
+    "gangs": lambda many: {"Pod": map(of_a_gang, range(many)), "GpuClaim": map(gpu_claim, range(many))},
+    "volume-claims": lambda many: {
+        "Pod": map(PODS["volumes"], range(many)),
+        "PersistentVolumeClaim": map(volume_claim, range(many * 10)),
+    },
+}
