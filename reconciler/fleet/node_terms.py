@@ -56,9 +56,7 @@ def _expression_mask(expression: NodeExpression, rows: Rows) -> Mask:
         there: Mask = column != ABSENT
         return there if expression.operator == "Exists" else ~there
     if expression.operator in {"In", "NotIn"}:
-        numbers = [
-            number for value in expression.values if (number := rows.value_id(expression.key, value)) != NEVER
-        ]
+        numbers = [number for value in expression.values if (number := rows.value_id(expression.key, value)) != NEVER]
         among: Mask = column == numbers[0] if len(numbers) == 1 else np.isin(column, numbers)
         return among if expression.operator == "In" else ~among
     known = rows.values(expression.key)

@@ -15,7 +15,6 @@ from reconciler.fleet.predicates.nominated import Nominated
 from reconciler.fleet.what_if import WhatIf
 from reconciler.model.cluster.pod import Pod
 
-
 _UNTOLD = RuledOut({}, {})
 
 

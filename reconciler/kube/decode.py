@@ -7,8 +7,10 @@ from typing import Any, Generic, NoReturn, TypeVar
 
 import msgspec
 
+from reconciler.kube.bounded import bounded
 from reconciler.kube.loose import loosened, without_nulls
 from reconciler.kube.seeing.sharing import Sharing
+from reconciler.model.cluster.bounds import CHECKS
 from reconciler.model.cluster.karpenter import NodeClass
 from reconciler.model.cluster.kinds import SEEN, Seen
 from reconciler.model.cluster.metadata import Metadata
@@ -88,6 +90,8 @@ def page(seen: Seen, raw: bytes) -> Page:
         raise Undecodable(f"expected a list of {seen.title}, got a {listed.kind}")
     finish = _finisher(seen, listed.api_version)
     items = tuple(map(finish, listed.items or ())) if finish else listed.items or ()
+    if seen.type in CHECKS:
+        items = tuple(map(bounded, items))
     return Page(items, listed.metadata.resource_version, listed.metadata.continue_token)
 
 
@@ -98,7 +102,7 @@ def one(seen: Seen, raw: bytes | msgspec.Raw, api_version: str = "") -> Any:
     except _FAULTS as fault:
         wire = _by_the_slow_path(seen, raw, fault)
     finish = _finisher(seen, api_version)
-    return finish(wire) if finish else wire
+    return bounded(finish(wire) if finish else wire)
 
 
 def event(seen: Seen, line: bytes) -> Event:

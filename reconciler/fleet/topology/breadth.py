@@ -62,7 +62,8 @@ class Breadth:
 
 def compared(pod_class: PodClass, terms: Terms) -> AbstractSet[Compared]:
     """Whom the terms of a class mean."""
-    return {(pod_class.namespace, each.matcher) for each in (*terms.near, *terms.apart, *terms.spread)}
+    matchers = [each.matcher for each in terms.near + terms.apart] + [each.matcher for each in terms.spread]
+    return {(pod_class.namespace, each) for each in matchers}
 
 
 def broadened(terms: Terms) -> Terms:

@@ -104,9 +104,11 @@ class _Reading:
 
     def _revised(self, revision: Revision) -> Revised | None:
         if revision.folder:
-            checkup = check(Origins((Path(os.path.normpath(self._folder / revision.folder)),)))
+            checkup = check(
+                Origins((Path(os.path.normpath(self._folder / revision.folder)),)), self._scenario.environment
+            )
         else:
-            checkup = check_bundle(_bundle(revision), "the scenario")
+            checkup = check_bundle(_bundle(revision), "the scenario", self._scenario.environment)
         return self._wished(checkup, revision.at.milliseconds, revision.revision)
 
     def _wished(self, checkup: Checkup, after_ms: int, name: str) -> Revised | None:
