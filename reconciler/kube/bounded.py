@@ -1,8 +1,8 @@
 """What stands in the place of an object that says more than it may (reconciler/model/cluster/bounds.py).
 
 Whatever is long is left out, and the stand-in claims what keeps others safe: a pod keeps its node busy, and waits for
-nothing where it has none; a node counts in its pool, is cordoned and left alone; a PodDisruptionBudget allows nothing in
-its namespace.
+nothing where it has none; a node counts in its pool, is cordoned and left alone; a PodDisruptionBudget allows nothing
+in its namespace.
 """
 
 from collections.abc import Callable, Mapping

@@ -45,7 +45,7 @@ def read_head(node: Node, kinds: Sequence[Kind] = KINDS) -> tuple[Document | Non
     problems += wrong
     known = [key for key in _HEAD if key not in {"bundle", "status"}]
     for key, entry in node.entries.items():
-        if len(problems) >= MOST_PROBLEMS:
+        if len(problems) > MOST_PROBLEMS:
             break
         if key not in _HEAD:
             remedy = "" if meant(key, known) else "take it out"
@@ -91,7 +91,7 @@ def _name(node: Mapping, kind: Kind | None) -> tuple[str, Mark, list[Problem]]:
     problems: list[Problem] = []
     known = [key for key in _METADATA if key != "namespace" or (kind and kind.namespaced)]
     for key, entry in metadata.entries.items():
-        if len(problems) >= MOST_PROBLEMS:
+        if len(problems) > MOST_PROBLEMS:
             break
         if key not in known:
             told = f'unknown key "{key}"{did_you_mean(key, known)}'

@@ -1,4 +1,4 @@
-"""How much of a bundle is looked at: a file of a megabyte can have a hundred thousand problems, and nobody reads them."""
+"""How much of a bundle is looked at: a file of a megabyte can have a hundred thousand problems, which nobody reads."""
 
 MOST_PROBLEMS = 1_000  # then no further one is looked for
 MOST_MERGED = 20_000  # objects of all environments together that are merged and checked at once

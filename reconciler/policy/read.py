@@ -34,7 +34,7 @@ class _Reader:
     @property
     def _has_enough(self) -> bool:
         """So many problems that no further one is looked for."""
-        return len(self.problems) >= MOST_PROBLEMS
+        return len(self.problems) > MOST_PROBLEMS
 
     def value(self, shape: Shape, node: Node, path: Path) -> Any:
         if self._has_enough:

@@ -59,7 +59,7 @@ def _resolved(bundle: Bundle, only: str | None) -> Resolved:
         problems.append(too_many)
     wishes = []
     for environment in wanted:
-        if len(problems) >= MOST_PROBLEMS:
+        if len(problems) > MOST_PROBLEMS:
             break
         objects, found = layered(documents, environment)
         wish, wrong = _wish(objects, bundle, environment, is_whole)

@@ -76,7 +76,7 @@ class _Reader:
 
     def documents(self, text: str) -> Iterator[Node]:
         for event in self._events(text):
-            if len(self.problems) >= MOST_PROBLEMS:
+            if len(self.problems) > MOST_PROBLEMS:
                 return
             match event:
                 case yaml.DocumentStartEvent():

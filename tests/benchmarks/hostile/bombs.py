@@ -1,10 +1,12 @@
 """What one tenant can put into the cluster to make a plan dear, as the API server would send it.
 
-Each bomb is a sort of objects in namespace `hostile`; `many` says how many pods, and most of what a pod says is its own.
+Each bomb is a sort of objects in namespace `hostile`; `many` says how many of them. Nearly all that one says is its own.
 """
 
 from collections.abc import Callable, Iterator
 from typing import Any
+
+from reconciler.model.cluster import bounds
 
 Words = dict[str, Any]
 
@@ -164,6 +166,30 @@ PODS: dict[str, Callable[[int], Words]] = {
     "resources": lambda n: waiting(n, containers=resources(n, 10)),
     "volumes": lambda n: waiting(n, volumes=volumes(n, 10)),
 }
+
+
+def at_the_bound(number: int) -> Words:
+    """As much of everything as one pod may say."""
+    affinity = {
+        **anti(number, bounds.MOST_POD_TERMS),
+        **node_terms(number, bounds.MOST_NODE_TERMS, bounds.MOST_VALUES // bounds.MOST_NODE_TERMS),
+    }
+    made = waiting(
+        number,
+        affinity=affinity,
+        tolerations=tolerations(number, bounds.MOST_TOLERATIONS - 1),
+        nodeSelector={f"example.com/{number}-{each}": str(each) for each in range(bounds.MOST_NODE_LABELS)},
+        topologySpreadConstraints=spreads(number, bounds.MOST_SPREADS),
+        containers=ports(number, bounds.MOST_PORTS),
+        volumes=volumes(number, bounds.MOST_VOLUMES),
+    )
+    made["metadata"]["labels"] = {f"label-{number}-{each}": "x" for each in range(bounds.MOST_LABELS)}
+    return made
+
+
+PODS["at-the-bound"] = at_the_bound
+PODS["16000-tolerations"] = lambda n: waiting(n, tolerations=tolerations(n, 16_000))
+PODS["200-terms"] = lambda n: waiting(n, affinity=anti(n, 200))
 
 
 def metadata(name: str, **more: Any) -> Words:
