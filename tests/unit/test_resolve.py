@@ -159,8 +159,11 @@ def test_the_example_policies_hold(good: tuple[Text, ...]) -> None:
     assert found.environments == ("base", "prod")
 
 
+ONE_POOL = BASE.partition("---")[0]
+
+
 def many_pools(count: int) -> str:
-    return "---\n".join(BASE.split("---")[0].replace("name: a100}", f"name: pool-{each}}}", 1) for each in range(count))
+    return "---\n".join(ONE_POOL.replace("name: a100}", f"name: pool-{each}}}", 1) for each in range(count))
 
 
 def test_one_environment_is_resolved_where_one_is_asked_for() -> None:
@@ -203,14 +206,14 @@ def test_environments_with_too_many_objects_in_all_are_refused_unless_one_is_nam
 
 UNKNOWN = "\n".join(f"  instanceTipes{each}: 1" for each in range(1_500))
 TOO_MANY = {
-    "unknown keys": BASE.split("---")[0] + UNKNOWN,
+    "unknown keys": ONE_POOL + UNKNOWN,
     "missing fields of documents": "\n---\n".join(
         f"apiVersion: gpu.scheduling/v1\nkind: GpuPool\nmetadata: {{name: p-{each}}}\nspec: {{}}"
         for each in range(1_500)
     ),
     "tags": "a: [" + ", ".join("!x 1" for _ in range(1_500)) + "]",
-    "items of a list": BASE.split("---")[0].replace("taints: [", "taints: [" + "1, " * 1_500),
-    "unknown keys of a head": BASE.split("---")[0] + "\n".join(f"tipe{each}: 1" for each in range(1_500)),
+    "items of a list": ONE_POOL.replace("taints: [", "taints: [" + "1, " * 1_500),
+    "unknown keys of a head": ONE_POOL + "\n".join(f"tipe{each}: 1" for each in range(1_500)),
     "several files": "a: b\n---\n" * 700,
 }
 
@@ -225,7 +228,7 @@ def test_no_more_problems_are_looked_for_than_anybody_reads(what: str) -> None:
 
 
 def test_a_problem_is_short_whatever_is_written() -> None:
-    text = BASE.split("---")[0] + "  ? " + "k" * 50_000 + "\n  : 1\n"
+    text = ONE_POOL + "  ? " + "k" * 50_000 + "\n  : 1\n"
     (problem,) = resolve(Bundle("r1", (Text("a.yaml", text.encode()),))).problems
     assert problem.code == "RC107"
     assert len(problem.sentence) <= 500

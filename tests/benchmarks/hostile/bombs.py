@@ -1,6 +1,6 @@
 """What one tenant can put into the cluster to make a plan dear, as the API server would send it.
 
-Each bomb is a sort of objects in namespace `hostile`; `many` says how many of them. Nearly all that one says is its own.
+Each bomb is a sort of objects in namespace `hostile`; `many` says how many of them. What one says is its own.
 """
 
 from collections.abc import Callable, Iterator
