@@ -7,7 +7,6 @@ A DaemonSet ties each of its pods to a node by the node's name. Where such a pod
 class there, and all pods of the DaemonSet are of one.
 """
 
-from collections.abc import Callable
 from typing import Any
 
 import msgspec
@@ -29,7 +28,7 @@ class Classes:
     def __init__(self, asked: AskedGpus) -> None:
         self.asked_gpus = asked  # as GpuClaims are seen now; whoever replaces it books the pods of these anew
         self.columns: dict[str, int] = {CPU: 0, MEMORY: 1, STORAGE: 2, PODS: 3}
-        self.on_column: list[Callable[[], None]] = []
+        self.resources: list[str] = list(self.columns)  # their names, by column
         self.all: list[PodClass] = []
         self.written_bytes = 0  # that tell them all
         self._most_owners = _FEW_OWNERS  # whose last pod is remembered, with what it is told by
@@ -80,8 +79,7 @@ class Classes:
         found = self.columns.get(resource)
         if found is None:
             found = self.columns[resource] = len(self.columns)
-            for each in self.on_column:
-                each()
+            self.resources.append(resource)
         return found
 
     def _written(self, pod: Pod, node_name: str) -> PodClass:

@@ -7,8 +7,10 @@ are true counts of what is booked.
 """
 
 from collections import defaultdict
+from collections.abc import Collection
 
 from reconciler.fleet.pod_class import PodClass
+from reconciler.fleet.topology.breadth import MOST_PAIRS, Breadth, Compared, broadened, compared
 from reconciler.fleet.topology.columns import Column, Columns
 from reconciler.fleet.topology.eligible import Eligibles
 from reconciler.fleet.topology.index import Index
@@ -29,6 +31,8 @@ class Counting:
         self.epoch = 0  # with another one everything was forgotten: who keeps a tally has to ask for it again
         self.eligibles = Eligibles()
         self.namespaces = Namespaces.of(fleet.observed)
+        self._beyond: frozenset[Compared] = frozenset()  # what is not compared (breadth.py)
+        self._bounded = -1  # the sighting of pods that it is of
         self._observed = fleet.observed
         self._forget()
         fleet.listen(self)
@@ -39,12 +43,30 @@ class Counting:
         if fleet.observed is not self._observed:
             self._observed = fleet.observed
             self._take_note_of(Namespaces.of(fleet.observed))
+        if fleet.sightings != self._bounded:
+            self._bounded = fleet.sightings
+            self._bound(fleet)
         classes = fleet.classes.all
         if len(self._terms) < len(classes):
             for pod_class in classes[len(self._terms) :]:
                 self._learn(pod_class)
             if self._somebody_asks and not self._warm:
                 self._warm_up(fleet)
+
+    def is_beyond(self, pod_class: PodClass) -> bool:
+        """Whether a class has terms that are not compared: there are too many in its namespace."""
+        return bool(self._beyond) and pod_class.number in self._classes_beyond
+
+    def _bound(self, fleet: WhatIf) -> None:
+        """Finds what is not compared, among the terms of the pods that were seen."""
+        for pod in fleet.waiting:
+            fleet.classes.of(pod)
+        found = _beyond(fleet.classes.all) if fleet.classes.all else frozenset()
+        if found:  # what is remembered of pods that are gone must not count
+            found = _beyond({fleet.classes.of(pod) for pod in fleet.observed.pods if not pod.is_finished})
+        if found != self._beyond:
+            self._beyond = found
+            self._forget()
 
     @property
     def is_idle(self) -> bool:
@@ -147,6 +169,7 @@ class Counting:
         self._columns = Columns()
         self._whereabouts = Whereabouts()
         self._terms: list[Terms | None] = []
+        self._classes_beyond: set[int] = set()
         self._fed: list[list[Tally]] = []
         self._tallies: dict[_Key, Tally] = {}
         self._meaning: Index[_Key] = Index()
@@ -163,6 +186,9 @@ class Counting:
 
     def _learn(self, pod_class: PodClass) -> None:
         terms = terms_of(pod_class.pod)
+        if terms is not None and self._beyond and not self._beyond.isdisjoint(compared(pod_class, terms)):
+            self._classes_beyond.add(pod_class.number)
+            terms = broadened(terms)
         self._somebody_asks |= terms is not None
         self._terms.append(terms)
         self._fed.append([])
@@ -211,3 +237,10 @@ class Counting:
 
     def _numbers_holding(self, term: Term) -> set[int]:
         return {number for number, terms in enumerate(self._terms) if terms is not None and term in terms.apart}
+
+
+def _beyond(classes: Collection[PodClass]) -> frozenset[Compared]:
+    asking = {each: terms for each in classes if (terms := terms_of(each.pod)) is not None}
+    many = sum(len(compared(each, terms)) for each, terms in asking.items())
+    sets = {each.label_class.number for each in classes} if many else ()
+    return Breadth(classes).beyond(asking) if many * len(sets) > MOST_PAIRS else frozenset()

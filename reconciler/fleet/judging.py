@@ -93,6 +93,14 @@ class Judging:
         told = [each.why(pod_class, row, fleet) for each in self.predicates if not each.fits(pod_class, row, fleet)]
         return (pod_class.unmodelled, *told) if pod_class.unmodelled else tuple(told)
 
+    def first_reason(self, pod_class: PodClass, row: int) -> str:
+        """The first of the reasons; nothing where such a pod fits."""
+        if pod_class.unmodelled:
+            return pod_class.unmodelled
+        fleet = self.fleet
+        refusing = next((each for each in self.predicates if not each.fits(pod_class, row, fleet)), None)
+        return refusing.why(pod_class, row, fleet) if refusing is not None else ""
+
     def counted(self, pod_class: PodClass, allowed: Mask | None) -> RuledOut:
         """How many of the nodes that are allowed each predicate rules out, and how many none does, by their kind."""
         among: Mask = self.fleet.rows.alive if allowed is None else self.fleet.rows.alive & allowed

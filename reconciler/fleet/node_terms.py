@@ -8,7 +8,7 @@ import re
 
 import numpy as np
 
-from reconciler.fleet.rows import ABSENT, Mask, Rows
+from reconciler.fleet.rows import ABSENT, NEVER, Mask, Rows
 from reconciler.model.cluster.node import Node
 from reconciler.model.cluster.pod import NodeExpression, NodeTerm
 
@@ -37,7 +37,11 @@ def _expression_is_readable(expression: NodeExpression) -> bool:
 def term_mask(term: NodeTerm, rows: Rows) -> Mask:
     found: Mask = np.ones(rows.capacity, bool)
     for each in term.match_expressions:
-        found &= _expression_mask(each, rows)
+        if rows.has_label(each.key):
+            found &= _expression_mask(each, rows)
+        elif not _holds(each, None):  # no node has the label: all are alike
+            found[:] = False
+            return found
     for each in term.match_fields:
         named: Mask = np.zeros(rows.capacity, bool)
         row = rows.row_of.get(each.values[0]) if each.key == "metadata.name" else None
@@ -53,7 +57,7 @@ def _expression_mask(expression: NodeExpression, rows: Rows) -> Mask:
         there: Mask = column != ABSENT
         return there if expression.operator == "Exists" else ~there
     if expression.operator in {"In", "NotIn"}:
-        numbers = [rows.value_id(expression.key, value) for value in expression.values]
+        numbers = [number for value in expression.values if (number := rows.value_id(expression.key, value)) != NEVER]
         among: Mask = column == numbers[0] if len(numbers) == 1 else np.isin(column, numbers)
         return among if expression.operator == "In" else ~among
     known = rows.values(expression.key)

@@ -34,6 +34,7 @@ class Search(msgspec.Struct, frozen=True):
     allowed: Mask | None = None  # rows that may take pods; None: all
     hints: Mapping[str, str] = {}  # uid of a pod -> name of the node that is tried first
     budget: int | None = None  # of steps
+    tells_why: bool = True  # what ruled out the nodes, for pods that find no place
     anew: bool = False  # each class of pods begins at the pointer again, and not where the one before it ended
 
 

@@ -2,6 +2,7 @@
 
 from hashlib import blake2b
 
+from reconciler.fleet.tolerance import Tolerance
 from reconciler.model.cluster.pod import NodeSelector, Pod, Port, Toleration
 
 Request = tuple[tuple[int, int], ...]  # column of a resource, amount; in order of columns
@@ -24,7 +25,7 @@ class LabelClass:
 class Needs:
     """What of a pod's needs labels, taints and names of nodes alone can answer."""
 
-    __slots__ = ("node_name", "number", "selector", "terms", "tolerations")
+    __slots__ = ("node_name", "number", "selector", "terms", "tolerance", "tolerations")
 
     def __init__(self, number: int, pod: Pod, node_name: str) -> None:
         spec = pod.spec
@@ -33,6 +34,7 @@ class Needs:
         self.selector: dict[str, str] = spec.node_selector
         self.terms: NodeSelector | None = spec.affinity.node_affinity.required if spec.affinity else None
         self.tolerations: tuple[Toleration, ...] = spec.tolerations
+        self.tolerance = Tolerance(spec.tolerations)
 
 
 class Kind:

@@ -15,6 +15,8 @@ from reconciler.fleet.predicates.nominated import Nominated
 from reconciler.fleet.what_if import WhatIf
 from reconciler.model.cluster.pod import Pod
 
+_UNTOLD = RuledOut({}, {})
+
 
 class Placement(msgspec.Struct):
     """Where pods went, and which found no place."""
@@ -85,7 +87,7 @@ class _Placing:
             self._told.not_evaluated += tuple(left)
             return
         judging = self._fleet.part(Judging)
-        why = judging.counted(pod_class, self._search.allowed)
+        why = judging.counted(pod_class, self._search.allowed) if self._search.tells_why else _UNTOLD
         if judging.goes_in_bulk(judging.asked(pod_class)):
             self._full[pod_class] = why
         self._told.unplaced |= dict.fromkeys(left, why)

@@ -5,6 +5,7 @@ each `version` goes one content of what static predicates look at: it changes wi
 """
 
 from bisect import bisect_left
+from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
@@ -18,6 +19,7 @@ Numbers = NDArray[np.int32]
 Places = NDArray[np.intp]
 Counts = NDArray[np.int64]
 ABSENT = -1
+NEVER = -2  # the number of a value that no node has
 _FEWEST = 16
 
 _Taints = tuple[tuple[tuple[str, str, str], ...], bool]
@@ -41,6 +43,8 @@ class Rows:
         self._group_of: dict[_Taints, int] = {}
         self._columns: dict[str, Numbers] = {}
         self._values: dict[str, dict[str, int]] = {}
+        self._keys: Counter[str] = Counter()  # labels, and how many nodes have each
+        self._nobodys: Numbers = np.full(self.capacity, ABSENT, np.int32)
         self._sorted: list[str] = []
         self._order: Places | None = None
 
@@ -91,6 +95,7 @@ class Rows:
     def drop(self, row: int) -> None:
         """The node is gone for good."""
         name = self.node(row).name
+        self._keys.subtract(self.node(row).metadata.labels.keys())
         del self.row_of[name]
         place = self.position(name)
         del self._sorted[place]
@@ -116,26 +121,39 @@ class Rows:
         """The number of each row's value of a label; -1 where it is not set. Not to be changed."""
         found = self._columns.get(key)
         if found is None:
+            if not self.has_label(key):  # of such labels pods may name as many as they like
+                return self._nobodys
             found = self._columns[key] = np.full(self.capacity, ABSENT, np.int32)
             for row, node in enumerate(self.nodes):
                 if node is not None and key in node.metadata.labels:
-                    found[row] = self.value_id(key, node.metadata.labels[key])
+                    found[row] = self._number(key, node.metadata.labels[key])
         return found
 
+    def has_label(self, key: str) -> bool:
+        """Whether a node has the label."""
+        return self._keys[key] > 0
+
     def value_id(self, key: str, text: str) -> int:
-        """The number of a value of a label, given at first sight."""
+        """The number of a value of a label, once its column was asked for; NEVER where no node has had it."""
+        return self._values.get(key, {}).get(text, NEVER)
+
+    def values(self, key: str) -> list[str]:
+        """The values of a label by their numbers, those of nodes that are gone included."""
+        return list(self._values.get(key, ()))
+
+    def _number(self, key: str, text: str) -> int:
+        """Given at first sight."""
         values = self._values.setdefault(key, {})
         return values.setdefault(text, len(values))
 
-    def values(self, key: str) -> list[str]:
-        """The values of a label by their numbers; more than the nodes have, if others were asked for."""
-        return list(self._values.get(key, ()))
-
     def _describe(self, row: int, node: Node) -> None:
-        self.nodes[row] = node
+        before, self.nodes[row] = self.nodes[row], node
         labels = node.metadata.labels
+        if before is not None:
+            self._keys.subtract(before.metadata.labels.keys())
+        self._keys.update(labels.keys())
         for key, column in self._columns.items():
-            column[row] = self.value_id(key, labels[key]) if key in labels else ABSENT
+            column[row] = self._number(key, labels[key]) if key in labels else ABSENT
         taints = _taints(node)
         group = self._group_of.get(taints)
         if group is None:
@@ -150,6 +168,7 @@ class Rows:
         self.alive, self.standing = grown(self.alive, self.capacity), grown(self.standing, self.capacity)
         self.taint_group = grown(self.taint_group, self.capacity)
         self._columns = {key: grown(column, self.capacity, ABSENT) for key, column in self._columns.items()}
+        self._nobodys = grown(self._nobodys, self.capacity, ABSENT)
         for each in self.on_growth:
             each(self.capacity)
 

@@ -17,10 +17,10 @@ from reconciler.fleet.books.journal import Fork, Journal
 from reconciler.fleet.books.lending import Lending
 from reconciler.fleet.books.listener import Listener, says_anything
 from reconciler.fleet.books.sightings import Change, change_between
-from reconciler.fleet.books.stock import Stock
+from reconciler.fleet.books.stock import Left, Stock
 from reconciler.fleet.classes import Classes
 from reconciler.fleet.pod_class import PodClass, Request
-from reconciler.fleet.rows import Counts, Rows, differ
+from reconciler.fleet.rows import Rows, differ
 from reconciler.model.cluster.node import Node
 from reconciler.model.cluster.observed import Observed
 from reconciler.model.cluster.pod import Pod
@@ -82,7 +82,7 @@ class WhatIf:
     @property
     def is_crowded(self) -> bool:
         """Whether most of what it remembers is of pods and nodes that are gone: the next is better built anew."""
-        return self._crowding.is_over(self._classes_in_use)
+        return self.stock.is_sparse or self._crowding.is_over(self._classes_in_use)
 
     def part(self, make: Callable[["WhatIf"], T]) -> T:
         """The one `make` of this what-if, made when first asked for; not to be kept across `advance`."""
@@ -281,7 +281,7 @@ class WhatIf:
         for each in self._listeners:
             each.removed(pod_class, row, count, self)
 
-    def _give_back(self, row: int, booked: dict[PodClass, int], left: Counts) -> None:
+    def _give_back(self, row: int, booked: dict[PodClass, int], left: Left) -> None:
         self.rows.alive[row] = True
         for vacated in self.on_vacated:
             vacated(row, 1)

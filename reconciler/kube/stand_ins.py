@@ -12,6 +12,7 @@ from typing import Any, TypeVar, Union, cast, get_args, get_origin, get_type_hin
 
 import msgspec
 
+from reconciler.kube.bounded import bounded
 from reconciler.kube.loose import loosened
 from reconciler.model import names
 from reconciler.model.cluster.karpenter import NodeClaim
@@ -51,7 +52,7 @@ class StandIn(msgspec.Struct, frozen=True):
 def stand_in(seen: Seen, plain: Plain, refusal: Refusal) -> StandIn:
     """For an object that is refused; `plain`: its JSON."""
     metadata = salvaged(plain.get("metadata"), Metadata) or Metadata("")
-    found = _in_its_place(seen, plain, refusal) if metadata.name else None
+    found = bounded(_in_its_place(seen, plain, refusal)) if metadata.name else None
     about = SetAside(
         kind=seen.kind,
         namespace=metadata.namespace,

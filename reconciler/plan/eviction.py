@@ -1,7 +1,7 @@
 """Who may be moved: what stands in the way of a pod's eviction, and which PodDisruptionBudgets hold for it."""
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import msgspec
 
@@ -19,6 +19,11 @@ BUDGET_UNSEEN = "budget without status"
 BUDGET_SPENT = "budget allows none"
 BUDGET_TAKEN = "budget is drawn on by others"
 NOTHING = ""
+
+# Budgets of one namespace that have to be compared one by one, since no label tells them apart. With more of them every
+# pod that they might select counts as selected by several: those can't be evicted.
+MOST_COMPARED = 256
+_MOST_LISTED = 8  # of those that select one pod: two are enough to keep it from being evicted
 
 Weights = tuple[tuple[LabelClass, int], ...]  # how many healthy pods there are that are alike in their labels
 
@@ -39,6 +44,7 @@ class PodBudgets:
             if each.spec.selector is not None:
                 found[each.metadata.namespace].append((each, each.spec.selector))
         for namespace, there in found.items():
+            there.sort(key=lambda each: each[0].metadata.name)
             self._by_namespace[namespace] = _Namespace(there)
 
     def of(self, pod: Pod) -> tuple[PodDisruptionBudget, ...]:
@@ -86,11 +92,17 @@ class _Namespace:
                 self._others.append(kept)
 
     def of(self, labels: dict[str, str]) -> tuple[PodDisruptionBudget, ...]:
-        found = [each.budget for each in self._others if each.selects(labels)]
+        found = _selecting(self._others, labels)
         for key, by_value in self._by_label.items():
             if key in labels:
-                found += [each.budget for each in by_value.get(labels[key], ()) if each.selects(labels)]
-        return tuple(found if len(found) < 2 else sorted(found, key=lambda each: each.metadata.name))
+                found += _selecting(by_value.get(labels[key], ()), labels)
+        return tuple(found if len(found) < 2 else sorted(found, key=lambda each: each.metadata.name)[:_MOST_LISTED])
+
+
+def _selecting(budgets: Sequence[_Budget], labels: dict[str, str]) -> list[PodDisruptionBudget]:
+    if len(budgets) > MOST_COMPARED:
+        return [each.budget for each in budgets[:2]]
+    return [each.budget for each in budgets if each.selects(labels)]
 
 
 class Asked(msgspec.Struct, frozen=True, gc=False):

@@ -9,6 +9,7 @@ from reconciler.model.fields import LABEL_KEY, LABEL_VALUE, NAME
 from reconciler.model.problem import Problem
 from reconciler.policy.kind import API_VERSION, GROUP, Kind
 from reconciler.policy.kinds import KINDS
+from reconciler.policy.limits import MOST_PROBLEMS
 from reconciler.policy.tree import Mapping, Mark, Node, Scalar, problem, what
 from reconciler.policy.words import choice, did_you_mean, meant
 
@@ -44,6 +45,8 @@ def read_head(node: Node, kinds: Sequence[Kind] = KINDS) -> tuple[Document | Non
     problems += wrong
     known = [key for key in _HEAD if key not in {"bundle", "status"}]
     for key, entry in node.entries.items():
+        if len(problems) > MOST_PROBLEMS:
+            break
         if key not in _HEAD:
             remedy = "" if meant(key, known) else "take it out"
             problems.append(problem(entry.key.at, "RC107", f'unknown key "{key}"{did_you_mean(key, known)}', remedy))
@@ -85,9 +88,11 @@ def _name(node: Mapping, kind: Kind | None) -> tuple[str, Mark, list[Problem]]:
     if not isinstance(metadata, Mapping):
         at = metadata.at if metadata else node.at
         return "", at, [problem(at, "RC109", "metadata.name is missing", "add metadata: {name: ...}")]
-    problems = []
+    problems: list[Problem] = []
     known = [key for key in _METADATA if key != "namespace" or (kind and kind.namespaced)]
     for key, entry in metadata.entries.items():
+        if len(problems) > MOST_PROBLEMS:
+            break
         if key not in known:
             told = f'unknown key "{key}"{did_you_mean(key, known)}'
             if key == "namespace" and kind:

@@ -8,6 +8,7 @@ from reconciler.model.fields import Within
 from reconciler.model.problem import Problem
 from reconciler.policy.advice import advice, measure_advice
 from reconciler.policy.bounds import bounded
+from reconciler.policy.limits import MOST_PROBLEMS
 from reconciler.policy.shape import Choice, Flag, ListOf, MapOf, Measured, Object, Shape, Whole, Words
 from reconciler.policy.tree import Mapping, Mark, Node, Path, Scalar, Sequence, plain, problem, what, written
 from reconciler.policy.words import did_you_mean, expected, how_many, meant
@@ -30,7 +31,14 @@ class _Reader:
         self.problems: list[Problem] = []
         self.doubtful = False
 
+    @property
+    def _has_enough(self) -> bool:
+        """So many problems that no further one is looked for."""
+        return len(self.problems) > MOST_PROBLEMS
+
     def value(self, shape: Shape, node: Node, path: Path) -> Any:
+        if self._has_enough:
+            return _WRONG
         match shape:
             case Object():
                 return self._object(shape, node, path)
@@ -46,7 +54,7 @@ class _Reader:
             return self._wrong_type(shape, node, path)
         names = [field.name for field in shape.fields]
         for name, entry in node.entries.items():
-            if name not in names:
+            if name not in names and not self._has_enough:
                 told = f'unknown key "{name}"{did_you_mean(name, names)}'
                 remedy = "" if meant(name, names) else "take it out"
                 self.problems.append(problem(entry.key.at, "RC107", told, remedy))
@@ -72,7 +80,7 @@ class _Reader:
     def _told_apart(self, names: tuple[str, ...], node: Sequence, path: Path) -> None:
         seen: dict[str, int] = {}
         for number, item in enumerate(node.items):
-            if not isinstance(item, Mapping):
+            if not isinstance(item, Mapping) or self._has_enough:
                 continue
             told = ", ".join(f"{name} {plain(cast('Node', item.get(name)))}" for name in names if item.get(name))
             if told in seen:
@@ -86,6 +94,8 @@ class _Reader:
         self._counted(bounded(shape), node, len(node.entries), path)
         values = {}
         for name, entry in node.entries.items():
+            if self._has_enough:
+                break
             if isinstance(shape.key, Choice):
                 if name not in shape.key.values:
                     told = f'unknown key "{name}": expected {expected(shape.key)}{did_you_mean(name, shape.key.values)}'

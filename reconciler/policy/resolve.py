@@ -1,6 +1,7 @@
 """A Bundle becomes, for each environment, the wish it declares; and every Problem in it, all at once."""
 
 from collections.abc import Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from typing import Any
 
 import msgspec
@@ -12,7 +13,8 @@ from reconciler.model.problem import Problem
 from reconciler.policy.custom_resources.by_field import by_field
 from reconciler.policy.custom_resources.rendering import digest_of
 from reconciler.policy.document import Document, read_head
-from reconciler.policy.overlay import BASE, Layered, environments, layered
+from reconciler.policy.limits import LONGEST_EXCERPT, MOST_MERGED, MOST_PROBLEMS
+from reconciler.policy.overlay import BASE, Layered, environment_of, environments, layered
 from reconciler.policy.read import read_spec
 from reconciler.policy.rules import CROSS_RULES
 from reconciler.policy.rules.own import own_problems
@@ -36,37 +38,73 @@ class Resolved(msgspec.Struct, frozen=True):
         return next((wish for wish in self.wishes if wish.environment == environment), None)
 
 
-def resolve(bundle: Bundle) -> Resolved:
-    """Everything that a bundle's policies say. Templates are rendered later: see `policy.manifests.render`."""
-    resolved, seal = _resolved(bundle), bundle.seal
+def resolve(bundle: Bundle, only: str | None = None) -> Resolved:
+    """Everything that a bundle's policies say, or what they say of one environment: files of the others are not read
+    then. Templates are rendered later: see `policy.manifests.render`."""
+    resolved, seal = _resolved(bundle, only), bundle.seal
     if seal is None:
         return resolved
     if [digest_of(wish) for wish in resolved.wishes] == [seal.digest]:
         claimed = tuple(msgspec.structs.replace(wish, is_claimed=True) for wish in resolved.wishes)
         return msgspec.structs.replace(resolved, wishes=claimed)
-    return _resolved(msgspec.structs.replace(bundle, revision=seal.otherwise))
+    return _resolved(msgspec.structs.replace(bundle, revision=seal.otherwise), only)
 
 
-def _resolved(bundle: Bundle) -> Resolved:
-    documents, problems = _documents(bundle)
+def _resolved(bundle: Bundle, only: str | None) -> Resolved:
+    names = (bundle.environment,) if bundle.environment else environments(text.path for text in bundle.policies)
+    wanted = names if only is None or bundle.environment else tuple(each for each in names if each in {BASE, only})
+    documents, problems = _documents(bundle, frozenset(wanted) | {BASE})
     # An object in a document that nobody could read is not missing.
     is_whole = not problems and not bundle.problems
-    names = (bundle.environment,) if bundle.environment else environments(text.path for text in bundle.policies)
+    if only in wanted:
+        wanted = (only,)
+    if too_many := _too_many(documents, wanted):
+        wanted = ()
+        problems.append(too_many)
     wishes = []
-    for environment in names:
+    for environment in wanted:
+        if len(problems) > MOST_PROBLEMS:
+            break
         objects, found = layered(documents, environment)
         wish, wrong = _wish(objects, bundle, environment, is_whole)
         wishes.append(wish)
         problems += found + wrong
     problems += _hidden_in_templates(bundle)
     # Base is part of every environment, and so are its problems: each is told once.
-    errors, warnings = by_severity(shown(bundle, [*bundle.problems, *problems]))
+    errors, warnings = by_severity(shown(bundle, _first([*bundle.problems, *problems])))
     return Resolved(names, tuple(wishes), errors, len(bundle.policies), warnings)
 
 
 def _hidden_in_templates(bundle: Bundle) -> list[Problem]:
     found = (hidden(each.place or each.path, each.content.decode("utf-8", "replace")) for each in bundle.templates)
     return [each for each in found if each is not None]
+
+
+def _too_many(documents: Sequence[Document], names: Sequence[str]) -> Problem | None:
+    """Each environment has all objects of base: what is to be merged and checked grows with both."""
+    in_base = sum(environment_of(each.at.file) == BASE for each in documents)
+    count = len(names) * in_base + len(documents) - in_base
+    if len(names) < 2 or count <= MOST_MERGED:
+        return None
+    told = (
+        f"{len(names):,} environments with the {in_base:,} objects of base have {count:,} objects, "
+        f"more than {MOST_MERGED:,}"
+    )
+    file = next(each.at.file for each in documents)
+    return Problem(
+        file, 0, 0, "RC504", told, "name one environment with --environment, or keep them in several bundles"
+    )
+
+
+def _first(problems: Sequence[Problem]) -> Sequence[Problem]:
+    """As many as anybody reads; that there may be more is told beside them."""
+    if len(problems) <= MOST_PROBLEMS:
+        return problems
+    kept = sorted(set(problems))[:MOST_PROBLEMS]
+    if len(kept) < MOST_PROBLEMS:
+        return kept
+    told = f"there are more than {MOST_PROBLEMS:,} problems: the others were not looked for"
+    return [*kept, Problem(kept[-1].file, 0, 0, "RC504", told, "correct these first")]
 
 
 def by_severity(problems: Sequence[Problem]) -> tuple[tuple[Problem, ...], tuple[Problem, ...]]:
@@ -76,12 +114,18 @@ def by_severity(problems: Sequence[Problem]) -> tuple[tuple[Problem, ...], tuple
     return errors, tuple(each for each in in_order if each.severity == "warning")
 
 
-def _documents(bundle: Bundle) -> tuple[list[Document], list[Problem]]:
-    documents, problems = [], []
+def _documents(bundle: Bundle, names: AbstractSet[str]) -> tuple[list[Document], list[Problem]]:
+    documents, problems = [], list[Problem]()
     for text in bundle.policies:
+        if len(problems) > MOST_PROBLEMS:
+            break
+        if not bundle.environment and environment_of(text.path) not in names:
+            continue
         nodes, wrong = read(text.path, text.content)
         problems += wrong
         for node in nodes:
+            if len(problems) > MOST_PROBLEMS:
+                break
             document, wrong = read_head(node)
             problems += wrong
             if document:
@@ -97,6 +141,8 @@ def _wish(
     marks: dict[tuple[str, str], dict[str, Mark]] = {}
     names = [layers.document.title for layers in objects if layers.in_base]
     for layers in objects:
+        if len(problems) > MOST_PROBLEMS:
+            break
         document = layers.document
         spec, wrong = read_spec(document.kind.shape, layers.spec, document.named_at)
         where = dict(_marks(layers))
@@ -168,7 +214,9 @@ def shown(bundle: Bundle, problems: Sequence[Problem]) -> list[Problem]:
     lines = {path: content.decode(errors="replace").splitlines() for path, content in texts.items()}
     return [
         msgspec.structs.replace(each, excerpt=lines[each.file][each.line - 1])
-        if each.file in lines and 0 < each.line <= len(lines[each.file])
+        if each.file in lines
+        and 0 < each.line <= len(lines[each.file])
+        and len(lines[each.file][each.line - 1]) <= LONGEST_EXCERPT
         else each
         for each in problems
     ]

@@ -6,6 +6,7 @@ from typing import Any
 import msgspec
 
 from reconciler.model.problem import Problem
+from reconciler.policy.limits import LONGEST_SENTENCE
 
 
 class Mark(msgspec.Struct, frozen=True, gc=False):
@@ -57,7 +58,12 @@ Path = tuple[str | int, ...]
 
 def problem(at: Mark, code: str, sentence: str, remedy: str = "") -> Problem:
     """A problem at a place."""
-    return Problem(at.file, at.line, at.column, code, sentence, remedy, at.width)
+    return Problem(at.file, at.line, at.column, code, _short(sentence), _short(remedy), at.width)
+
+
+def _short(text: str) -> str:
+    """A key may be as long as a file."""
+    return text if len(text) <= LONGEST_SENTENCE else f"{text[: LONGEST_SENTENCE - 1]}…"
 
 
 def plain(node: Node) -> Any:

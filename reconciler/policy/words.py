@@ -5,6 +5,7 @@ from collections.abc import Iterable
 
 from reconciler.model.fields import Within
 from reconciler.model.quantity import Duration, Money, Percent, Quantity
+from reconciler.policy.limits import LONGEST_WORD
 from reconciler.policy.shape import Choice, Flag, ListOf, MapOf, Measure, Measured, Object, Shape, Whole, Words
 
 _NUMBERS = ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"]
@@ -68,6 +69,8 @@ def choice(values: tuple[str, ...]) -> str:
 
 def meant(wrong: str, known: Iterable[str]) -> str:
     """The known word that looks most like it, if one does; case does not count, and a beginning is enough."""
+    if len(wrong) > LONGEST_WORD:
+        return ""
     by_fold = {word.casefold(): word for word in sorted(known)}
     fold = wrong.casefold()
     if close := difflib.get_close_matches(fold, by_fold, n=1, cutoff=0.72):

@@ -75,17 +75,17 @@ def inputs_of(question: Question) -> tuple[Checkup, Sight | None, Inputs | None]
     return checkup, sight, _inputs(question, sight, wish)
 
 
-def checked(origins: Origins, place: ClusterPlace) -> Checkup:
+def checked(origins: Origins, place: ClusterPlace, only: str | None = None) -> Checkup:
     """The policies alone. Where they are custom resources, what else of the cluster can't be read does not matter."""
     if not origins.resources:
-        return check(origins)
+        return check(origins, only)
     return check_seen(observed_cluster(place).observed)
 
 
 def _checked(question: Question) -> tuple[Checkup, Sight | None]:
     """The policies, and the cluster where that had to be looked at for them."""
     if not question.origins.resources:
-        return check(question.origins), None
+        return check(question.origins, question.environment), None
     sight = observed_cluster(question.place)
     return check_seen(sight.observed), sight
 
@@ -127,7 +127,7 @@ class _Before(msgspec.Struct, frozen=True):
 
 def _before(question: Question) -> _Before:
     origins = at_base(question.origins, question.base)
-    checkup = check(origins)
+    checkup = check(origins, question.environment)
     if is_without(checkup, origins):
         new = f"{question.base} has no policies in {origins.paths[0].as_posix()}: all of this is new"
         return _Before(question.base, notices=(new,))

@@ -73,7 +73,7 @@ def apply_once(question: Question, acting: Acting) -> Once:
     """Raises NotChosen, NotConfirmed, Occupied, Unreachable."""
     checkups: list[Checkup] = []
     if not question.origins.resources:  # problems are told before anything is asked for
-        checkups.append(check(question.origins))
+        checkups.append(check(question.origins, question.environment))
         if checkups[0].resolved.problems:
             return Once(checkups[0])
 

@@ -58,9 +58,9 @@ def read(origins: Origins) -> Bundle:
     return read_revision(_git_place(origins), Bounds(), _git_access())
 
 
-def check(origins: Origins) -> Checkup:
-    """Reads, resolves and renders the policies."""
-    return check_bundle(read(origins), ", ".join(path.as_posix() for path in origins.paths))
+def check(origins: Origins, only: str | None = None) -> Checkup:
+    """Reads, resolves and renders the policies, of one environment where that is named."""
+    return check_bundle(read(origins), ", ".join(path.as_posix() for path in origins.paths), only)
 
 
 def check_seen(observed: Observed) -> Checkup:
@@ -118,9 +118,9 @@ def _git_access() -> Access:
     return Access(cache, Credentials(token=os.environ.get("RECONCILER_GIT_TOKEN", "")))
 
 
-def check_bundle(bundle: Bundle, where: str = "the bundle") -> Checkup:
+def check_bundle(bundle: Bundle, where: str = "the bundle", only: str | None = None) -> Checkup:
     """The same for a bundle from anywhere."""
-    resolved = resolve(bundle)
+    resolved = resolve(bundle, only)
     wanted = [(wish, orders(wish), pod_orders(wish)) for wish in resolved.wishes]
     rendered = _rendered(bundle, [order for _, *each in wanted for some in each for order in some])
     definition = karpenter_schema() if rendered else None

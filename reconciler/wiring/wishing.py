@@ -43,7 +43,7 @@ class Wishes:
 
     def judge(self, bundle: Bundle) -> bool:
         """Whether the bundle is good."""
-        judged = _Judged(bundle, check_bundle(bundle).resolved)
+        judged = _Judged(bundle, check_bundle(bundle, only=self._environment).resolved)
         is_good = not judged.resolved.problems
         if is_good:
             self._good = (*self._good, judged)[-2:]

@@ -41,8 +41,8 @@ def test_what_a_pod_asks_for(name: str) -> None:
     assert pod_request(asking) == numbers(case["asks"])
     assert pod_held(asking) == numbers(case.get("holds", case["asks"]))
     fleet = what_if({})
-    before = fleet.stock.free[0].tolist()
-    fleet.add(fleet.classes.of(asking), 0)
-    columns = fleet.classes.columns
-    taken = {name: (before[at] if at < len(before) else 0) - fleet.stock.free[0, at] for name, at in columns.items()}
+    pod_class, columns = fleet.classes.of(asking), fleet.classes.columns
+    before = {name: fleet.stock.free_at(0, at) for name, at in columns.items()}
+    fleet.add(pod_class, 0)
+    taken = {name: before[name] - fleet.stock.free_at(0, at) for name, at in columns.items()}
     assert {name: amount for name, amount in taken.items() if amount and name != "pods"} == pod_held(asking)

@@ -197,7 +197,7 @@ def test_a_node_may_have_more_than_before() -> None:
     there = pod("p", {"cpu": 1, "nodeName": "n1"})
     fleet = WhatIf(Observed(nodes=(node("n1", {"has": {"cpu": 2, "pods": 9}}),), pods=(there,)))
     fleet.advance(Observed(nodes=(node("n1", {"has": {"cpu": 8, "gpu.com/gpu": 4, "pods": 9}}),), pods=(there,)))
-    assert {name: int(fleet.stock.free[0, column]) for name, column in fleet.classes.columns.items()} == {
+    assert {name: fleet.stock.free_at(0, column) for name, column in fleet.classes.columns.items()} == {
         "cpu": 7_000,
         "memory": 0,
         "ephemeral-storage": 0,

@@ -157,3 +157,79 @@ def test_the_example_policies_hold(good: tuple[Text, ...]) -> None:
     found = resolve(Bundle("r1", good))
     assert found.problems == ()
     assert found.environments == ("base", "prod")
+
+
+ONE_POOL = BASE.partition("---")[0]
+
+
+def many_pools(count: int) -> str:
+    return "---\n".join(ONE_POOL.replace("name: a100}", f"name: pool-{each}}}", 1) for each in range(count))
+
+
+def test_one_environment_is_resolved_where_one_is_asked_for() -> None:
+    texts = (
+        Text("base/a.yaml", BASE.encode()),
+        Text("overlays/broken/a.yaml", b"not: [a policy"),
+        Text("overlays/prod/a.yaml", overlay("{committedNodes: 9}").encode()),
+    )
+    bundle = Bundle("r1", texts)
+    found = resolve(bundle, "prod")
+    assert found.problems == ()
+    assert found.environments == ("base", "broken", "prod")
+    assert [wish.environment for wish in found.wishes] == ["prod"]
+    assert found.wishes[0] == resolve(Bundle("r1", (texts[0], texts[2]))).wish("prod")
+    assert resolve(bundle).problems
+
+
+def test_an_environment_that_is_not_there_leaves_base() -> None:
+    found = resolve(Bundle("r1", (Text("a.yaml", BASE.encode()),)), "prod")
+    assert found.wish("prod") is None
+    assert [wish.environment for wish in found.wishes] == ["base"]
+
+
+def test_environments_with_too_many_objects_in_all_are_refused_unless_one_is_named(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("reconciler.policy.resolve.MOST_MERGED", 30)
+    texts = [Text("base/a.yaml", many_pools(10).encode())]
+    two = Bundle("r1", (*texts, Text("overlays/e0/a.yaml", b"")))
+    texts += [Text(f"overlays/e{each}/a.yaml", b"") for each in range(3)]
+    bundle = Bundle("r1", tuple(texts))
+    assert resolve(two).problems == ()
+    (problem,) = resolve(bundle).problems
+    assert problem.code == "RC504"
+    assert "40 objects" in problem.sentence
+    assert "--environment" in problem.remedy
+    assert resolve(bundle).wishes == ()
+    assert resolve(bundle, "e1").problems == ()
+
+
+UNKNOWN = "\n".join(f"  instanceTipes{each}: 1" for each in range(1_500))
+TOO_MANY = {
+    "unknown keys": ONE_POOL + UNKNOWN,
+    "missing fields of documents": "\n---\n".join(
+        f"apiVersion: gpu.scheduling/v1\nkind: GpuPool\nmetadata: {{name: p-{each}}}\nspec: {{}}"
+        for each in range(1_500)
+    ),
+    "tags": "a: [" + ", ".join("!x 1" for _ in range(1_500)) + "]",
+    "items of a list": ONE_POOL.replace("taints: [", "taints: [" + "1, " * 1_500),
+    "unknown keys of a head": ONE_POOL + "\n".join(f"tipe{each}: 1" for each in range(1_500)),
+    "several files": "a: b\n---\n" * 700,
+}
+
+
+@pytest.mark.parametrize("what", TOO_MANY)
+def test_no_more_problems_are_looked_for_than_anybody_reads(what: str) -> None:
+    bundle = Bundle("r1", tuple(Text(f"{each}.yaml", TOO_MANY[what].encode()) for each in range(2)))
+    problems = resolve(bundle).problems
+    assert len(problems) == 1_001
+    (told,) = [each for each in problems if each.code == "RC504"]
+    assert told.sentence == "there are more than 1,000 problems: the others were not looked for"
+
+
+def test_a_problem_is_short_whatever_is_written() -> None:
+    text = ONE_POOL + "  ? " + "k" * 50_000 + "\n  : 1\n"
+    (problem,) = resolve(Bundle("r1", (Text("a.yaml", text.encode()),))).problems
+    assert problem.code == "RC107"
+    assert len(problem.sentence) <= 500
+    assert problem.excerpt == ""

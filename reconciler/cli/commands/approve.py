@@ -217,7 +217,7 @@ def _object(desired: Desired, kind: ApprovedKind, name: str) -> ApprovedObject:
 
 def _desired(place: Place) -> Desired:
     cluster = ClusterPlace(None, False, place.context)
-    checkup = wiring.checked(place.origins, cluster)
+    checkup = wiring.checked(place.origins, cluster, place.environment)
     if checkup.resolved.problems:
         raise _InvalidPolicies(checkup)
     return wiring.chosen(checkup.resolved, place.environment)

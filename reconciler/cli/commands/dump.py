@@ -47,7 +47,7 @@ def _print_kubectl(question: wiring.Question) -> int:
     if question.origins.resources:
         click.echo(kubectl_line((), ("--resources",), question.place.namespace))
         return ExitCode.FINE
-    checkup = answered(lambda: wiring.check(question.origins))
+    checkup = answered(lambda: wiring.check(question.origins, question.environment))
     if checkup.resolved.problems:
         return refused(checkup)
     wishes: tuple[Desired, ...] = checkup.resolved.wishes

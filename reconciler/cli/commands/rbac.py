@@ -30,7 +30,7 @@ def command(origins: wiring.Origins, environment: str | None, namespace: str, **
         return _of_a_person(asked, environment, namespace)
     wishes: tuple[Desired, ...] = ()
     if _names_policies():
-        checkup = wiring.check(origins)
+        checkup = wiring.check(origins, environment)
         if checkup.resolved.problems:
             return refused(checkup)
         for notice in checkup.notices:

@@ -78,7 +78,7 @@ def command(
     if smart_pods and as_resources:
         raise click.UsageError("--smart-pods goes with manifests: leave out --as-resources")
     bundle = wiring.read(origins)
-    checkup = wiring.check_bundle(bundle, ", ".join(path.as_posix() for path in origins.paths))
+    checkup = wiring.check_bundle(bundle, ", ".join(path.as_posix() for path in origins.paths), environment)
     resolved = checkup.resolved
     for notice in checkup.notices:
         click.echo(f"note: {notice}", err=True)

@@ -16,15 +16,18 @@ from reconciler.report.checked import Checked
 @click.command()
 @origin_options
 @output_options
+@click.option("-e", "--environment", help="Only base and this one: base, or the name of an overlay.")
 @click.option("--watch", is_flag=True, help="Look again whenever the policies change, until Ctrl-C.")
-def command(origins: wiring.Origins, outputs: tuple[Output, ...], color: str, watch: bool) -> int:
+def command(
+    origins: wiring.Origins, outputs: tuple[Output, ...], color: str, environment: str | None, watch: bool
+) -> int:
     """Tell every problem of the policies in PATHS (policies), base and each overlay. Silent when all is well.
 
     Warnings alone leave the exit code at 0.
     """
     if watch:
         _keep_watching(origins, outputs, color)
-    checkup = wiring.check(origins)
+    checkup = wiring.check(origins, environment)
     _tell(checkup, outputs, color)
     return ExitCode.INVALID_POLICY if checkup.resolved.problems else ExitCode.FINE
 

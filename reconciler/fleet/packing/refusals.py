@@ -17,11 +17,11 @@ NOWHERE = "it is not to be had anywhere"
 class Refusals:
     """Asked class by class, within the fork of `standing`; `allowed` are the looks that each class may be on."""
 
-    def __init__(self, market: Market, standing: Standing, allowed: list[Mask], columns: dict[str, int]) -> None:
+    def __init__(self, market: Market, standing: Standing, allowed: list[Mask], resources: list[str]) -> None:
         self._market = market
         self._standing = standing
         self._allowed = allowed
-        self._resources = {column: name for name, column in columns.items()}
+        self._resources = resources
         self._amounts: dict[int, Counts] = {}  # by resource, what each shape has
         self._said: dict[tuple[object, int], str] = {}
         self._names: dict[bytes, tuple[str, ...]] = {}

@@ -60,7 +60,7 @@ class Round:
             node = nodes.all[number]
             asked = [self._asked[at] * count for at, count in held_back.items()]
             nodes.shrink(node, node.used - sum(asked[1:], asked[0]))
-        refusals = Refusals(market, self._standing, self._allowed, self._fleet.classes.columns)
+        refusals = Refusals(market, self._standing, self._allowed, self._fleet.classes.resources)
         return outcome.found(nodes.all, market, refusals)
 
     def _useless(self, looks: int) -> Mask:

@@ -13,6 +13,7 @@ import numpy as np
 from reconciler.fleet.counting import Counting
 from reconciler.fleet.pod_class import PodClass
 from reconciler.fleet.rows import Mask
+from reconciler.fleet.topology.breadth import BEYOND
 from reconciler.fleet.topology.tally import DomainCount
 from reconciler.fleet.topology.terms import Terms
 from reconciler.fleet.what_if import WhatIf
@@ -33,6 +34,8 @@ class _Own:
 
 
 _NOTHING = _Own((), ())
+_BEYOND = _Own((), ())
+_BEYOND.unread = BEYOND
 
 
 class InterPod:
@@ -75,6 +78,8 @@ class InterPod:
 
     def why(self, pod_class: PodClass, row: int, fleet: WhatIf) -> str:
         own = self._asked(pod_class, fleet)
+        if own is _BEYOND:
+            return BEYOND
         if own.unread:
             return f"its terms ask for labels of namespaces, and those could not be read: {own.unread}"
         if own.near and (missing := self._why_not_near(own, row, fleet)):
@@ -93,6 +98,8 @@ class InterPod:
         if self._epoch != counting.epoch:
             self._epoch = counting.epoch
             self._own.clear()
+        if counting.is_beyond(pod_class):
+            return _BEYOND
         terms = counting.terms(pod_class)
         if terms is None:
             return _NOTHING
@@ -120,18 +127,22 @@ class InterPod:
         return any(self._counting.fresh(each, fleet).total and each.at(row) for each in counts)
 
     def _near_mask(self, near: _Counts, first_of_its_kind: bool, fleet: WhatIf) -> Mask:
+        found: Mask = np.ones(fleet.rows.capacity, bool)
+        if not all(fleet.rows.has_label(each.key) for each in near):
+            found[:] = False
+            return found
         counts = [self._counting.fresh(each, fleet) for each in near]
         anywhere = first_of_its_kind and not any(each.total for each in counts)
-        found: Mask = np.ones(fleet.rows.capacity, bool)
         for each in counts:
             found &= each.column.with_key if anywhere else each.somewhere()
         return found
 
     def _why_not_near(self, own: _Own, row: int, fleet: WhatIf) -> str:
-        counts = [self._counting.fresh(each, fleet) for each in own.near]
-        for each in counts:
-            if not each.has_key(row):
+        labels = fleet.rows.node(row).metadata.labels
+        for each in own.near:
+            if each.key not in labels:
                 return f"its affinity asks for a node with the label {each.key}"
+        counts = [self._counting.fresh(each, fleet) for each in own.near]
         if own.first_of_its_kind and not any(each.total for each in counts):
             return ""
         lacking = next((each for each in counts if not each.at(row)), None)

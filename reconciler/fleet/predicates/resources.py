@@ -27,12 +27,11 @@ class Resources:
         return fleet.stock.room(pod_class.request, row) > 0
 
     def why(self, pod_class: PodClass, row: int, fleet: WhatIf) -> str:
-        names = {column: name for name, column in fleet.classes.columns.items()}
-        free, allocatable = fleet.stock.free[row].tolist(), fleet.stock.allocatable[row].tolist()
+        stock, names = fleet.stock, fleet.classes.resources
         return "; ".join(
-            _sentence(names[column], amount, free[column], allocatable[column])
+            _sentence(names[column], amount, free, stock.allocatable_at(row, column))
             for column, amount in pod_class.request
-            if free[column] < amount
+            if (free := stock.free_at(row, column)) < amount
         )
 
 

@@ -40,7 +40,10 @@ class Selection:
 def selected(needs: Needs, rows: Rows) -> Mask:
     """Where nodeSelector and required node affinity let a pod be."""
     found: Mask = np.ones(rows.capacity, bool)
-    for key, value in sorted(needs.selector.items()):
+    for key, value in needs.selector.items():
+        if not rows.has_label(key):
+            found[:] = False
+            return found
         found &= rows.column(key) == rows.value_id(key, value)
     if needs.terms is not None:
         one: Mask = np.zeros(rows.capacity, bool)

@@ -14,7 +14,7 @@ import numpy as np
 from reconciler.fleet.counting import Counting
 from reconciler.fleet.pod_class import PodClass
 from reconciler.fleet.predicates.selection import Selection
-from reconciler.fleet.predicates.taints import Taints, tolerated
+from reconciler.fleet.predicates.taints import Taints
 from reconciler.fleet.rows import Mask
 from reconciler.fleet.topology.columns import Column
 from reconciler.fleet.topology.eligible import Asker
@@ -120,7 +120,7 @@ class Spread:
         needs = pod_class.needs
         honored = [needs.selector, needs.terms] if rule.honors_affinity else None
         borne = needs.tolerations if rule.honors_taints else None
-        leaves_out = rule.honors_taints and not tolerated(_OF_A_DRAIN, needs.tolerations)
+        leaves_out = rule.honors_taints and not needs.tolerance.bears(_OF_A_DRAIN)
         asker = Asker(rule.key, keys, msgspec.json.encode([honored, borne], order="sorted"), leaves_out)
         found = self._counts.get((rule.matcher, asker))
         if found is None:

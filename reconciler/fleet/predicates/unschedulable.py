@@ -5,7 +5,6 @@ from typing import ClassVar
 import numpy as np
 
 from reconciler.fleet.pod_class import PodClass
-from reconciler.fleet.predicates.taints import tolerated
 from reconciler.fleet.rows import Mask
 from reconciler.fleet.what_if import WhatIf
 from reconciler.model.cluster.node import NodeTaint
@@ -20,16 +19,20 @@ class Unschedulable:
     static: ClassVar[bool] = True
 
     def __init__(self, fleet: WhatIf) -> None:
-        pass
+        self._open: Mask = np.zeros(0, bool)  # by group of taints; none of these ever changes
 
     def concerns(self, pod_class: PodClass, fleet: WhatIf) -> bool:
-        return not tolerated(_CORDONED, pod_class.needs.tolerations)
+        return not pod_class.needs.tolerance.bears(_CORDONED)
 
     def mask(self, pod_class: PodClass, fleet: WhatIf) -> Mask | None:
-        open_ = [not cordoned for _, cordoned in fleet.rows.taint_groups]
-        if all(open_) or not self.concerns(pod_class, fleet):
+        if not self.concerns(pod_class, fleet):
             return None
-        found: Mask = np.array(open_, bool)[fleet.rows.taint_group]
+        groups = fleet.rows.taint_groups
+        if len(self._open) != len(groups):
+            self._open = np.array([not cordoned for _, cordoned in groups], bool)
+        if self._open.all():
+            return None
+        found: Mask = self._open[fleet.rows.taint_group]
         return found
 
     def fits(self, pod_class: PodClass, row: int, fleet: WhatIf) -> bool:

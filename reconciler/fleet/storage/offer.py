@@ -70,9 +70,8 @@ class Offer:
         found: Counts = np.zeros(rows.capacity, np.int64)
         for key, by_value in self._by_label.items():
             column = rows.column(key)  # first: it gives numbers to the values that nodes have
-            numbers = {rows.value_id(key, value): len(volumes) for value, volumes in by_value.items()}
-            of_value = np.zeros(len(rows.values(key)) + 1, np.int64)  # absent is -1, the last
-            of_value[list(numbers)] = list(numbers.values())
+            many = [len(by_value.get(value, ())) for value in rows.values(key)]
+            of_value = np.array([*many, 0], np.int64)  # absent is -1, the last
             found += of_value[column]
         for number in self._others:
             mask = reached(self.volumes[number], rows)

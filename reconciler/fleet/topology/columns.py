@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from reconciler.fleet.rows import Mask, Rows
+from reconciler.fleet.rows import Mask, Numbers, Rows
 
 
 class Column(NamedTuple):
@@ -34,15 +34,24 @@ class Columns:
     def __init__(self) -> None:
         self._version = -1
         self._found: dict[str, Column] = {}
+        self._nobodys: Column | None = None  # the same for every label that no node has
 
     def of(self, key: str, rows: Rows) -> Column:
         if self._version != rows.version:
             self._version = rows.version
             self._found.clear()
+            self._nobodys = None
+        if not rows.has_label(key):
+            if self._nobodys is None:
+                self._nobodys = _column(rows.column(key))
+            return self._nobodys
         found = self._found.get(key)
         if found is None:
-            numbers = rows.column(key)
-            size = int(numbers.max(initial=-1)) + 1
-            ids = np.where(numbers < 0, size, numbers).astype(np.intp)
-            found = self._found[key] = Column(ids, ids.tolist(), size)
+            found = self._found[key] = _column(rows.column(key))
         return found
+
+
+def _column(numbers: Numbers) -> Column:
+    size = int(numbers.max(initial=-1)) + 1
+    ids = np.where(numbers < 0, size, numbers).astype(np.intp)
+    return Column(ids, ids.tolist(), size)

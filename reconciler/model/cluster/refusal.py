@@ -6,6 +6,7 @@ Each check is a line in CHECKS by the type of the object. A check is pure, and b
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
+from reconciler.model.cluster import bounds
 from reconciler.model.cluster.karpenter import NodeClaim, NodeClass
 from reconciler.model.cluster.node import Node
 from reconciler.model.cluster.node_pool_shape import why_misshapen
@@ -27,6 +28,9 @@ Check = Callable[[Any], Refusal | None]
 
 def why_refused(found: Any) -> Refusal | None:
     """Why the object cannot be understood; None where it can."""
+    excess = bounds.why_refused(found)
+    if excess is not None:
+        return Refusal("TooLarge", excess.field, excess.detail)
     check = CHECKS.get(type(found))
     return None if check is None else check(found)
 

@@ -10,8 +10,9 @@ from typing import Literal
 import msgspec
 
 # Malformed: a field has another type or shape than Kubernetes gives it. Quantity: an amount is no quantity of
-# Kubernetes, or out of bounds. Depth and Number: JSON that is nested too deeply, or a number beyond 64 bits.
-Code = Literal["Malformed", "Quantity", "Depth", "Number"]
+# Kubernetes, or out of bounds. Depth and Number: JSON that is nested too deeply, or a number beyond 64 bits. TooLarge:
+# more terms, tolerations or labels than are looked at (bounds.py).
+Code = Literal["Malformed", "Quantity", "Depth", "Number", "TooLarge"]
 
 
 ANY_POOL = "*"

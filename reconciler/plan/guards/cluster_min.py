@@ -122,7 +122,7 @@ def _limits(inputs: Inputs) -> Iterable[tuple[str, _Limit]]:
 def _has(fleet: Fleet, node: Node, resource: str) -> int:
     what_if = fleet.what_if
     column, row = what_if.classes.columns.get(resource), what_if.rows.row_of.get(node.name)
-    return 0 if column is None or row is None else int(what_if.stock.allocatable[row, column])
+    return 0 if column is None or row is None else what_if.stock.allocatable_at(row, column)
 
 
 def nodes_named(fleet: Fleet, names: Iterable[str]) -> Iterator[Node]:

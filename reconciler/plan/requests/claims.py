@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping
 from functools import cached_property
 from typing import Any
 
+from reconciler.model.cluster.bounds import gpu_claims
 from reconciler.model.cluster.observed import Observed
 from reconciler.model.cluster.pod import Pod
 from reconciler.model.desired import Declared
@@ -24,9 +25,7 @@ class Claims:
     """As they were seen, against the pools as they are declared."""
 
     def __init__(self, observed: Observed, pools: Iterable[Declared[GpuPool]]) -> None:
-        self._specs = {
-            (each.metadata.namespace, each.name): each.spec for each in observed.policies if each.kind == "GpuClaim"
-        }
+        self._specs = {(each.metadata.namespace, each.name): each.spec for each in gpu_claims(observed.policies)}
         self._pools = tuple(pools)
         self._unread = observed.why_unread("gpuclaims.gpu.scheduling")
 

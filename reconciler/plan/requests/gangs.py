@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 
+from reconciler.model.cluster.bounds import gpu_claims
 from reconciler.model.cluster.observed import Observed
 from reconciler.model.cluster.pod import Pod
 
@@ -19,8 +20,8 @@ class Gangs:
     def __init__(self, observed: Observed) -> None:
         self._of_claim: Mapping[tuple[str, str], str] = {
             (each.metadata.namespace, each.name): str(each.spec["gangRef"])
-            for each in observed.policies
-            if each.kind == "GpuClaim" and each.spec.get("gangRef")
+            for each in gpu_claims(observed.policies)
+            if each.spec.get("gangRef")
         }
 
     @property

@@ -11,6 +11,7 @@ import msgspec
 
 from reconciler.fleet.fleet import Fleet
 from reconciler.fleet.node_facts import NodeFacts
+from reconciler.fleet.tolerance import Tolerance
 from reconciler.model import names
 from reconciler.model.cluster.daemon_sets import DaemonSets, daemon_sets
 from reconciler.model.cluster.karpenter import NodeClaim
@@ -57,10 +58,11 @@ class Site(msgspec.Struct, frozen=True, dict=True):
         return self.draft.fleet
 
     @cached_property
-    def daemons(self) -> list[Pod]:
-        """A pod of each DaemonSet."""
+    def daemons(self) -> list[tuple[Pod, Tolerance]]:
+        """A pod of each DaemonSet, and what it tolerates."""
         sets = (each for each in self.fleet.observed.workloads if each.kind == "DaemonSet")
-        return [Pod(each.metadata, each.spec.template.spec) for each in sets if each.spec.template is not None]
+        pods = (Pod(each.metadata, each.spec.template.spec) for each in sets if each.spec.template is not None)
+        return [(pod, Tolerance(pod.spec.tolerations)) for pod in pods]
 
     @cached_property
     def daemon_sets(self) -> DaemonSets | None:

@@ -11,6 +11,7 @@ import msgspec
 import yaml
 
 from reconciler.model.problem import Problem
+from reconciler.policy.limits import MOST_PROBLEMS
 from reconciler.policy.texts.characters import hidden
 from reconciler.policy.texts.scalars import Ambiguous, resolve
 from reconciler.policy.tree import Entry, Mapping, Mark, Node, Scalar, Sequence, problem
@@ -78,6 +79,8 @@ class _Reader:
 
     def documents(self, text: str) -> Iterator[Node]:
         for event in self._events(text):
+            if len(self.problems) > MOST_PROBLEMS:
+                return
             match event:
                 case yaml.DocumentStartEvent():
                     self._anchors, self._done = {}, None

@@ -115,9 +115,9 @@ class _Reading:
                 self._is_inside(folder, f"{place}.folder") and self._is_inside(folder.parent, f"{place}.folder")
             ):
                 return None
-            checkup = check(Origins((folder,)))
+            checkup = check(Origins((folder,)), self._scenario.environment)
         else:
-            checkup = check_bundle(_bundle(revision), "the scenario")
+            checkup = check_bundle(_bundle(revision), "the scenario", self._scenario.environment)
         return self._wished(checkup, revision.at.milliseconds, revision.revision)
 
     def _wished(self, checkup: Checkup, after_ms: int, name: str) -> Revised | None:

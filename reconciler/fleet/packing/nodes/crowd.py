@@ -32,6 +32,7 @@ class Profiles:
         self.all: list[Profile] = []
         self.followers: list[Profile] = []
         self._known: dict[object, Profile] = {}
+        self._concerned: dict[int, list[int]] = {}  # numbers of profiles, by the number of whom is meant
         self._tables: dict[int, tuple[Indices, Counts, Counts]] = {}
         self._welcome: dict[tuple[int, int, int], Mask] = {}
 
@@ -42,6 +43,8 @@ class Profiles:
         if found is None:
             found = self._known[key] = Profile(len(self.all), means, rules, follows)
             self.all.append(found)
+            for each in found.concerns:
+                self._concerned.setdefault(each, []).append(found.number)
             if follows is not None:
                 self.followers.append(found)
         return found
@@ -62,7 +65,7 @@ class Profiles:
         """The profiles that a number concerns, how much each adds to it, and how much each allows."""
         found = self._tables.get(number)
         if found is None:
-            concerned = [each for each in self.all if number in each.means or number in each.rules]
+            concerned = [self.all[at] for at in self._concerned.get(number, ())]
             found = self._tables[number] = (
                 np.array([each.number for each in concerned], np.intp),
                 np.array([each.means.get(number, 0) for each in concerned], np.int64),

@@ -53,4 +53,4 @@ def _of(what_if: WhatIf, row: int, resource: str) -> Usage:
         for held, amount in each.held
         if held == column
     )
-    return Usage(resource, used, int(what_if.stock.allocatable[row, column]))
+    return Usage(resource, used, what_if.stock.allocatable_at(row, column))

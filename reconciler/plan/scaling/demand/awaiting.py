@@ -61,7 +61,8 @@ class Awaiting:
         if not self._left or not allowed.any():
             return []
         allowed = allowed & self._fleet.rows.alive
-        search = Search(order=order, allowed=allowed, hints=self._homes, budget=self._site.inputs.budget)
+        budget = self._site.inputs.budget
+        search = Search(order=order, allowed=allowed, hints=self._homes, budget=budget, tells_why=False)
         found = place(self._fleet, self._left, search)
         self._left = [pod for pod in self._left if pod.metadata.uid not in found.destinations]
         return sorted(set(found.destinations.values()))

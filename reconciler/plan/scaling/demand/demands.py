@@ -111,7 +111,7 @@ def _demands(site: Site, grounds: Grounds, pods: list[Pod], told: _Told) -> Dema
     for each in grounds.asked:
         with planning_for(each.pool.name):
             arrived.open(each)
-    search = Search(order=told.order, budget=site.inputs.budget)
+    search = Search(order=told.order, budget=site.inputs.budget, tells_why=False)
     coming: dict[str, str] = {}
     if any(is_gated(pod) for pod in pods):
         # Those that were let go keep the place they were let go to, though no scheduler has looked at them yet.

@@ -13,7 +13,7 @@ from reconciler.fleet.packing.looks import labels_of, new_node
 from reconciler.fleet.packing.shape import Shape
 from reconciler.fleet.pod_class import PodClass
 from reconciler.fleet.predicates.selection import selects
-from reconciler.fleet.predicates.taints import untolerated
+from reconciler.fleet.predicates.taints import unborne
 from reconciler.fleet.what_if import WhatIf
 from reconciler.model.cluster.node import Node
 from reconciler.model.cluster.pod import Pod
@@ -80,10 +80,10 @@ class Refusing:
         rows = self._rows.get(pool.name)
         if rows is None:
             rows = self._rows[pool.name] = [self._what_if.bring(node) for node in _new_nodes(pool)]
-        if any(judging.fits(pod_class, row) for row in rows):
-            return ""
-        told = [reasons[0] for row in rows if (reasons := judging.reasons(pod_class, row))]
-        return f"a new node does not fit ({min(told)})" if told else "the pool has no instance type"
+        if not rows:
+            return "the pool has no instance type"
+        told = [judging.first_reason(pod_class, row) for row in rows]
+        return f"a new node does not fit ({min(told)})" if all(told) else ""
 
 
 def _holding(what_if: WhatIf, rows: Iterable[tuple[PoolShapes, list[int]]], pod: Pod) -> Iterator[str]:
@@ -107,5 +107,5 @@ def _tried(what_if: WhatIf, pool: PoolShapes, classes: Iterable[PodClass]) -> It
     """Rows of the nodes that labels and taints alone do not rule out: most do for most pods."""
     needs = {each.needs.number: each.needs for each in classes}.values()
     for node in _new_nodes(pool):
-        if any(selects(each, node) and untolerated(node.spec.taints, each.tolerations) is None for each in needs):
+        if any(selects(each, node) and unborne(node.spec.taints, each.tolerance) is None for each in needs):
             yield what_if.bring(node)

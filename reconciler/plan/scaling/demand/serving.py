@@ -188,4 +188,4 @@ def placed_among(fleet: WhatIf, pods: list[Pod], rows: Sequence[int], budget: in
     """By uid, the names of the rows that pods were placed on; only these rows are tried."""
     allowed: Mask = np.zeros(fleet.rows.capacity, bool)
     allowed[list(rows)] = True
-    return place(fleet, pods, Search(allowed=allowed, budget=budget)).destinations
+    return place(fleet, pods, Search(allowed=allowed, budget=budget, tells_why=False)).destinations

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from reconciler.fleet.amounts import CPU, counted, pod_request
 from reconciler.fleet.node_terms import readable, term_holds
 from reconciler.fleet.packing.shape import Offering, Shape
-from reconciler.fleet.predicates.taints import untolerated
+from reconciler.fleet.predicates.taints import unborne
 from reconciler.model import names
 from reconciler.model.cluster.daemon_sets import comes_with_each_node
 from reconciler.model.cluster.metadata import Metadata
@@ -93,7 +93,7 @@ def less_daemons(
 ) -> dict[str, int]:
     """What a new node has, less what those DaemonSets ask for that will run there."""
     made = Node(Metadata("new", labels=labels))
-    borne = (pod for pod in site.daemons if untolerated(taints, pod.spec.tolerations) is None)
+    borne = (pod for pod, tolerance in site.daemons if unborne(taints, tolerance) is None)
     return _less(has, (pod for pod in borne if _selects(pod, made)))
 
 

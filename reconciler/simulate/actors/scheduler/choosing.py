@@ -7,7 +7,6 @@ largest share of cpu and memory left afterwards, or the smallest where pods are 
 import numpy as np
 
 from reconciler.fleet.pod_class import PodClass
-from reconciler.fleet.predicates.taints import tolerated
 from reconciler.fleet.rows import Mask, Places
 from reconciler.fleet.what_if import WhatIf
 
@@ -36,7 +35,7 @@ def choose(fleet: WhatIf, pod_class: PodClass, mask: Mask, fills: bool) -> int |
 def _avoided(fleet: WhatIf, pod_class: PodClass) -> Mask | None:
     """Where a taint says that the pod had better not be."""
     soft = [
-        any(each.effect == "PreferNoSchedule" and not tolerated(each, pod_class.needs.tolerations) for each in taints)
+        any(each.effect == "PreferNoSchedule" and not pod_class.needs.tolerance.bears(each) for each in taints)
         for taints, _ in fleet.rows.taint_groups
     ]
     if not any(soft):

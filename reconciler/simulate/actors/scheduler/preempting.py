@@ -124,11 +124,12 @@ class Preempting:
 
 def _could_do(row: int, pod_class: PodClass, fleet: WhatIf) -> bool:
     """Whether the amounts would be enough without any of the less important pods."""
-    free = fleet.stock.free[row].tolist()
+    free = {column: fleet.stock.free_at(row, column) for column, _ in pod_class.request}
     lower = [(each, count) for each, count in fleet.booked_on(row).items() if each.priority < pod_class.priority]
     for each, count in lower:
         for column, amount in each.held:
-            free[column] += amount * count
+            if column in free:
+                free[column] += amount * count
     return bool(lower) and all(free[column] >= amount for column, amount in pod_class.request)
 
 

@@ -108,7 +108,7 @@ class Standing:
         key = needs, rows.version
         if key not in self._avoided:
             groups = [
-                any(each.effect == _PREFER and not tolerated(each, needs.tolerations) for each in taints)
+                any(each.effect == _PREFER and not needs.tolerance.bears(each) for each in taints)
                 for taints, _ in rows.taint_groups
             ]
             self._avoided[key] = np.array(groups, bool)[rows.taint_group] if any(groups) else None

@@ -1,0 +1,1 @@
+"""What the objects of one hostile tenant cost everybody."""
