@@ -149,7 +149,7 @@ def _pod(pod: Pod, refusal: Refusal) -> Pod | None:
     spec = msgspec.structs.replace(
         _all_it_asks(pod.spec), containers=tuple(map(_all_of_container, pod.spec.containers))
     )
-    if refusal.code != "Quantity":
+    if refusal.code not in {"Quantity", "TooLarge"}:  # else every amount was read
         rest = Container("unread", Resources({"cpu": _ALL_OF_IT, "memory": _ALL_OF_IT, names.NVIDIA_GPU: _ALL_OF_IT}))
         spec = msgspec.structs.replace(spec, containers=(*spec.containers, rest))
     status = msgspec.structs.replace(

@@ -1,12 +1,14 @@
 """Objects of the cluster that say more than they may: which are refused, and what stands in their place."""
 
 import json
+from collections.abc import Callable
 from typing import Any
 
 import msgspec
 import pytest
 
 from reconciler.kube.decode import event, page
+from reconciler.kube.stand_ins import parted
 from reconciler.model.cluster import bounds
 from reconciler.model.cluster.kinds import SEEN
 from reconciler.model.cluster.node import Node
@@ -16,7 +18,6 @@ from reconciler.model.cluster.whole import Whole, WholeMetadata
 from reconciler.model.cluster.workload import PodDisruptionBudget, Workload
 from reconciler.model.instant import Instant
 from reconciler.plan.eviction import MOST_COMPARED, PodBudgets, why_immovable
-from reconciler.plan.requests.waiting import waits
 
 Words = dict[str, Any]
 NOW = Instant(1_793_613_600_000)
@@ -66,7 +67,7 @@ def asking(many: int) -> Words:
 
 
 # By what there is too much of: a spec with as much as may be, and one with one more.
-OF_SPECS = {
+OF_SPECS: dict[str, Callable[[int], Words]] = {
     "tolerations": lambda more: {"tolerations": [{"key": "a"}] * (bounds.MOST_TOLERATIONS + more)},
     "containers": lambda more: {"containers": numbered(bounds.MOST_CONTAINERS + more)},
     "init containers": lambda more: {
@@ -133,9 +134,11 @@ def test_a_pod_that_is_refused_keeps_its_node_and_waits_for_nothing() -> None:
     bound = pod({**OF_SPECS["affinity"](1), "nodeName": "n", "containers": [asking(2)]})
     bound["metadata"]["name"] = "q"
     listed = {"items": [gated, bound], "metadata": {}}
-    waiting, running = page(KINDS["Pod"], json.dumps(listed).encode()).items
-    assert not waits(waiting)
-    assert waiting.spec.tolerations == ()
+    (running,), aside = parted(page(KINDS["Pod"], json.dumps(listed).encode()).items)
+    assert [(each.name, each.code, each.field) for each in aside] == [
+        ("p", "TooLarge", "spec.tolerations"),
+        ("q", "TooLarge", "spec.affinity.podAffinity"),
+    ]
     assert running.node == "n"
     assert running.counts
     assert running.spec.affinity is None
@@ -148,7 +151,8 @@ def test_a_budget_that_is_refused_keeps_every_pod_of_its_namespace() -> None:
     selector = {"matchExpressions": expressions(bounds.MOST_EXPRESSIONS + 1)}
     raw = {"metadata": {"name": "b", "namespace": "team"}, "spec": {"selector": selector}}
     line = json.dumps({"type": "ADDED", "object": raw}).encode()
-    budgets = PodBudgets([event(KINDS["PodDisruptionBudget"], line).object])
+    found: Any = event(KINDS["PodDisruptionBudget"], line).object
+    budgets = PodBudgets([found.object])
     mine = msgspec.convert(pod({}), Pod)
     others = msgspec.convert({"metadata": {"name": "p", "namespace": "other"}}, Pod)
     assert why_immovable(mine, budgets, NOW)
@@ -160,10 +164,9 @@ def test_a_node_that_is_refused_counts_in_its_pool_and_takes_nothing() -> None:
         "metadata": {"name": "n", "labels": {"karpenter.sh/nodepool": "a100", **labels(bounds.MOST_LABELS)}},
         "status": {"allocatable": {"nvidia.com/gpu": "8"}, "conditions": [{"type": "Ready", "status": "True"}]},
     }
-    (node,) = page(KINDS["Node"], json.dumps({"items": [raw], "metadata": {}}).encode()).items
+    (node,), _ = parted(page(KINDS["Node"], json.dumps({"items": [raw], "metadata": {}}).encode()).items)
     assert (node.pool, node.gpus, node.is_ready) == ("a100", 8, True)
     assert node.spec.unschedulable
-    assert node.metadata.annotations.frozen_until
     assert bounds.why_refused(node) is None
 
 
