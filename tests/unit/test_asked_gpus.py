@@ -45,7 +45,7 @@ def claim(name: str, count: Any) -> Whole:
 
 
 def lease(on: str, number: int, holder: str = "uid-of-a-pod") -> Lease:
-    owner = OwnerReference("v1", "Node", on, f"uid-{on}")
+    owner = OwnerReference(kind="Node", name=on, uid=f"uid-{on}")
     return Lease(Metadata(f"gpu-{on}-{number}", names.OWN_NAMESPACE, owner_references=(owner,)), LeaseSpec(holder))
 
 
@@ -98,8 +98,8 @@ def test_on_each_node_the_larger_of_what_is_asked_for_and_what_is_lent_is_in_use
 @given(some.lists(clusters(), min_size=2, max_size=5))
 def test_what_is_followed_from_one_sighting_to_the_next_is_what_is_seen_at_once(sightings: list[Observed]) -> None:
     moving = Fleet(sightings[0])
-    assert moving.what_if
-    assert moving.pool("a")
+    assert moving.what_if.fingerprint()
+    assert moving.pool("a").gpus_total
     for observed in sightings[1:]:
         moving.advance(observed)
         afresh = Fleet(observed)
@@ -111,8 +111,8 @@ def test_what_is_followed_from_one_sighting_to_the_next_is_what_is_seen_at_once(
 def test_all_pods_that_stay_ask_for_as_many_as_their_claims_say_from_then_on(observed: Observed) -> None:
     """Pods are the same objects as before: only claims and Leases are others."""
     moving = Fleet(msgspec.structs.replace(observed, policies=(claim("one", 3),), leases=(lease("n1", 0),)))
-    assert moving.what_if
-    assert moving.pool("a")
+    assert moving.what_if.fingerprint()
+    assert moving.pool("a").gpus_total
     moving.advance(observed)
     afresh = Fleet(observed)
     assert moving.what_if.fingerprint() == afresh.what_if.fingerprint()
@@ -144,8 +144,8 @@ def test_a_count_that_no_node_has_breaks_nothing() -> None:
 
 
 def test_figures_of_the_simulator_follow_claims_too() -> None:
-    body = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p", "namespace": "team"}}
-    told = {**body, "metadata": {**body["metadata"], "annotations": {names.CLAIM: "one"}}, "spec": {"nodeName": "n0"}}
+    metadata = {"name": "p", "namespace": "team", "annotations": {names.CLAIM: "one"}}
+    told = {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": {"nodeName": "n0"}}
     of, counts = ("GpuClaim", "team", "one"), [{"spec": {"devices": {"count": count}}} for count in (4, 2)]
     where, now = Whereabouts(), Instant(0)
     where.note(Written(("Pod", "team", "p"), None, told), now)
