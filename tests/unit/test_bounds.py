@@ -1,6 +1,7 @@
 """Objects of the cluster that say more than they may: which are refused, and what stands in their place."""
 
 import json
+from collections.abc import Callable
 from typing import Any
 
 import msgspec
@@ -66,7 +67,7 @@ def asking(many: int) -> Words:
 
 
 # By what there is too much of: a spec with as much as may be, and one with one more.
-OF_SPECS = {
+OF_SPECS: dict[str, Callable[[int], Words]] = {
     "tolerations": lambda more: {"tolerations": [{"key": "a"}] * (bounds.MOST_TOLERATIONS + more)},
     "containers": lambda more: {"containers": numbered(bounds.MOST_CONTAINERS + more)},
     "init containers": lambda more: {
@@ -148,7 +149,9 @@ def test_a_budget_that_is_refused_keeps_every_pod_of_its_namespace() -> None:
     selector = {"matchExpressions": expressions(bounds.MOST_EXPRESSIONS + 1)}
     raw = {"metadata": {"name": "b", "namespace": "team"}, "spec": {"selector": selector}}
     line = json.dumps({"type": "ADDED", "object": raw}).encode()
-    budgets = PodBudgets([event(KINDS["PodDisruptionBudget"], line).object])
+    refused = event(KINDS["PodDisruptionBudget"], line).object
+    assert isinstance(refused, PodDisruptionBudget)
+    budgets = PodBudgets([refused])
     mine = msgspec.convert(pod({}), Pod)
     others = msgspec.convert({"metadata": {"name": "p", "namespace": "other"}}, Pod)
     assert why_immovable(mine, budgets, NOW)
