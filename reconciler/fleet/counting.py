@@ -33,6 +33,9 @@ class Counting:
         self.namespaces = Namespaces.of(fleet.observed)
         self._beyond: frozenset[Compared] = frozenset()  # what is not compared (breadth.py)
         self._bounded = -1  # the sighting of pods that it is of
+        self._own: list[Terms | None] = []  # by class, what its pods say
+        self._compared = 0  # how many terms these have
+        self._within = 0  # so many classes are known to be within the bound, all together
         self._observed = fleet.observed
         self._forget()
         fleet.listen(self)
@@ -59,14 +62,28 @@ class Counting:
 
     def _bound(self, fleet: WhatIf) -> None:
         """Finds what is not compared, among the terms of the pods that were seen."""
+        classes = fleet.classes
         for pod in fleet.waiting:
-            fleet.classes.of(pod)
-        found = _beyond(fleet.classes.all) if fleet.classes.all else frozenset()
+            classes.of(pod)
+        for pod_class in classes.all[len(self._own) :]:
+            terms = terms_of(pod_class.pod)
+            self._own.append(terms)
+            self._compared += len(compared(pod_class, terms)) if terms is not None else 0
+        found: frozenset[Compared] = frozenset()
+        if self._compared * len(classes.label_classes) > MOST_PAIRS and len(classes.all) > self._within:
+            found = self._beyond_of(classes.all)
+            self._within = 0 if found else len(classes.all)
         if found:  # what is remembered of pods that are gone must not count
-            found = _beyond({fleet.classes.of(pod) for pod in fleet.observed.pods if not pod.is_finished})
+            rows = fleet.rows.row_of
+            there = (pod for pod in fleet.observed.pods if not pod.is_finished and (not pod.node or pod.node in rows))
+            found = self._beyond_of({classes.of(pod) for pod in there})
         if found != self._beyond:
             self._beyond = found
             self._forget()
+
+    def _beyond_of(self, classes: Collection[PodClass]) -> frozenset[Compared]:
+        own = self._own
+        return Breadth(classes).beyond({each: terms for each in classes if (terms := own[each.number]) is not None})
 
     @property
     def is_idle(self) -> bool:
@@ -185,7 +202,8 @@ class Counting:
             self._forget()
 
     def _learn(self, pod_class: PodClass) -> None:
-        terms = terms_of(pod_class.pod)
+        number = pod_class.number
+        terms = self._own[number] if number < len(self._own) else terms_of(pod_class.pod)
         if terms is not None and self._beyond and not self._beyond.isdisjoint(compared(pod_class, terms)):
             self._classes_beyond.add(pod_class.number)
             terms = broadened(terms)
@@ -237,10 +255,3 @@ class Counting:
 
     def _numbers_holding(self, term: Term) -> set[int]:
         return {number for number, terms in enumerate(self._terms) if terms is not None and term in terms.apart}
-
-
-def _beyond(classes: Collection[PodClass]) -> frozenset[Compared]:
-    asking = {each: terms for each in classes if (terms := terms_of(each.pod)) is not None}
-    many = sum(len(compared(each, terms)) for each, terms in asking.items())
-    sets = {each.label_class.number for each in classes} if many else ()
-    return Breadth(classes).beyond(asking) if many * len(sets) > MOST_PAIRS else frozenset()

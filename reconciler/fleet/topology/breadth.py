@@ -57,7 +57,8 @@ class Breadth:
         requirement = telling((matcher,))
         if requirement is None:
             return self._all
-        return 1 + sum(self._with_label[requirement.key, value] for value in requirement.values)
+        # Never more than there are sets: one set has one value of a label, and values are there once.
+        return max(1, sum(self._with_label[requirement.key, value] for value in set(requirement.values)))
 
 
 def compared(pod_class: PodClass, terms: Terms) -> AbstractSet[Compared]:

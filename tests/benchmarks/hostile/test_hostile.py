@@ -21,7 +21,7 @@ MEASURING = "tests.benchmarks.hostile.measuring"
 
 @pytest.mark.bench
 def test_a_plan_takes_little_longer_beside_the_objects_of_a_hostile_tenant(recorder: Recorder) -> None:
-    figures: dict[str, float] = {"aim_seconds_more": AIM_SECONDS_MORE, "aim_mib_more": AIM_MIB_MORE}
+    figures: dict[str, float | int | str] = {"aim_seconds_more": AIM_SECONDS_MORE, "aim_mib_more": AIM_MIB_MORE}
     missed = []
     for where, bombs in (("waiting", WAITING), ("running", RUNNING)):
         without = alone(MEASURING, where, "none", 0)
