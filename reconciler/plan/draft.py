@@ -22,10 +22,10 @@ from reconciler.model.planned.decision import Decision
 from reconciler.model.planned.evaluated import Evaluated
 from reconciler.model.planned.inputs import Inputs
 from reconciler.model.planned.memory import Hints, Memory
+from reconciler.model.planned.purchase import Purchase, Why
 from reconciler.model.planned.weighed import Weighed
 from reconciler.plan.requests.gangs import Gangs
 from reconciler.plan.requests.identity import SmartPodIdentity
-from reconciler.plan.requests.request import Why
 from reconciler.plan.requests.requests import Requests
 from reconciler.plan.requests.wanted import Answered, Wanted
 
@@ -166,6 +166,7 @@ class Verdict(msgspec.Struct, frozen=True):
     wake_at: Instant | None = None
     sizes: tuple[Evaluated, ...] = ()
     weighed: tuple[Weighed, ...] = ()
+    purchases: tuple[Purchase, ...] = ()
     hints: Hints | None = None
 
 

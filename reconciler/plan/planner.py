@@ -73,6 +73,7 @@ def plan(inputs: Inputs, fleet: Fleet, planners: tuple[Planner, ...] | None = No
         sizes=tuple(size for each in verdicts for size in each.sizes),
         troubles=tuple(troubles.all),
         weighed=tuple(one for each in verdicts for one in each.weighed),
+        purchases=tuple(one for each in verdicts for one in each.purchases),
     )
 
 

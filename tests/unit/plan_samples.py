@@ -73,7 +73,7 @@ POOL = PoolLine(
     busy_nodes=80,
     gpus=960,
     gpus_in_use=640,
-    cost=Cost(2_202_600_000, 2_070_840_000, 1_324_200_000, 885_000_000, 885_000_000),
+    cost=Cost(2_202_600_000, 2_070_840_000, 1_324_200_000, 885_000_000),
     remarks=("Limits: 128 nodes leave room for replacements.",),
 )
 EDIT = Decision(

@@ -10,8 +10,8 @@ from jsonschema import Draft7Validator
 from reconciler import report
 from reconciler.fleet.fleet import Fleet
 from reconciler.model.planned.inputs import Inputs
-from reconciler.plan.departures.consequences import with_departures
 from reconciler.plan.explanation.subject import answer, asked
+from reconciler.plan.impact.impact import with_impact
 from reconciler.plan.kept.scene import Scene
 from reconciler.plan.planner import plan
 from reconciler.report.plans.plan_document import plan_document
@@ -70,7 +70,7 @@ def _check_money(planned: Planned) -> None:
 @pytest.mark.parametrize("seed", SEEDS)
 def test_each_decision_is_explained_and_status_agrees(seed: int) -> None:
     scene = scene_of(Drawn(seed).inputs())
-    departed, _ = with_departures(scene)
+    departed = with_impact(scene).scene
     for decision in scene.plan.decisions:
         assert decision in answer(departed, asked(decision.subject.title)).decisions
     setting = msgspec.structs.replace(ALONE, now=scene.inputs.now)

@@ -11,10 +11,10 @@ from reconciler.model.planned.consequence import Consequence, Share, summed
 from reconciler.model.planned.decision import Decision
 from reconciler.model.planned.inputs import Inputs
 from reconciler.model.planned.plan import Plan
-from reconciler.plan.departures.consequences import with_departures
 from reconciler.plan.explain import sentence
 from reconciler.plan.explanation.about import About, UnknownSubject
 from reconciler.plan.explanation.subject import answer, asked
+from reconciler.plan.impact.impact import with_impact
 from reconciler.plan.kept.scene import Scene
 from reconciler.plan.planner import plan
 from reconciler.plan.requests.identity import is_labelled_as_smart
@@ -40,7 +40,7 @@ def scenes() -> Iterator[tuple[str, Any, dict[str, Any]]]:
 def scene_of(world: Any) -> Scene:
     inputs: Inputs = world.inputs
     made: Plan = world.planned()
-    return with_departures(Scene(inputs, Fleet(inputs.observed), made))[0]
+    return with_impact(Scene(inputs, Fleet(inputs.observed), made)).scene
 
 
 def told_of(scene: Scene, decision: Decision) -> list[str]:
@@ -101,7 +101,7 @@ def test_each_decision_about_a_manifest_is_told_where_the_object_is_asked_about(
     for name, case in MANIFESTS.items():
         inputs = manifests_stage.inputs_of(case)
         fleet = Fleet(inputs.observed)
-        scene = with_departures(Scene(inputs, fleet, plan(inputs, fleet)))[0]
+        scene = with_impact(Scene(inputs, fleet, plan(inputs, fleet))).scene
         for decision in scene.plan.decisions:
             wrong += [f"{name}: {each}" for each in told_of(scene, decision)]
     assert not wrong

@@ -14,7 +14,7 @@ from reconciler.fleet.fleet import Fleet
 from reconciler.model.planned.consequence import Consequence, summed
 from reconciler.model.quantity import Money
 from reconciler.plan.karpenter.fates import Surroundings, fates
-from reconciler.plan.sums.cost import Tariff, machine_of
+from reconciler.plan.sums.cost import Tariff, machine_of, successor
 from tests.unit.fates_stage import POOL, Words, drift_of, names_of, node_pool, observed, spec_of, surroundings
 
 CASES = yaml.safe_load((Path(__file__).parents[1] / "cases" / "karpenter" / "fates.yaml").read_text())
@@ -173,7 +173,8 @@ def test_what_all_fates_save_is_what_the_bill_is_less_by(case: Words) -> None:
     machines = {node.name: machine_of(node.metadata.labels) for node in around.fleet.nodes_of(POOL)}
     kept = {name: machine for name, machine in machines.items() if name not in gone}
     for name in replaced & kept.keys():
-        kept[name] = tariff.successor(kept[name]) or kept[name]
+        other = successor(around.declared.spec, kept[name])
+        kept[name] = other if tariff.has(kept[name]) and tariff.has(other) else kept[name]
     before, after = tariff.bill(Counter(machines.values())), tariff.bill(Counter(kept.values()))
     change = sum(each.micro_dollars_per_hour for each in found)
     assert after.micro_dollars_per_hour == before.micro_dollars_per_hour + change

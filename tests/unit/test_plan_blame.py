@@ -3,7 +3,7 @@
 import msgspec
 
 from reconciler.model.planned.consequence import Consequence
-from reconciler.report.plans.blame import Blame, blame
+from reconciler.plan.impact.blame import Blame, blame
 from tests.unit.plan_samples import BLOCKED, REMOVED, REPLACED, STANDING, nodes, plan, spread
 
 replace = msgspec.structs.replace

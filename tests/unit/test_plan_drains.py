@@ -13,7 +13,7 @@ from reconciler.fleet.fleet import Fleet
 from reconciler.model.change import FieldChange, PolicyChange
 from reconciler.model.origin import Origin
 from reconciler.model.planned.action import Evict
-from reconciler.plan.departures.consequences import with_departures
+from reconciler.plan.impact.impact import with_impact
 from reconciler.plan.kept.scene import Scene
 from reconciler.report.document import Document
 from reconciler.report.plans.plan_document import plan_document
@@ -83,7 +83,7 @@ def test_the_line_of_the_policy_says_how_many_nodes_an_edit_drains() -> None:
     (beside,) = told.annotations
     assert (beside.file, beside.line) == ("p.yaml", 5)
     assert beside.sentence == (
-        "DrainPolicy/drains: drains 2 of 3 nodes; 2 nodes drained, 2 pods must move, 3 GPUs in use"
+        "DrainPolicy/drains: drains 2 of 3 nodes; 2 nodes drained, 2 pods must move, 3 GPUs in use, -43.92 $/h"
     )
 
 
@@ -171,7 +171,7 @@ def test_the_summary_counts_all_candidates_though_one_plan_taints_200() -> None:
 @pytest.mark.parametrize("name", sorted(CASES)[::3])
 def test_each_node_has_one_fate_and_the_document_keeps_to_the_schema(name: str) -> None:
     made = scene(CASES[name])
-    told, _ = with_departures(made)
+    told = with_impact(made).scene
     nodes = Counter(node for each in told.plan.consequences for node in each.nodes)
     assert not [node for node, count in nodes.items() if count > 1]
     begun = {each.subject.name for each in made.plan.decisions if each.reason.code in {"Drained", "PodLeaves"}}

@@ -10,23 +10,13 @@ from reconciler.plan.kept.scene import Scene
 from reconciler.report.plans.plan_shape import Amount
 from reconciler.report.plans.planned_of import Compared, planned_of
 from tests.unit.manifests_stage import nodes, pool
-from tests.unit.plan_samples import ALONE, plan
+from tests.unit.plan_samples import ALONE, plan, spread
 
 THREE = {"nodes": 3}
 
 
 def fated(fate: Fate, cause: Cause, *names: str, pool: str = "a100") -> Consequence:
-    return Consequence(
-        pool=pool,
-        node_pool=pool,
-        cause=cause,
-        fate=fate,
-        nodes=names,
-        gpus=8 * len(names),
-        gpus_in_use=0,
-        pods=0,
-        micro_dollars_per_hour=0,
-    )
+    return spread(Consequence(pool, pool, cause, fate, names, 8 * len(names), 0, 0, 0))
 
 
 def left(*head: Consequence, base: tuple[Consequence, ...] | None = None, **fleet: int | str) -> tuple[Amount, Amount]:

@@ -176,6 +176,9 @@ def test_the_impact_is_that_of_the_change_beside_what_comes_anyway() -> None:
         "gpus": {"now": 960, "before": 912, "after": 640},
         "gpus_disrupted": 640,
         "pods_evicted": 151,
+        "nodes_bought": 0,
+        "gpus_bought": 0,
+        "repriced_micro_dollars_per_hour": 0,
         "micro_dollars_per_hour": {"now": 2_202_600_000, "before": 2_070_840_000, "after": 1_324_200_000},
     }
 

@@ -11,6 +11,7 @@ from reconciler.model.planned.decision import Decision
 from reconciler.model.planned.reason import Reason
 from reconciler.report import FORMATS, write
 from reconciler.report.plans.plan_document import plan_document
+from reconciler.report.plans.plan_shape import Amount
 from reconciler.report.plans.planned import Planned
 from reconciler.report.told import MOST_ALIKE, Told
 from tests.unit.block_samples import HOSTILE
@@ -62,6 +63,7 @@ def test_a_pull_request_is_told_as_in_the_design() -> None:
         "  PodDisruptionBudgets: none in the way.\n"
         "  Limits: 128 nodes leave room for replacements.\n"
         "\n"
+        "Fleet   now 120 nodes, 960 GPUs   without 114 nodes, 912 GPUs   with 80 nodes, 640 GPUs\n"
         "Cost   now $2,202.60/h   without $2,070.84/h   with $1,324.20/h   "
         "(of each, $885.00/h is paid whether nodes run or not)\n"
         "\n"
@@ -165,8 +167,11 @@ def test_policies_that_come_and_go_are_told_whole() -> None:
     new = PolicyChange("GpuPool", "new", "add", origin, (FieldChange("mode", None, "Observe", origin),))
     old = PolicyChange("GpuPool", "old", "remove", Origin("policies/base/old.yaml", 3), ())
     gone = Consequence("", "old", "change", "deleted", nodes(0, 4), 32, 16, 9, -87_840_000, seconds=0)
+    left = {"nodes": Amount(4, 4, 0), "gpus": Amount(32, 32, 0)}
     lines = told(
-        replace(PULL_REQUEST, changes=(new, old), plan=plan(consequences=(gone,)), told=(), pools=(), base=plan())
+        replace(
+            PULL_REQUEST, changes=(new, old), plan=plan(consequences=(gone,)), told=(), pools=(), base=plan(), **left
+        )
     )
     assert lines.splitlines()[2:-2] == [
         "  + GpuPool/new  policies/base/new.yaml:3",
@@ -178,6 +183,8 @@ def test_policies_that_come_and_go_are_told_whole() -> None:
         "  because of this change",
         "    - NodePool deleted, nodes with it      4    32  -87.84  at once, outside all budgets; 9 pods",
         "  ! Deleting NodePool/old takes 4 nodes and 9 pods with it, 16 GPUs in use.",
+        "",
+        "Fleet   now 4 nodes, 32 GPUs   without 4 nodes, 32 GPUs   with 0 nodes, 0 GPUs",
     ]
 
 
@@ -242,7 +249,7 @@ def test_github_has_an_annotation_beside_each_line_with_a_consequence_and_nothin
     assert told(PULL_REQUEST, "github") == (
         "::warning file=policies/base/a100-training.yaml,line=14,title=GpuPool/a100-training::"
         "taints: + dedicated=training:NoSchedule: drifts 114 of 120 nodes; 34 nodes removed, 28 nodes replaced, "
-        "52 nodes blocked, 151 pods must move, 640 GPUs in use\n"
+        "52 nodes blocked, 151 pods must move, 640 GPUs in use, -746.64 $/h\n"
     )
     assert told(planned(EDITED, consequences=(REPLACED,)), "github") == (
         "::warning file=policies/base/a100-training.yaml,line=3,title=NodePool/a100-training::"

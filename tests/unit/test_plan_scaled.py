@@ -6,7 +6,7 @@ from reconciler.model.instant import Instant
 from reconciler.model.planned.action import Hold, Ref
 from reconciler.model.planned.decision import Decision
 from reconciler.model.planned.reason import Reason
-from reconciler.plan.departures.scaled import Departing
+from reconciler.plan.impact.scaled import Departing
 from reconciler.plan.scaling.reasons import SURPLUS
 from reconciler.report import write
 from reconciler.report.plans.plan_document import plan_document

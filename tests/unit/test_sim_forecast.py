@@ -103,6 +103,22 @@ def test_people_read_of_it_in_every_format(told: dict[str, str], form: str) -> N
     assert "GPUs at the end" in told[form]
 
 
+def test_an_edit_of_prices_costs_nothing_in_the_next_hours(tmp_path: Path) -> None:
+    pull_request(tmp_path)
+    asked = [*PULL_REQUEST[:-1], "5m", "-o", "json=plan.json"]
+    with contextlib.chdir(tmp_path):
+        policy = Path("policies/base/a100-training.yaml")
+        policy.write_text(
+            policy.read_text()
+            .replace("14.75", "15.75")
+            .replace(", {key: dedicated, value: training, effect: NoSchedule}", "")
+        )
+        assert main(asked) == 0
+        plan = msgspec.json.decode(Path("plan.json").read_bytes())
+    assert plan["impact"]["repriced_micro_dollars_per_hour"] == 60_000_000
+    assert plan["forecast"]["without"]["micro_dollars"] == plan["forecast"]["with"]["micro_dollars"] > 0
+
+
 def test_without_the_option_there_is_none(tmp_path: Path) -> None:
     policies = str(EXAMPLE / "policies" / "before")
     out = tmp_path / "out"

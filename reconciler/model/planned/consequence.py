@@ -1,4 +1,4 @@
-"""What becomes of nodes: by Karpenter, because of a NodePool's edit or deletion; by scaling; or by drains."""
+"""What becomes of nodes: Karpenter, scaling and drains take them away, or replace them; purchases bring others."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -7,6 +7,7 @@ from typing import Literal
 import msgspec
 
 from reconciler.model.instant import Instant
+from reconciler.model.planned.purchase import Stage, Why
 
 # Because of a decision of this plan; or, as things stand, without any.
 Cause = Literal["change", "standing"]
@@ -19,7 +20,14 @@ Fate = Literal[
     "blocked",  # drifted and busy, and pods, budgets or limits hold it up with no end known
     "deleted",  # its NodePool is deleted: garbage-collected outside all budgets
     "undrifted",  # drifted now, and no longer after the change
+    "exchanged",  # replaced with the change and without it, by another machine with it; told in reports alone
+    "bought",  # not there yet: bought, asked for, or to be asked for; told in reports alone
+    "scheduled",  # asked for when a schedule begins, for as long as that holds; in no total; told in reports alone
+    "limited",  # wanted, and not asked for while a limit allows no more nodes; in no total; told in reports alone
 ]
+
+# Nodes of these fates are gone in the end.
+LEAVES: frozenset[Fate] = frozenset({"scaled", "drained", "removed", "deleted"})
 
 
 class Homeless(msgspec.Struct, frozen=True, gc=False, order=True):
@@ -40,7 +48,25 @@ class Share(msgspec.Struct, frozen=True, gc=False):
     unpriced: int
     held_by: tuple[str, ...]
     homeless: tuple[Homeless, ...] = ()
-    at: Instant | None = None  # when it is deleted, if scaled down; when its pods are evicted, if drained
+    at: Instant | None = None  # when it is deleted, if scaled; when its pods are evicted, if drained; or asked for
+    serves: int = 0  # pods that it is bought for
+    is_paid_for: bool = False  # of a purchase: its machine runs already
+
+
+class Order(msgspec.Struct, frozen=True, gc=False, order=True):
+    """Which machines come: for nodes that are bought, and how far that is, or for nodes that are replaced."""
+
+    instance_type: str  # nothing where that is not known
+    capacity_type: str
+    stage: Stage | None = None  # None: they replace others
+    why: Why | None = None
+    limit: str = ""  # what allows no more nodes
+
+    @property
+    def words(self) -> str:
+        """p4d.24xlarge (reserved)."""
+        kind = f" ({self.capacity_type})" if self.capacity_type else ""
+        return f"{self.instance_type}{kind}" if self.instance_type else "machines of a sort that is not known"
 
 
 class Consequence(msgspec.Struct, frozen=True, gc=False):
@@ -50,7 +76,7 @@ class Consequence(msgspec.Struct, frozen=True, gc=False):
     node_pool: str
     cause: Cause
     fate: Fate
-    nodes: tuple[str, ...]  # names, sorted
+    nodes: tuple[str, ...]  # names, sorted; of nodes that come, a name for each that is no node's
     gpus: int  # allocatable on those nodes
     gpus_in_use: int
     pods: int  # that must move: DaemonSet and mirror pods don't count
@@ -63,10 +89,12 @@ class Consequence(msgspec.Struct, frozen=True, gc=False):
     unpriced: int = 0  # nodes without a declared price, or followed by some without: not in the money above
     homeless: tuple[Homeless, ...] = ()  # of the pods that must move, those that would fit nowhere
     shares: tuple[Share, ...] = ()  # what each node has in the sums, in the order of `nodes`
+    order: Order | None = None  # which machines come; None: none does, or replacements of the same sort
+    serves: int = 0  # pods that nodes are bought for
 
     @property
     def first_at(self) -> Instant | None:
-        """When the first of the nodes is scaled down or drained; None where that is not known."""
+        """When the first of the nodes is scaled down, drained or asked for; None where that is not known."""
         return min((each.at for each in self.shares if each.at is not None), default=None)
 
     def only(self, nodes: Iterable[str]) -> "Consequence | None":
@@ -98,5 +126,6 @@ def summed(like: Consequence, shared: Iterable[tuple[str, Share]]) -> Consequenc
         unpriced=sum(each.unpriced for each in shares),
         held_by=tuple(sorted(held.items())),
         homeless=tuple(Homeless(owner, why, pods) for (owner, why), pods in sorted(homeless.items())),
+        serves=sum(each.serves for each in shares),
         shares=shares,
     )

@@ -8,6 +8,7 @@ from reconciler.model.planned.decision import Decision
 from reconciler.model.planned.evaluated import Evaluated
 from reconciler.model.planned.guarded import Guarded
 from reconciler.model.planned.memory import Hints, Memory
+from reconciler.model.planned.purchase import Purchase
 from reconciler.model.planned.trouble import Trouble
 from reconciler.model.planned.weighed import Weighed
 
@@ -25,3 +26,4 @@ class Plan(msgspec.Struct, frozen=True):
     sizes: tuple[Evaluated, ...] = ()  # each NodeProvisioner that is not suspended, by order and name
     troubles: tuple[Trouble, ...] = ()  # planners that raised, and for which pools
     weighed: tuple[Weighed, ...] = ()  # each node of a pool that a DrainPolicy names, by name
+    purchases: tuple[Purchase, ...] = ()  # nodes that pools are to get, by pool

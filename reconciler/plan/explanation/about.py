@@ -11,7 +11,9 @@ from reconciler.model.spoken_time import clock
 from reconciler.plan.at_rest import is_at_rest
 from reconciler.plan.explain import sentence
 from reconciler.plan.guards.door import observes
+from reconciler.plan.guards.frozen import why_stopped
 from reconciler.plan.guards.reasons import BY_LIMITS
+from reconciler.plan.impact.words import bought_when, bought_words
 from reconciler.plan.kept.scene import Scene
 
 WOULD = "Would, were the pool acted on: "
@@ -71,17 +73,25 @@ def told(decision: Decision) -> str:
 
 def would_be(scene: Scene, consequence: Consequence, words: str) -> str:
     """The same, as what would be where the pool only observes, or a guard holds it. What stands happens anyway."""
+    condition = condition_of(scene, consequence)
+    return f"{condition}{words[0].lower()}{words[1:]}" if condition else words
+
+
+def condition_of(scene: Scene, consequence: Consequence) -> str:
+    """On what it depends, as a sentence begins with it; empty where it comes as it is."""
     if consequence.cause == "standing":
-        return words
-    if observes(scene.inputs, consequence.pool):
-        return f"{WOULD}{words[0].lower()}{words[1:]}"
-    if guard := guard_holding(scene, consequence):
-        return f"Once {guard} lets it: {words[0].lower()}{words[1:]}"
-    return words
+        return ""
+    if observes(scene.inputs, consequence.pool) or why_stopped(scene.inputs, scene.fleet, consequence.pool):
+        return WOULD
+    guard = guard_holding(scene, consequence)
+    return f"Once {guard} lets it: " if guard else ""
 
 
 def guard_holding(scene: Scene, consequence: Consequence) -> str:
-    """The guard that holds what it follows from: the edit of the NodePool, or what is done to its nodes one by one."""
+    """The guard that holds what it follows from: the edit of the NodePool, or what is done to its nodes one by one. No
+    guard holds a purchase, but for nodes that follow on those which an edit removes."""
+    if consequence.fate in COMES and (consequence.order is None or consequence.order.stage != "refill"):
+        return ""
     is_ours = consequence.fate in {"scaled", "drained"}
     kind, names = ("Node", set(consequence.nodes)) if is_ours else ("NodePool", {consequence.node_pool})
     for each in scene.plan.decisions:
@@ -100,7 +110,13 @@ FATES: dict[Fate, str] = {
     "blocked": "drifts, and stays until what holds it up gives way",
     "deleted": "is deleted with its NodePool, outside all budgets",
     "undrifted": "is drifted now, and no longer will be",
+    "exchanged": "is replaced by another machine than before",
+    "bought": "is bought",
+    "scheduled": "is bought by a schedule",
+    "limited": "is wanted, and held back by a limit",
 }
+# Nodes that are not there yet.
+COMES: frozenset[Fate] = frozenset({"bought", "scheduled", "limited"})
 
 
 def fate_of(scene: Scene, consequence: Consequence) -> str:
@@ -111,9 +127,21 @@ def fate_of(scene: Scene, consequence: Consequence) -> str:
     waves = ""
     if consequence.wave and consequence.fate in {"removed", "replaced"}:
         waves = f", {counted(consequence.wave, 'node')} at a time"
+    if consequence.order is not None:
+        waves += f", by {consequence.order.words}"
     is_one = len(consequence.nodes) == 1
     held = ", ".join(what if is_one else f"{what} on {counted(nodes, 'node')}" for what, nodes in consequence.held_by)
     return FATES[consequence.fate] + waves + (f" ({held})" if held else "")
+
+
+def coming_words(scene: Scene, consequence: Consequence) -> str:
+    """48 nodes, 384 GPUs: bought for minSize, p4d.24xlarge (reserved); at once. With its money, where that is known."""
+    nodes, gpus = counted(len(consequence.nodes), "node"), counted(consequence.gpus, "GPU")
+    when = "; ".join(bought_when(consequence, scene.inputs.now))
+    cents = consequence.micro_dollars_per_hour // 10_000
+    cost = f"; +${cents // 100:,}.{cents % 100:02d}/h" if cents else ""
+    unpriced = f"; {consequence.unpriced} of them without a declared price" if consequence.unpriced else ""
+    return f"{nodes}, {gpus}: {bought_words(consequence)}; {when}{cost}{unpriced}"
 
 
 def _drained_from(scene: Scene, consequence: Consequence) -> str:

@@ -13,10 +13,10 @@ from reconciler.model.kinds.drain_policy import DrainPolicy
 from reconciler.model.kinds.node_provisioner import NodeProvisioner
 from reconciler.model.planned.evaluated import Evaluated
 from reconciler.model.spoken_time import clock
-from reconciler.plan.departures.scaled import Departing, departing
 from reconciler.plan.explain import sentence
 from reconciler.plan.explanation.about import counted, placed
 from reconciler.plan.guards.frozen import FROZEN, SUSPENDED, Freezes
+from reconciler.plan.impact.scaled import Departing, departing
 from reconciler.plan.kept.scene import Scene
 from reconciler.plan.removal import opt_out, untouchable
 from reconciler.plan.removers import drain_policies

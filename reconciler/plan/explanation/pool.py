@@ -5,7 +5,18 @@ from collections.abc import Iterator
 
 from reconciler.model.planned.consequence import Fate
 from reconciler.model.pool_use import Use
-from reconciler.plan.explanation.about import About, UnknownSubject, counted, fate_of, placed, unread, would_be
+from reconciler.plan.explanation.about import (
+    COMES,
+    About,
+    UnknownSubject,
+    coming_words,
+    condition_of,
+    counted,
+    fate_of,
+    placed,
+    unread,
+    would_be,
+)
 from reconciler.plan.explanation.decided import decided_rows, tally
 from reconciler.plan.explanation.going import marked_words
 from reconciler.plan.explanation.standing_orders import freeze_rows, guard_rows
@@ -25,6 +36,7 @@ _BECOME: tuple[tuple[Fate, str], ...] = (
     ("deleted", "deleted with the NodePool"),
     ("blocked", "drifted and held up"),
     ("undrifted", "no longer drifted"),
+    ("exchanged", "replaced by other machines than before"),
 )
 
 
@@ -38,9 +50,9 @@ def about_pool(scene: Scene, name: str) -> About:
         raise UnknownSubject(unread(scene, NODE_POOLS, "nodes") or none)
     decisions = tuple(each for each in scene.plan.decisions if name in {each.pool, each.subject.name})
     decided = tuple(decided_rows(decisions))
-    departing = _departing(scene, name)
-    if departing or len(decided) > 1:
-        outcome = departing or tally(decisions)
+    outcomes = " ".join(filter(None, (_departing(scene, name), _coming(scene, name))))
+    if outcomes or len(decided) > 1:
+        outcome = outcomes or tally(decisions)
         rows = (*decided, *_rows(scene, name))
     else:
         outcome = decided[0][1] if decided else "It is as the policies want it; nothing is to be done."
@@ -54,7 +66,7 @@ def _departing(scene: Scene, pool: str) -> str:
     begins = f"Of its {size}, "
     by_condition: dict[str, Counter[Fate]] = {}  # Would, were the pool acted on: of its 12 nodes,
     for each in scene.plan.consequences:
-        if each.pool == pool:
+        if each.pool == pool and each.fate not in COMES:
             by_condition.setdefault(would_be(scene, each, begins), Counter())[each.fate] += len(each.nodes)
     return " ".join(f"{condition}{_become(nodes)}." for condition, nodes in by_condition.items())
 
@@ -62,6 +74,22 @@ def _departing(scene: Scene, pool: str) -> str:
 def _become(nodes: Counter[Fate]) -> str:
     parts = [f"{nodes[fate]} {'is' if nodes[fate] == 1 else 'are'} {words}" for fate, words in _BECOME if nodes[fate]]
     return " and ".join(filter(None, (", ".join(parts[:-1]), parts[-1])))
+
+
+def _coming(scene: Scene, pool: str) -> str:
+    """10 nodes are bought: 8 of p4d.24xlarge (reserved) and 2 of p4d.24xlarge (spot)."""
+    by_condition: dict[str, Counter[str]] = {}  # Would, were the pool acted on:
+    for each in scene.plan.consequences:
+        if each.pool == pool and each.fate == "bought" and each.order is not None:
+            by_condition.setdefault(condition_of(scene, each), Counter())[each.order.words] += len(each.nodes)
+    return " ".join(f"{condition}{_bought(sorts)}." for condition, sorts in by_condition.items())
+
+
+def _bought(sorts: Counter[str]) -> str:
+    number = sorts.total()
+    parts = [f"{count} of {sort}" for sort, count in sorted(sorts.items())] if len(sorts) > 1 else list(sorts)
+    told = " and ".join(filter(None, (", ".join(parts[:-1]), parts[-1])))
+    return f"{counted(number, 'node')} {'is' if number == 1 else 'are'} bought: {told}"
 
 
 def headline(scene: Scene, use: Use) -> str:
@@ -87,7 +115,8 @@ def _rows(scene: Scene, name: str) -> Iterator[tuple[str, str]]:
         if consequence.pool == name:
             cause = "because of this change" if consequence.cause == "change" else "as things stand"
             each = f"{counted(len(consequence.nodes), 'node')}: each {fate_of(scene, consequence)}"
-            yield cause, would_be(scene, consequence, each)
+            is_coming = consequence.fate in COMES
+            yield cause, would_be(scene, consequence, coming_words(scene, consequence) if is_coming else each)
     for evaluated in scene.plan.sizes:
         if evaluated.pool == name:
             marked = f", {marked_words(evaluated, scene.inputs.now)}" if evaluated.marked else ""

@@ -7,14 +7,25 @@ from reconciler.model.instant import Instant, timestamp
 from reconciler.model.kinds.node_provisioner import NodeProvisioner
 from reconciler.model.planned.action import Hold
 from reconciler.model.planned.evaluated import Evaluated
-from reconciler.plan.departures.scaled import departing
 from reconciler.plan.explain import sentence
-from reconciler.plan.explanation.about import About, Asked, UnknownSubject, counted, placed, told, unread
+from reconciler.plan.explanation.about import (
+    COMES,
+    About,
+    Asked,
+    UnknownSubject,
+    coming_words,
+    counted,
+    placed,
+    told,
+    unread,
+    would_be,
+)
 from reconciler.plan.explanation.decided import decisions_about
 from reconciler.plan.explanation.going import marked_words
 from reconciler.plan.explanation.pool import headline
 from reconciler.plan.explanation.standing_orders import freeze_rows, guard_rows
 from reconciler.plan.guards.frozen import Freezes
+from reconciler.plan.impact.scaled import departing
 from reconciler.plan.kept.scene import Scene
 from reconciler.plan.scaling.reasons import PLANNER
 from reconciler.plan.sizes_by_time import provisioners_now
@@ -80,6 +91,13 @@ def _rows(scene: Scene, evaluated: Evaluated) -> Iterator[Row]:
         yield "leaving", f"{counted(evaluated.leaving_otherwise, 'node')} by other hands: drained, or by Karpenter"
     if evaluated.arriving:
         yield "arriving", counted(evaluated.arriving, "node")
+    for consequence in scene.plan.consequences:
+        is_on_the_way = consequence.order is not None and consequence.order.stage == "machine"
+        if consequence.pool == evaluated.pool and consequence.fate in COMES and not is_on_the_way:
+            yield (
+                "held back" if consequence.fate == "limited" else "buys",
+                would_be(scene, consequence, coming_words(scene, consequence)),
+            )
     if evaluated.pods:
         needed = counted(evaluated.missing, "more node")
         yield "demand", f"{counted(evaluated.pods, 'pod')} without a place; {needed} to be bought"

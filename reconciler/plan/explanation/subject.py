@@ -3,7 +3,6 @@
 from difflib import get_close_matches
 
 from reconciler.model.cluster.kinds import SEEN
-from reconciler.plan.departures.consequences import with_departures
 from reconciler.plan.explanation.about import About, Asked, UnknownSubject, told, unread
 from reconciler.plan.explanation.anything import about_object
 from reconciler.plan.explanation.decided import decisions_about
@@ -11,6 +10,7 @@ from reconciler.plan.explanation.node import about_node
 from reconciler.plan.explanation.pod import about_pod
 from reconciler.plan.explanation.pool import about_pool
 from reconciler.plan.explanation.provisioner import about_provisioner
+from reconciler.plan.impact.impact import with_impact
 from reconciler.plan.kept.scene import Scene
 
 # Kinds that are asked about by their own names; a plan may name others, which templates yield.
@@ -48,7 +48,7 @@ def about(scene: Scene, subject: Asked) -> About:
     """The answer, from the same decisions and consequences as the report of the plan has. Raises UnknownSubject, with a
     name that is close where there is one."""
     try:
-        return answer(with_departures(scene)[0], subject)
+        return answer(with_impact(scene).scene, subject)
     except UnknownSubject as unknown:
         close = get_close_matches(subject.name, _names(scene, subject), 1)
         hint = f"; did you mean {close[0]}?" if close else ""

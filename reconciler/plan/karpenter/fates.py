@@ -193,7 +193,7 @@ def _pace(fate: Fate, dues: Sequence[Due], gone_before: int) -> _Pace:
             return _Pace()
         case "deleted":
             return _Pace(seconds=None if any(each.stalls for each in ahead) else waits + drains + NODE_GONE_SECONDS)
-        case "undrifted" | "scaled" | "drained":
+        case _:
             return _Pace(seconds=0)
 
 

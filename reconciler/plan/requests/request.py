@@ -1,13 +1,13 @@
 """A Request: what a smart pod was made for, as it is written on it; and the names that follow from that."""
 
 from hashlib import sha256
-from typing import Any, Literal
+from typing import Any
 
 import msgspec
 
 from reconciler.model import names
+from reconciler.model.planned.purchase import Why
 
-Why = Literal["demand", "minSize", "warmNodes"]
 COMPONENT = "smart-scheduler"
 TAG = f"{names.OURS}for-"
 

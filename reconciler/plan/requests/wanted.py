@@ -23,7 +23,18 @@ class Unmet(msgspec.Struct, frozen=True):
     pool: str
     outlook: Outlook
     pods: tuple[Pod, ...] = ()
-    nodes: int = 0  # for minSize and warmNodes
+    wanted: tuple[Wanted, ...] = ()  # nodes for some of these pods: for the others it is not known which they need
+    min_size: int = 0  # nodes that minSize lacks
+    warm: int = 0  # nodes that warmNodes lacks
+
+
+class Limited(msgspec.Struct, frozen=True):
+    """Nodes of one pool that are wanted, and that are not asked for since a limit allows no more."""
+
+    pool: str
+    limit: str  # maxSize 16 of NodeProvisioner/a100
+    pods: tuple[Pod, ...] = ()
+    warm: int = 0  # nodes that warmNodes lacks
 
 
 class Place(msgspec.Struct, frozen=True, gc=False):
@@ -41,5 +52,6 @@ class Answered(msgspec.Struct, frozen=True):
     unfit: frozenset[str] = frozenset()  # smart pods whose node has come, and takes none of those it was for
     used: frozenset[str] = frozenset()  # smart pods without a node yet that somebody waits for
     unmet: tuple[Unmet, ...] = ()
+    limited: tuple[Limited, ...] = ()
     asked: dict[str, str] = {}  # uid of a pod -> the pool in which a machine is on its way for it by a smart pod
     waits: tuple[Waits, ...] = ()  # what each pod without a place waits for

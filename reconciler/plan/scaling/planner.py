@@ -20,7 +20,7 @@ from reconciler.plan.guards.imagined import by_node
 from reconciler.plan.requests.wanted import Answered
 from reconciler.plan.scaling.demand.demands import Demands, Grounds, demands
 from reconciler.plan.scaling.demand.serving import Demand
-from reconciler.plan.scaling.demand.shortfall import Shortfall, unmet
+from reconciler.plan.scaling.demand.shortfall import Shortfall, limited, unmet
 from reconciler.plan.scaling.evaluate import evaluate
 from reconciler.plan.scaling.ground import Ground, Site
 from reconciler.plan.scaling.labels import labels
@@ -88,6 +88,7 @@ def answered(asked: Demands, grounds: Sequence[Ground], short: Mapping[str, Shor
         unfit=asked.unfit,
         used=frozenset().union(*used),
         unmet=tuple(each for ground, demand, lacks in lacking for each in unmet(ground, demand, lacks)),
+        limited=tuple(each for ground, demand, lacks in lacking for each in limited(ground, demand, lacks)),
         asked={pod.metadata.uid: ground.pool.name for ground, demand in found for pod in demand.asked},
         waits=asked.waits,
     )

@@ -18,15 +18,17 @@ from reconciler.model.planned.action import Apply, Hold, Presumes, Ref
 from reconciler.model.planned.decision import Decision
 from reconciler.model.planned.inputs import Inputs
 from reconciler.model.planned.lacking import Lacking
+from reconciler.model.planned.purchase import Purchase, Why
 from reconciler.model.planned.reason import Reason
 from reconciler.plan.draft import Draft, Missing
 from reconciler.plan.reasons import Because, counted
 from reconciler.plan.requests.choices import Choice
-from reconciler.plan.requests.request import Request, Why, tag_of
+from reconciler.plan.requests.request import Request, tag_of
 from reconciler.plan.requests.waiting import unschedulable_since
 from reconciler.plan.requests.wanted import Wanted
 from reconciler.plan.smart_pods import reasons
 from reconciler.plan.smart_pods.making import Body, affinity_of, manifest_of, memory_of, ruling_out, vram_of
+from reconciler.plan.smart_pods.purchases import wanted_purchase
 from reconciler.plan.smart_pods.returned import Wanting
 from reconciler.plan.smart_pods.turn import Turn
 
@@ -40,34 +42,50 @@ def lacking(inputs: Inputs, draft: Draft) -> tuple[Lacking, ...]:
     return tuple(before.get(pool, Lacking(pool, inputs.now)) for pool in sorted(pools))
 
 
-def asking(turn: Turn, wanted: Wanting) -> Iterator[Decision]:
+class Asked(msgspec.Struct, frozen=True):
+    """What is asked for in one pool, and what is left to others or to a later plan."""
+
+    decisions: tuple[Decision, ...] = ()
+    purchases: tuple[Purchase, ...] = ()
+
+
+def asking(turn: Turn, wanted: Wanting) -> Asked:
     """For one pool; whoever is Karpenter's for now is told of once."""
-    nodes = sum(len(each.wanted) for each in wanted.missing)
+    told = list(_given_back(turn, wanted))
+    nodes = [(missing, each) for missing in wanted.missing for each in missing.wanted]
+    if nodes and not turn.has_node_pool:
+        number = counted(len(nodes), "node")
+        told.append(_hold(turn, reasons.NO_NODE_POOL.reason(turn.pool.origin(), nodes=number, pool=turn.pool.name)))
+        later = (wanted_purchase(turn.pool, each, "node_pool", missing.why, None) for missing, each in nodes)
+        return Asked(tuple(told), tuple(later))
+    taken = {each.request.key for each in turn.requested if not each.pod.metadata.leaving}
+    waiting: dict[Because, list[Instant]] = {}
+    purchases = []
+    for missing, each in nodes:
+        until = _seen_until(turn, each)
+        if until is not None and until > turn.now:
+            why_left = reasons.KARPENTERS if _karpenters_time(turn, each) == until else reasons.KARPENTER_RETRIES
+            waiting.setdefault(why_left, []).append(until)
+            purchases.append(wanted_purchase(turn.pool, each, "karpenter", missing.why, until))
+            continue
+        key = _key(missing, each, taken)
+        template = turn.template(each.choice.instance_type)
+        if key not in taken and template is not None:
+            taken.add(key)
+            made = _asked(turn, each, (missing.why, key), template)
+            told.append(made)
+            purchases.append(wanted_purchase(turn.pool, each, "request", missing.why, turn.now, made.subject.name))
+    for because, moments in waiting.items():
+        why = because.reason(turn.pool.origin(), nodes=counted(len(moments), "node"), pool=turn.pool.name)
+        told.append(_hold(turn, why, min(moments)))
+    return Asked(tuple(told), tuple(purchases))
+
+
+def _given_back(turn: Turn, wanted: Wanting) -> Iterator[Decision]:
     if wanted.spared:
         spared = counted(len(wanted.spared), "node")
         facts = {"nodes": spared, "returned": counted(wanted.returned, "node"), "pool": turn.pool.name}
         yield _hold(turn, reasons.GIVEN_BACK.reason(turn.pool.origin(), **facts))
-    if nodes and not turn.has_node_pool:
-        why = reasons.NO_NODE_POOL.reason(turn.pool.origin(), nodes=counted(nodes, "node"), pool=turn.pool.name)
-        yield _hold(turn, why)
-        return
-    taken = {each.request.key for each in turn.requested if not each.pod.metadata.leaving}
-    waiting: dict[Because, list[Instant]] = {}
-    for missing in wanted.missing:
-        for each in missing.wanted:
-            until = _seen_until(turn, each)
-            if until is not None and until > turn.now:
-                why_left = reasons.KARPENTERS if _karpenters_time(turn, each) == until else reasons.KARPENTER_RETRIES
-                waiting.setdefault(why_left, []).append(until)
-                continue
-            key = _key(missing, each, taken)
-            template = turn.template(each.choice.instance_type)
-            if key not in taken and template is not None:
-                taken.add(key)
-                yield _asked(turn, each, (missing.why, key), template)
-    for because, moments in waiting.items():
-        why = because.reason(turn.pool.origin(), nodes=counted(len(moments), "node"), pool=turn.pool.name)
-        yield _hold(turn, why, min(moments))
 
 
 def _hold(turn: Turn, why: Reason, until: Instant | None = None) -> Decision:

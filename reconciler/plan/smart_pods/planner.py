@@ -10,6 +10,7 @@ from reconciler.model.instant import Instant, later
 from reconciler.model.planned.action import Hold, Ref
 from reconciler.model.planned.decision import Decision
 from reconciler.model.planned.inputs import Inputs
+from reconciler.model.planned.purchase import Purchase
 from reconciler.model.planned.shortage import Shortage
 from reconciler.plan.containment import planning_for
 from reconciler.plan.draft import Draft, Missing, Verdict
@@ -19,6 +20,7 @@ from reconciler.plan.smart_pods.advance import advance
 from reconciler.plan.smart_pods.asking import asking, lacking
 from reconciler.plan.smart_pods.letting import Crowd, lifted, told, unmet_holds
 from reconciler.plan.smart_pods.opening import opened
+from reconciler.plan.smart_pods.purchases import purchases
 from reconciler.plan.smart_pods.reasons import PLANNER, UNREAD
 from reconciler.plan.smart_pods.returned import wanting
 from reconciler.plan.smart_pods.stray import stray
@@ -40,6 +42,7 @@ def smart_pods(inputs: Inputs, draft: Draft) -> Verdict:
     shortages: list[Shortage] = []
     wakes: list[Instant] = []
     asked: list[Missing] = []  # of pools that could ask
+    bought: list[Purchase] = []
     spared: set[str] = set()  # uids of pods that wait for nodes which a drain gives back
     for pool in (each for each in inputs.desired.pools if each.name not in draft.left_out):
         with planning_for(pool.name):
@@ -48,7 +51,9 @@ def smart_pods(inputs: Inputs, draft: Draft) -> Verdict:
             decisions += [each.decision for each in advanced if each.decision is not None]
             shortages += [each.shortage for each in advanced if each.shortage is not None]
             wanted = wanting(draft, pool.name, [each for each in draft.missing if each.pool == pool.name])
-            decisions += [*asking(turn, wanted), *opened(turn)]
+            found = asking(turn, wanted)
+            decisions += [*found.decisions, *opened(turn)]
+            bought += [*purchases(turn, advanced), *found.purchases]
             asked += wanted.missing if turn.has_node_pool else ()
             spared |= {pod.metadata.uid for each in wanted.spared for pod in each.pods}
             if turn.requested:
@@ -61,7 +66,8 @@ def smart_pods(inputs: Inputs, draft: Draft) -> Verdict:
         inputs.memory, shortages=_remembered(inputs, shortages), lacking=lacking(inputs, draft)
     )
     wakes += [each.until for each in memory.shortages]  # what is told of them is over then
-    return Verdict(_once(decisions), memory=memory, wake_at=min(wakes, default=None))
+    wake_at = min(wakes, default=None)
+    return Verdict(_once(decisions), memory=memory, wake_at=wake_at, purchases=tuple(bought))
 
 
 def _waits(draft: Draft, spared: AbstractSet[str]) -> Iterator[Waits]:

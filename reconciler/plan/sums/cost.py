@@ -14,7 +14,7 @@ import msgspec
 
 from reconciler.model import names
 from reconciler.model.cluster.node import Node
-from reconciler.model.desired import Declared
+from reconciler.model.desired import Declared, Desired
 from reconciler.model.kinds.gpu_pool import GpuPool
 
 _RESERVED = "reserved"
@@ -54,15 +54,12 @@ def bill(pool: GpuPool, machines: Mapping[Machine, int]) -> Bill:
 class Tariff:
     """What a pool pays, taken out of its policy once; never changed once it is made."""
 
-    def __init__(self, pool: GpuPool) -> None:
+    def __init__(self, pool: GpuPool, other: GpuPool | None = None) -> None:
+        """`other`: another version of the pool, whose prices hold where the pool declares none."""
         self._pool = pool
-        self._price_of = {
-            Machine(each.name, capacity_type): money.micro_dollars
-            for each in pool.instance_types
-            for capacity_type, money in each.price_per_hour.items()
-        }
-        self._committed_price = _committed_price(pool)
-        self._first = Machine(pool.instance_types[0].name, pool.capacity_types[0]) if pool.instance_types else None
+        self._price_of = _prices(pool) if other is None else _prices(other) | _prices(pool)
+        price = _committed_price(pool)
+        self._committed_price = price if price is not None or other is None else _committed_price(other)
 
     def bill(self, machines: Mapping[Machine, int]) -> Bill:
         """For so many machines of each sort."""
@@ -83,17 +80,39 @@ class Tariff:
                 unpriced += count
         return Bill(total, committed, unpriced)
 
-    def successor(self, machine: Machine) -> Machine | None:
-        """What is bought in its place: the same where the pool still allows it, else its first choice.
+    def has(self, machine: Machine) -> bool:
+        """Whether its price is known."""
+        return machine in self._price_of
 
-        Nothing where the price of either is not known.
-        """
-        pool = self._pool
-        if machine.capacity_type in pool.capacity_types and any(
-            each.name == machine.instance_type for each in pool.instance_types
-        ):
-            return machine
-        return self._first if {machine, self._first} <= self._price_of.keys() else None
+
+def tariffs(policies: Sequence[Desired]) -> dict[str, Tariff]:
+    """By pool, over all of these policies: each pool by the first that declare it, and by the prices of the second
+    where the first have none. So what two sets of policies lead to is compared by the same prices."""
+    versions: dict[str, list[GpuPool]] = {}
+    for desired in policies:
+        for pool in desired.pools:
+            versions.setdefault(pool.name, []).append(pool.spec)
+    return {name: Tariff(*found[:2]) for name, found in versions.items()}
+
+
+def successor(pool: GpuPool, machine: Machine) -> Machine:
+    """What is bought in place of a machine: one of its instance type and of its capacity type, of each as far as the
+    pool still allows it, else of the pool's first choice."""
+    types = [each.name for each in pool.instance_types]
+    instance_type, capacity_type = machine.instance_type, machine.capacity_type
+    if types and instance_type not in types:
+        instance_type = types[0]
+    if pool.capacity_types and capacity_type not in pool.capacity_types:
+        capacity_type = pool.capacity_types[0]
+    return Machine(instance_type, capacity_type)
+
+
+def _prices(pool: GpuPool) -> dict[Machine, int]:
+    return {
+        Machine(each.name, capacity_type): money.micro_dollars
+        for each in pool.instance_types
+        for capacity_type, money in each.price_per_hour.items()
+    }
 
 
 def _in_order(machines: Iterable[Machine], price_of: Mapping[Machine, int]) -> list[Machine]:

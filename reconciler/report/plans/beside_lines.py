@@ -8,19 +8,30 @@ from reconciler.model.change import PolicyChange
 from reconciler.model.origin import Origin
 from reconciler.model.planned.consequence import Consequence, Fate
 from reconciler.plan.guards.reasons import BY_LIMITS
+from reconciler.plan.impact.blame import Blame, pool_of
 from reconciler.report.blocks import Severity
 from reconciler.report.document import Finding
-from reconciler.report.plans.blame import Blame, pool_of
 from reconciler.report.plans.blocked import beside_guards, hold_findings, is_blocking
 from reconciler.report.plans.changed import change_origin, field_words
-from reconciler.report.plans.effects import ALREADY, HELD, IN_PLACE, drain_words, drained_pools, drift_words, effect
+from reconciler.report.plans.effects import (
+    ALREADY,
+    HELD,
+    IN_PLACE,
+    drain_words,
+    drained_pools,
+    drift_words,
+    effect,
+)
 from reconciler.report.plans.guard_section import approve_words, blocked_words
 from reconciler.report.plans.planned import Planned
-from reconciler.report.wording import counted
+from reconciler.report.plans.purchases import buy_words, schedule_words
+from reconciler.report.wording import counted, difference
 
 HELD_UP = "HeldUp"
 
-_BY_US: frozenset[Fate] = frozenset({"scaled", "drained"})
+_BY_US: frozenset[Fate] = frozenset({"scaled", "drained", "bought"})
+# Of the others it is told elsewhere that nothing happens to nodes now.
+_TOLD: frozenset[Fate] = frozenset({"scaled", "drained", "bought", "removed", "replaced", "blocked", "deleted"})
 
 
 def annotations(planned: Planned, blamed: Blame) -> tuple[Finding, ...]:
@@ -53,6 +64,7 @@ def _edited(planned: Planned, blamed: Blame) -> Iterator[Finding]:
         summary = _caused(planned, blamed, change)
         if change.verb != "change":
             words = drift_words(planned, blamed, change) or drain_words(planned, blamed, change)
+            words = words or buy_words(planned, blamed, change) or schedule_words(planned, blamed, change)
             if words:
                 yield _beside(change.origin, "warning", title, f"{title}: {words}; {summary}")
             continue
@@ -86,6 +98,7 @@ def _written(planned: Planned, blamed: Blame) -> Iterator[Finding]:
         if summary and decision.reason.origin:
             yield _beside(decision.reason.origin, "warning", decision.subject.title, f"{told.sentence} {summary}")
     yield from _drained(planned, tuple(each for each in blamed.because if each.fate == "drained"))
+    yield from _bought(planned, tuple(each for each in blamed.because if each.fate == "bought"))
 
 
 def _drained(planned: Planned, drained: tuple[Consequence, ...]) -> Iterator[Finding]:
@@ -98,14 +111,27 @@ def _drained(planned: Planned, drained: tuple[Consequence, ...]) -> Iterator[Fin
             yield _beside(weighed.reason.origin, "warning", title, _summary((each,), each.pool))
 
 
+def _bought(planned: Planned, bought: tuple[Consequence, ...]) -> Iterator[Finding]:
+    """Beside what decides over the size of each pool that nodes are bought for."""
+    for evaluated in planned.plan.sizes:
+        summary = _summary(bought, evaluated.pool)
+        if summary and evaluated.reason.origin is not None:
+            yield _beside(evaluated.reason.origin, "warning", f"NodeProvisioner/{evaluated.provisioner}", summary)
+
+
 def _summary(consequences: tuple[Consequence, ...], pool: str) -> str:
     """In numbers: the same as in every other report."""
-    own = [each for each in consequences if pool_of(each) == pool and each.fate != "undrifted"]
-    told = [f"{counted(len(each.nodes), 'node')} {each.fate}" for each in own]
+    own = [each for each in consequences if pool_of(each) == pool and each.fate in _TOLD]
+    fates: dict[Fate, int] = {}
+    for each in own:
+        fates[each.fate] = fates.get(each.fate, 0) + len(each.nodes)
+    told = [f"{counted(nodes, 'node')} {fate}" for fate, nodes in fates.items()]
     if pods := sum(each.pods for each in own):
         told.append(f"{counted(pods, 'pod')} must move")
     if gpus := sum(each.gpus_in_use for each in own):
         told.append(f"{counted(gpus, 'GPU')} in use")
+    if money := sum(each.micro_dollars_per_hour for each in own):
+        told.append(f"{difference(money)} $/h")
     return ", ".join(told)
 
 

@@ -12,12 +12,13 @@ from reconciler.model.planned.action import Apply, Delete, Hold
 from reconciler.model.planned.decision import Decision
 from reconciler.plan.drain.reasons import NEXT_CANDIDATE
 from reconciler.plan.drain.reasons import PLANNER as DRAIN
+from reconciler.plan.impact.blame import Blame
 from reconciler.plan.scaling.reasons import PLANNER as SCALING
 from reconciler.plan.smart_pods.reasons import PLANNER as SMART_PODS
 from reconciler.report.blocks import Detail, Item, Tone
-from reconciler.report.plans.blame import Blame
 from reconciler.report.plans.effects import drain_words, drift_words, effect
 from reconciler.report.plans.planned import Planned
+from reconciler.report.plans.purchases import buy_words, schedule_words
 from reconciler.report.told import Told, decision_items, place_of, would
 
 Verb = Literal["add", "change", "remove"]
@@ -128,13 +129,16 @@ def _policy_item(planned: Planned, blame: Blame, change: PolicyChange) -> Item:
     mark, tone = _MARKS[change.verb]
     line = planned.pool(change.name) if change.kind == "GpuPool" else None
     title = f"{change.kind}/{change.name}"
+    buys = "; ".join(filter(None, (buy_words(planned, blame, change), schedule_words(planned, blame, change))))
     if change.verb == "remove":
-        words = drift_words(planned, blame, change) or drain_words(planned, blame, change)
+        words = "; ".join(
+            filter(None, (drift_words(planned, blame, change) or drain_words(planned, blame, change), buys))
+        )
         details: tuple[Detail, ...] = (Detail("no longer declared", words, "bad"),) if words else ()
     elif change.verb == "add":
         details = tuple(Detail(f"{field.path}: {field.after}") for field in change.fields if field.after is not None)
-        if drains := drain_words(planned, blame, change):
-            details = (*details, Detail("", drains, "warn"))
+        if words := drain_words(planned, blame, change) or buys:
+            details = (*details, Detail("", words, "warn"))
     else:
         details = tuple(Detail(field_words(field), *effect(planned, blame, change, field)) for field in change.fields)
     observed = line is not None and line.mode == "Observe"

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from reconciler.model.instant import Instant
 from reconciler.model.planned.consequence import Consequence
 from reconciler.model.spoken_time import clock
-from reconciler.plan.departures.scaled import Departing
+from reconciler.plan.impact.scaled import Departing
 from reconciler.report.plans.planned import Planned
 
 

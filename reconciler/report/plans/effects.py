@@ -5,9 +5,10 @@ from collections.abc import Iterable, Set
 from reconciler.model.change import FieldChange, PolicyChange
 from reconciler.model.planned.consequence import Consequence, Fate
 from reconciler.plan.guards.reasons import BY_LIMITS
+from reconciler.plan.impact.blame import Blame, pool_of
 from reconciler.report.blocks import Tone
-from reconciler.report.plans.blame import Blame, pool_of
 from reconciler.report.plans.planned import Planned, PoolLine
+from reconciler.report.plans.purchases import buy_words, schedule_words
 from reconciler.report.wording import counted
 
 IN_PLACE = "in place"
@@ -18,6 +19,8 @@ ALREADY = "drifted already"
 # which no template of ours uses.
 _NEVER_DRIFT = ("adopt", "committedNodes", "disruption", "limits", "mode", "smartPods", "suspend")
 _NEVER_DRIFT_OF_INSTANCE_TYPES = frozenset({"pricePerHour", "capacity"})
+_NEVER_BUY = frozenset({"adopt", "committedNodes", "disruption"})
+_DIM = frozenset({IN_PLACE, ALREADY})
 _DRIFTED: frozenset[Fate] = frozenset({"removed", "replaced", "blocked"})
 
 
@@ -79,15 +82,24 @@ def effect(planned: Planned, blamed: Blame, change: PolicyChange, field: FieldCh
     """Of one field of a policy that was changed."""
     if change.kind == "GpuPool" and _is_held(planned, change.name):
         return HELD, "warn"
+    buys = buy_words(planned, blamed, change)
     if change.kind == "NodeProvisioner":
-        return _resized(planned, change)
+        words, tone = _resized(planned, change)
+        scheduled = schedule_words(planned, blamed, change) if field.path.startswith("schedules") else ""
+        told = "; ".join(filter(None, (words, buys, scheduled)))
+        return told, "warn" if buys or scheduled else tone
     if drains := drain_words(planned, blamed, change):
         return drains, "warn"
-    if change.kind != "GpuPool" or not _may_drift(field):
+    if change.kind != "GpuPool":
         return IN_PLACE, "dim"
-    if drifts := drift_words(planned, blamed, change):
-        return drifts, "warn"
-    return (ALREADY if _drifts_anyway(planned, change.name) else IN_PLACE), "dim"
+    words = _drift_effect(planned, blamed, change) if _may_drift(field) else IN_PLACE
+    is_bought = buys and _may_buy(field)
+    return (f"{words}; {buys}" if is_bought else words), "warn" if is_bought or words not in _DIM else "dim"
+
+
+def _drift_effect(planned: Planned, blamed: Blame, change: PolicyChange) -> str:
+    drifts = drift_words(planned, blamed, change)
+    return drifts or (ALREADY if _drifts_anyway(planned, change.name) else IN_PLACE)
 
 
 def _resized(planned: Planned, change: PolicyChange) -> tuple[str, Tone]:
@@ -114,6 +126,12 @@ def _is_held(planned: Planned, pool: str) -> bool:
     """Whether the NodePool stays as it is, whatever its policy says; what a guard holds comes once it is approved."""
     held = (each.decision for each in planned.held if each.decision.reason.code not in BY_LIMITS)
     return any(each.pool == pool and each.subject.kind == "NodePool" for each in held)
+
+
+def _may_buy(field: FieldChange) -> bool:
+    """Whether a field of a pool decides over what is bought for it; any may that is not named."""
+    steps = field.path.replace("[", ".[").split(".")
+    return steps[0] not in _NEVER_BUY and "pricePerHour" not in steps
 
 
 def _may_drift(field: FieldChange) -> bool:

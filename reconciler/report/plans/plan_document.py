@@ -4,10 +4,10 @@ from collections import Counter
 from collections.abc import Iterator
 
 from reconciler.plan.guards.reasons import BY_LIMITS
+from reconciler.plan.impact.blame import Blame, blame
 from reconciler.report.blocks import Blank, Block, Detail, Item, Items, Note, Notes, Section, line
 from reconciler.report.document import Document, Judged
 from reconciler.report.plans.beside_lines import annotations, findings
-from reconciler.report.plans.blame import Blame, blame
 from reconciler.report.plans.changed import anyway, changed_items
 from reconciler.report.plans.guard_section import blocked_lines, guard_blocks
 from reconciler.report.plans.plan_json import payload
@@ -42,7 +42,7 @@ def _blocks(planned: Planned, blamed: Blame) -> Iterator[Block]:
         tuple(_changes(planned, blamed)),
         tuple(_anyway(planned)),
         tuple(_pools(planned, blamed)),
-        cost_blocks(planned, blamed) if blamed != Blame() else (),
+        cost_blocks(planned, blamed),
         guard_blocks(planned),
         tuple(_held(planned)),
     )

@@ -3,7 +3,7 @@
 from collections import defaultdict
 from collections.abc import Iterator
 from hashlib import sha256
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 
@@ -11,8 +11,8 @@ from reconciler.model.change import PolicyChange
 from reconciler.model.instant import Instant, timestamp
 from reconciler.model.planned.action import Hold
 from reconciler.model.planned.consequence import Cause, Consequence
+from reconciler.plan.impact.blame import Blame, blame
 from reconciler.report.canonical_json import canonical_json
-from reconciler.report.plans.blame import Blame, blame
 from reconciler.report.plans.blocked import blocked_titles
 from reconciler.report.plans.changed import change_origin, verb_of
 from reconciler.report.plans.guard_json import freezes_told, guards_told
@@ -63,7 +63,11 @@ def _plan(planned: Planned, blamed: Blame) -> PlanTold:
         decisions=[decision_told(each) for each in planned.told],
         blocked=blocked_titles(planned.told),
         impact=impact(planned, blamed),
-        consequences=[*_consequences(blamed.without, "standing"), *_consequences(blamed.because, "change")],
+        consequences=[
+            *_consequences(blamed.without, "standing"),
+            *_consequences(blamed.because, "change"),
+            *_consequences(blamed.spared, "spared"),
+        ],
         forecast=None,
         guards=guards_told(plan.guarded),
         freezes=freezes_told(planned.freezes),
@@ -130,8 +134,9 @@ def decision_told(told: Told) -> DecisionTold:
     )
 
 
-def _consequences(consequences: tuple[Consequence, ...], cause: Cause) -> Iterator[ConsequenceTold]:
+def _consequences(consequences: tuple[Consequence, ...], cause: Cause | Literal["spared"]) -> Iterator[ConsequenceTold]:
     for each in consequences:
+        order = each.order
         yield ConsequenceTold(
             pool=each.pool,
             node_pool=each.node_pool,
@@ -143,6 +148,12 @@ def _consequences(consequences: tuple[Consequence, ...], cause: Cause) -> Iterat
             pods=each.pods,
             micro_dollars_per_hour=each.micro_dollars_per_hour,
             unpriced=each.unpriced,
+            instance_type=(order.instance_type or None) if order else None,
+            capacity_type=(order.capacity_type or None) if order else None,
+            stage=order.stage if order else None,
+            bought_for=order.why if order else None,
+            pods_served=each.serves,
+            limit=order.limit if order else "",
             wave=each.wave,
             seconds=each.seconds,
             held_by=[HeldBy(name, count) for name, count in each.held_by],

@@ -8,6 +8,7 @@ from reconciler.model.planned.action import Action, Ref
 from reconciler.model.planned.consequence import Cause, Fate
 from reconciler.model.planned.guarded import Measure, Needed, Period
 from reconciler.model.planned.memory import Memory
+from reconciler.model.planned.purchase import Stage, Why
 from reconciler.plan.reasons import HoldClass
 from reconciler.report.published.json_parts import Time, Tool
 from reconciler.report.simulated.simulated_shape import Summary
@@ -95,7 +96,23 @@ class Impact(msgspec.Struct, frozen=True):
     gpus: Amount
     gpus_disrupted: Annotated[int, msgspec.Meta(description="GPUs in use on nodes that this change takes away.")]
     pods_evicted: Annotated[int, msgspec.Meta(description="Pods that this change makes move.")]
-    micro_dollars_per_hour: Amount
+    nodes_bought: Annotated[int, msgspec.Meta(description="Nodes that are bought because of this change.")]
+    gpus_bought: Annotated[int, msgspec.Meta(description="GPUs of these nodes.")]
+    micro_dollars_per_hour: Annotated[
+        Amount,
+        msgspec.Meta(
+            description="All three by the same prices and commitments: those of this change, and those of the base for "
+            "machines that only the base prices. after - before is the money of the consequences caused by the change, "
+            "less the money of those that it spares."
+        ),
+    ]
+    repriced_micro_dollars_per_hour: Annotated[
+        int,
+        msgspec.Meta(
+            description="What the fleet as it is costs more by the prices and commitments of this change than by those "
+            "of the base; in no amount above. 0 without a base."
+        ),
+    ]
 
 
 class HeldBy(msgspec.Struct, frozen=True):
@@ -118,14 +135,47 @@ class ConsequenceTold(msgspec.Struct, frozen=True):
 
     pool: str
     node_pool: str
-    cause: Annotated[Cause, msgspec.Meta(description="standing: would come without this change too.")]
+    cause: Annotated[
+        Cause | Literal["spared"],
+        msgspec.Meta(
+            description="standing: comes without this change too. spared: would come without it, and does not with it."
+        ),
+    ]
     fate: Fate
-    nodes: list[str]
+    nodes: Annotated[
+        list[str],
+        msgspec.Meta(
+            description="Names; for each node that is not there yet that of its NodeClaim, or one with slashes that "
+            "stands for it. Of what a limit holds back at least so many."
+        ),
+    ]
     gpus: int
     gpus_in_use: int
-    pods: int
-    micro_dollars_per_hour: int
+    pods: Annotated[int, msgspec.Meta(description="Pods that must move.")]
+    micro_dollars_per_hour: Annotated[
+        int,
+        msgspec.Meta(
+            description="What the bill changes by; negative is saved. What is scheduled is in no amount of the impact."
+        ),
+    ]
     unpriced: Annotated[int, msgspec.Meta(description="Nodes without a declared price: not in the money.")]
+    instance_type: Annotated[
+        str | None,
+        msgspec.Meta(description="Of machines that come: bought, or in place of others of another sort; else null."),
+    ]
+    capacity_type: str | None
+    stage: Annotated[
+        Stage | None,
+        msgspec.Meta(
+            description="How far a purchase is. machine: a NodeClaim is there. asked: a smart pod asks for it. "
+            "request: a smart pod of this plan does. karpenter: Karpenter is left to buy it, for pods that it sees. "
+            "attempt: asked for at the next attempt. node_pool: once the NodePool is there. refill: once nodes that "
+            "Karpenter removes are gone. schedule: when a schedule begins. limit: not while a limit allows no more."
+        ),
+    ]
+    bought_for: Annotated[Why | None, msgspec.Meta(description="What asks for the nodes; else null.")]
+    pods_served: Annotated[int, msgspec.Meta(description="Pods that nodes are bought for.")]
+    limit: Annotated[str, msgspec.Meta(description="What allows no more nodes.")]
     wave: Annotated[int, msgspec.Meta(description="Nodes at once; 0 where nothing limits them.")]
     seconds: Annotated[int | None, msgspec.Meta(description="Roughly how long; null where no end is known.")]
     held_by: list[HeldBy]
@@ -133,8 +183,8 @@ class ConsequenceTold(msgspec.Struct, frozen=True):
     begins_at: Annotated[
         Time | None,
         msgspec.Meta(
-            description="When the first node is deleted, if scaled, or emptied, if drained; else null, as where a "
-            "guard holds it."
+            description="When the first node is deleted, if scaled, emptied, if drained, or asked for, if bought; else "
+            "null, as where a guard holds it."
         ),
     ]
 

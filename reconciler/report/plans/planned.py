@@ -8,8 +8,8 @@ from reconciler.model.change import PolicyChange
 from reconciler.model.cluster.observed import Unread
 from reconciler.model.planned.plan import Plan
 from reconciler.plan.at_rest import is_at_rest
-from reconciler.plan.departures.scaled import Departing
 from reconciler.plan.guards.frozen import Freeze
+from reconciler.plan.impact.scaled import Departing
 from reconciler.report.plans.plan_shape import Amount
 from reconciler.report.setting import Setting
 from reconciler.report.told import Told
@@ -18,13 +18,14 @@ Mode = Literal["Observe", "Enforce"]
 
 
 class Cost(msgspec.Struct, frozen=True):
-    """Micro dollars an hour: now, once all is done that comes without this change, and once all is done with it."""
+    """Micro dollars an hour: now, once all is done that comes without this change, and once all is done with it. All by
+    the same prices: see impact/pricing.py."""
 
     now: int = 0
     without: int = 0
     with_change: int = 0
-    committed: int = 0  # of now and without: paid whether nodes run or not
-    committed_with: int = 0  # of with
+    committed: int = 0  # of each: paid whether nodes run or not
+    repriced: int = 0  # what the fleet as it is costs more by these prices than by those of the base
 
 
 class PoolLine(msgspec.Struct, frozen=True):
@@ -41,6 +42,7 @@ class PoolLine(msgspec.Struct, frozen=True):
     budgets_read: bool = True  # PodDisruptionBudgets: where not, what they hold up is not known
     remarks: tuple[str, ...] = ()  # further lines: what limits leave room for, say
     declared: bool = True  # False: no policy declares it any more
+    stopped: str = ""  # why nothing is done there, though its mode is Enforce
 
 
 class Planned(msgspec.Struct, frozen=True):

@@ -8,21 +8,22 @@ from reconciler.model.change import PolicyChange
 from reconciler.model.planned.action import Hold
 from reconciler.model.planned.decision import Decision
 from reconciler.model.planned.inputs import Inputs
-from reconciler.plan.departures.consequences import with_departures
-from reconciler.plan.departures.guarded import with_expected
-from reconciler.plan.departures.scaled import Departing, departing
 from reconciler.plan.explain import sentence
 from reconciler.plan.guards.approvals import told_of_approvals
 from reconciler.plan.guards.elsewhere import told_of_guards
 from reconciler.plan.guards.frozen import Freezes
 from reconciler.plan.holds import ChangeScope, blocked_holds, hold_class
+from reconciler.plan.impact.guarded import with_expected
+from reconciler.plan.impact.impact import with_impact
+from reconciler.plan.impact.pricing import Priced
+from reconciler.plan.impact.scaled import Departing, departing
 from reconciler.plan.kept.scene import Scene
 from reconciler.plan.planner import unread_of_use
 from reconciler.report.contained import Contained
 from reconciler.report.edited import edited
 from reconciler.report.plans.plan_shape import Amount
 from reconciler.report.plans.planned import Planned
-from reconciler.report.plans.pool_lines import gone_with, gone_without, pool_lines, priced_as_before
+from reconciler.report.plans.pool_lines import Future, future_with, future_without, pool_lines
 from reconciler.report.setting import Setting, set_aside_notices
 from reconciler.report.told import Told
 
@@ -43,9 +44,12 @@ def planned_of(setting: Setting, scene: Scene, compared: Compared | None, notice
     """All that the report of a plan says."""
     before, contained, planned = compared.scene if compared else None, Contained(), scene
     departs = contained.several("what goes", lambda: _departing(planned, before))
-    scene, base = contained.part("what goes", lambda: _expected(planned, before), (planned, before))
+    unpriced = Priced(planned, before, {})
+    priced = contained.part("what goes, what comes and what it costs", lambda: with_impact(planned, before), unpriced)
+    base = priced.base
+    scene = contained.part("what guards expect", lambda: with_expected(priced.scene), priced.scene)
     nodes, gpus = contained.part("what is left of the fleet", lambda: _fleet_left(scene, base), (_NONE, _NONE))
-    pools = contained.several("the pools", lambda: pool_lines(scene, base))
+    pools = contained.several("the pools", lambda: pool_lines(scene, base, priced.bills))
     guards, aside = told_of_guards(scene.inputs), set_aside_notices(scene.inputs.observed)
     freezes = Freezes(scene.inputs, scene.fleet).all()
     return Planned(
@@ -71,12 +75,6 @@ def planned_of(setting: Setting, scene: Scene, compared: Compared | None, notice
 
 
 _NONE = Amount(0, 0, 0)
-
-
-def _expected(scene: Scene, base: Scene | None) -> tuple[Scene, Scene | None]:
-    """With what follows from both plans, and from guards."""
-    scene, base = with_departures(scene, base)
-    return with_expected(priced_as_before(scene, base)), base
 
 
 def _departing(scene: Scene, base: Scene | None) -> tuple[Departing, ...]:
@@ -108,7 +106,12 @@ def _fleet_left(scene: Scene, base: Scene | None) -> tuple[Amount, Amount]:
     """Nodes and their GPUs. Each node counts once, by its name: two plans may have two fates for it."""
     touched = {each.node_pool for one in (scene, base) if one for each in one.plan.consequences}
     pools = sorted({pool.name for pool in scene.inputs.desired.pools} | touched)
-    nodes = [node for pool in pools for node in scene.fleet.nodes_of(pool) if not node.metadata.leaving]
-    gone = (frozenset[str](), gone_without(scene, base), gone_with(scene))
-    left = [[node for node in nodes if node.name not in each] for each in gone]
-    return Amount(*map(len, left)), Amount(*(sum(node.gpus for node in each) for each in left))
+    there = [node for pool in pools for node in scene.fleet.nodes_of(pool) if not node.metadata.leaving]
+    futures = (Future(), future_without(scene, base), future_with(scene))
+    left = [[node for node in there if node.name not in each.gone] for each in futures]
+    nodes = [len(each) + len(future.bought) for each, future in zip(left, futures, strict=True)]
+    gpus = [
+        sum(node.gpus for node in each) + sum(future.bought.values())
+        for each, future in zip(left, futures, strict=True)
+    ]
+    return Amount(*nodes), Amount(*gpus)

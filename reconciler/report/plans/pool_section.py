@@ -1,13 +1,18 @@
 """What becomes of the nodes of a pool: what comes anyway, and what comes because of this change."""
 
+from collections import Counter
 from collections.abc import Iterator
+from typing import get_args
 
 import msgspec
 
+from reconciler.model.instant import Instant
 from reconciler.model.planned.consequence import Consequence, Fate
+from reconciler.model.planned.purchase import Stage
 from reconciler.model.spoken_time import span
+from reconciler.plan.impact.blame import Blame, pool_of
+from reconciler.plan.impact.words import bought_when, bought_words
 from reconciler.report.blocks import Block, Column, Group, Note, Notes, Row, Section, Table, Tone, line
-from reconciler.report.plans.blame import Blame, pool_of
 from reconciler.report.plans.departures import Departures
 from reconciler.report.plans.planned import Planned, PoolLine
 from reconciler.report.wording import counted, difference
@@ -43,8 +48,15 @@ _FATES: dict[Fate, _Words] = {
     "blocked": _Words("~", "warn", "busy, drifted, held up"),
     "deleted": _Words("-", "bad", "NodePool deleted, nodes with it", "at once, outside all budgets"),
     "undrifted": _Words("+", "good", "drifted now, and then no longer"),
+    "exchanged": _Words("~", "warn", "replaced anyway"),
+    "bought": _Words("+", "good", "bought"),
+    "scheduled": _Words("+", "dim", "bought by a schedule"),
+    "limited": _Words("!", "warn", "wanted, held back"),
 }
 _ORDER: tuple[Fate, ...] = tuple(_FATES)
+_COMES: frozenset[Fate] = frozenset({"bought", "scheduled", "limited"})
+_FOLLOWS: frozenset[Fate] = frozenset({"replaced", "exchanged"})
+_STAGES: tuple[Stage, ...] = get_args(Stage)
 
 
 def pool_sections(planned: Planned, blamed: Blame) -> Iterator[Section]:
@@ -65,7 +77,8 @@ def _section(name: str, planned: Planned, blamed: Blame, headings: _Headings) ->
         (headings.spared, _own(name, blamed.spared)),
     )
     departures = Departures(planned)
-    groups = tuple(Group(tuple(_row(each, departures) for each in own), heading) for heading, own in parts if own)
+    now = planned.setting.now
+    groups = tuple(Group(tuple(_row(each, departures, now) for each in own), heading) for heading, own in parts if own)
     declared = pool is not None and pool.declared
     title = f"{name}: {counted(pool.nodes, 'node')}, {pool.busy_nodes} busy" if pool and declared else _gone(name)
     coming = (*parts[0][1], *parts[1][1])
@@ -77,19 +90,40 @@ def _gone(name: str) -> str:
 
 
 def _marked(heading: str, pool: PoolLine | None) -> str:
-    return f"{heading} (would: the pool only observes)" if pool and pool.mode == "Observe" else heading
+    if pool is None or not (pool.stopped or pool.mode == "Observe"):
+        return heading
+    return f"{heading} (would: {pool.stopped or 'the pool only observes'})"
 
 
 def _own(name: str, consequences: tuple[Consequence, ...]) -> tuple[Consequence, ...]:
+    """What is bought in the order in which it comes, the others by their nodes."""
     own = [each for each in consequences if pool_of(each) == name]
-    return tuple(sorted(own, key=lambda each: (_ORDER.index(each.fate), each.node_pool, each.nodes)))
+    return tuple(sorted(own, key=lambda each: (_ORDER.index(each.fate), each.node_pool, _first_of(each))))
 
 
-def _row(consequence: Consequence, departures: Departures) -> Row:
-    words = _FATES[consequence.fate]
-    numbers = (str(len(consequence.nodes)), str(consequence.gpus), difference(consequence.micro_dollars_per_hour))
-    when = (*departures.words(consequence), *_when(consequence, words.pace))
+def _first_of(consequence: Consequence) -> tuple[int, tuple[str, ...]]:
+    stage = consequence.order.stage if consequence.order is not None else None
+    return (_STAGES.index(stage), ()) if stage is not None else (0, consequence.nodes)
+
+
+def _row(consequence: Consequence, departures: Departures, now: Instant) -> Row:
+    words, order = _FATES[consequence.fate], consequence.order
+    numbers = (str(len(consequence.nodes)), str(consequence.gpus), _money(consequence))
+    if consequence.fate in _COMES:
+        return Row(
+            (bought_words(consequence), *numbers, "; ".join(bought_when(consequence, now))), words.mark, words.tone
+        )
+    by = (f"by {order.words}",) if order is not None else ()
+    when = (*departures.words(consequence), *by, *_when(consequence, words.pace))
     return Row((words.text, *numbers, "; ".join(when)), words.mark, words.tone)
+
+
+def _money(consequence: Consequence) -> str:
+    """What is not known is no 0."""
+    money, unpriced = consequence.micro_dollars_per_hour, consequence.unpriced
+    if not unpriced:
+        return difference(money)
+    return f"{difference(money)}, {unpriced} unpriced" if money or unpriced < len(consequence.nodes) else "unpriced"
 
 
 def _when(consequence: Consequence, pace: str) -> Iterator[str]:
@@ -109,12 +143,7 @@ def _when(consequence: Consequence, pace: str) -> Iterator[str]:
 
 def _below(pool: PoolLine | None, coming: tuple[Consequence, ...]) -> Iterator[Block]:
     """What holds nodes up, what a reader must know of the numbers, and remarks."""
-    notes = [*_budgets(coming), *_deletions(coming), *_homeless(coming)]
-    if unpriced := sum(each.unpriced for each in coming if each.fate != "replaced"):
-        notes.append(Note("note", f"{counted(unpriced, 'node')} without a declared price: not in $/h."))
-    if unpriced := sum(each.unpriced for each in coming if each.fate == "replaced"):
-        told = f"{counted(unpriced, 'node')} will be machines of another sort, whose price is not known: not in $/h."
-        notes.append(Note("note", told))
+    notes = [*_budgets(coming), *_deletions(coming), *_homeless(coming), *_unpriced(coming)]
     if notes:
         yield Notes(tuple(notes))
     busy = any(each.fate in {"drained", "replaced", "blocked"} for each in coming)
@@ -123,6 +152,21 @@ def _below(pool: PoolLine | None, coming: tuple[Consequence, ...]) -> Iterator[B
         yield line(f"PodDisruptionBudgets: {'none in the way' if read else 'not read, so they may hold up more'}.")
     for remark in pool.remarks if pool else ():
         yield line(remark)
+
+
+def _unpriced(coming: tuple[Consequence, ...]) -> Iterator[Note]:
+    """What is in no sum."""
+    if unpriced := sum(each.unpriced for each in coming if each.fate not in _FOLLOWS | _COMES):
+        yield Note("note", f"{counted(unpriced, 'node')} without a declared price: not in $/h.")
+    if unpriced := sum(each.unpriced for each in coming if each.fate in _FOLLOWS):
+        told = f"{counted(unpriced, 'node')} will be machines of another sort, whose price is not known: not in $/h."
+        yield Note("note", told)
+    sorts: Counter[str] = Counter()
+    for each in coming:
+        if each.fate in _COMES and each.order is not None and each.unpriced:
+            sorts[each.order.words] += each.unpriced
+    for sort, unpriced in sorted(sorts.items()):
+        yield Note("note", f"{counted(unpriced, 'node')} to be bought without a declared price, {sort}: not in $/h.")
 
 
 def _budgets(coming: tuple[Consequence, ...]) -> Iterator[Note]:

@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 
 from reconciler.model.revision import short_revision
+from reconciler.plan.impact.blame import Blame
 from reconciler.report.blocks import Line, Note, Notes, line
-from reconciler.report.plans.blame import Blame
 from reconciler.report.plans.changed import count
 from reconciler.report.plans.impact import total_cost
 from reconciler.report.plans.plan_json import change_digest
@@ -13,20 +13,46 @@ from reconciler.report.wording import counted, dollars, short_digest
 
 
 def cost_blocks(planned: Planned, blamed: Blame) -> tuple[Line | Notes, ...]:
-    """Nothing where no prices are known."""
+    """What the fleet comes to: nodes and GPUs where they change, and money where prices are known. Nothing where
+    nothing happens to any node and no price is edited."""
     cost = total_cost(planned)
-    if cost == Cost():
+    if blamed == Blame() and not cost.repriced:
         return ()
+    return *_fleet(planned), *_cost(planned, blamed, cost)
+
+
+def _fleet(planned: Planned) -> Iterator[Line]:
+    nodes, gpus = planned.nodes, planned.gpus
+    if nodes.now == nodes.before == nodes.after:
+        return
+    sums = (
+        ("now", nodes.now, gpus.now),
+        ("without", nodes.before, gpus.before),
+        ("with", nodes.after, gpus.after),
+    )
+    shown = [each for each in sums if each[0] != "without" or planned.base]
+    yield Line(("Fleet", *(f"{when} {counted(count, 'node')}, {counted(gpus, 'GPU')}" for when, count, gpus in shown)))
+
+
+def _cost(planned: Planned, blamed: Blame, cost: Cost) -> Iterator[Line | Notes]:
+    """Nothing where no prices are known."""
+    if cost == Cost():
+        return
     sums = (("now", cost.now), ("without", cost.without), ("with", cost.with_change))
     parts = tuple(f"{when} {dollars(amount)}/h" for when, amount in sums if when != "without" or planned.base)
     is_one = cost.now == cost.without == cost.with_change
     if is_one:
         parts = (f"{dollars(cost.now)}/h" if _moves_unpriced(planned, blamed) else f"{dollars(cost.now)}/h, unchanged",)
-    told = Line(("Cost", *parts, *_committed(cost, is_one)))
-    unpriced = sum(pool.unpriced for pool in planned.pools)
-    if not unpriced:
-        return (told,)
-    return told, Notes((Note("note", f"{counted(unpriced, 'node')} without a declared price: not in the cost."),))
+    yield Line(("Cost", *parts, *_committed(cost, is_one)))
+    notes = []
+    if cost.repriced:
+        before = dollars(cost.now - cost.repriced)
+        told = f"by the prices and commitments before this change the same nodes cost {before}/h now."
+        notes.append(Note("note", told))
+    if unpriced := sum(pool.unpriced for pool in planned.pools):
+        notes.append(Note("note", f"{counted(unpriced, 'node')} without a declared price: not in the cost."))
+    if notes:
+        yield Notes(tuple(notes))
 
 
 def _moves_unpriced(planned: Planned, blamed: Blame) -> bool:
@@ -36,10 +62,7 @@ def _moves_unpriced(planned: Planned, blamed: Blame) -> bool:
 
 
 def _committed(cost: Cost, is_one: bool) -> Iterator[str]:
-    if cost.committed != cost.committed_with:
-        before, after = dollars(cost.committed), dollars(cost.committed_with)
-        yield f"(of it, {before}/h before and {after}/h with this change is paid whether nodes run or not)"
-    elif cost.committed:
+    if cost.committed:
         yield f"(of {'it' if is_one else 'each'}, {dollars(cost.committed)}/h is paid whether nodes run or not)"
 
 

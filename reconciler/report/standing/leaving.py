@@ -10,6 +10,7 @@ from reconciler.model.planned.consequence import Consequence, Fate
 from reconciler.model.spoken_time import clock, moment
 from reconciler.plan.explanation.about import guard_holding
 from reconciler.plan.guards.door import observes
+from reconciler.plan.impact.words import bought_when, bought_words
 from reconciler.plan.kept.scene import Scene
 from reconciler.report.wording import counted
 
@@ -30,12 +31,13 @@ class Leaving(msgspec.Struct, frozen=True):
 
     pool: str
     how: str
-    nodes: tuple[str, ...]  # names; of machines whose nodes have not come yet, those of their NodeClaims
+    nodes: tuple[str, ...]  # names; of machines whose nodes have not come yet, those of their NodeClaims, if any
     pods: int = 0  # that must move
     first_at: Instant | None = None
     last_at: Instant | None = None
     would: bool = False  # the pool only observes
     guard: str = ""  # that holds it
+    has_names: bool = True  # False: nobody has bought them yet
 
     def words(self, now: Instant) -> str:
         """a100: 3 nodes (n1, n2, n3) are scaled down at 14:52Z (in 30 s)."""
@@ -44,7 +46,8 @@ class Leaving(msgspec.Struct, frozen=True):
         pods = f", {counted(self.pods, 'pod')} to move" if self.pods else ""
         would = " (would: the pool only observes)" if self.would else ""
         would += f" (once {self.guard} allows it)" if self.guard else ""
-        return f"{self.pool}: {counted(len(self.nodes), 'node')} {self.how}{self._when(now)}{pods}: {named}{would}"
+        told = f"{self.pool}: {counted(len(self.nodes), 'node')} {self.how}{self._when(now)}{pods}"
+        return f"{told}: {named}{would}" if self.has_names else f"{told}{would}"
 
     def _when(self, now: Instant) -> str:
         if self.first_at is None or self.last_at is None:
@@ -63,7 +66,7 @@ def leaving_of(scene: Scene) -> tuple[Leaving, ...]:
         left = consequence.only(name for name in consequence.nodes if name not in told)
         if left is not None and left.fate in _BY_FATE:
             found.append(_of(scene, left))
-    found += _arriving(scene)
+    found += [*_arriving(scene), *_bought(scene)]
     return tuple(sorted(found, key=lambda each: (each.pool, each.first_at or 0, each.how)))
 
 
@@ -79,6 +82,15 @@ def _of(scene: Scene, consequence: Consequence) -> Leaving:
         would=consequence.cause == "change" and observes(scene.inputs, consequence.pool),
         guard=guard_holding(scene, consequence) if consequence.cause == "change" else "",
     )
+
+
+def _bought(scene: Scene) -> Iterator[Leaving]:
+    """Nodes that are asked for, or will be; not those that are on their way, nor those that follow on others."""
+    for each in scene.plan.consequences:
+        if each.fate == "bought" and each.order is not None and each.order.stage not in {"machine", "refill"}:
+            when = next(bought_when(each, scene.inputs.now))
+            is_told = observes(scene.inputs, each.pool) and each.cause == "change"
+            yield Leaving(each.pool, f"{bought_words(each)}, {when}", each.nodes, would=is_told, has_names=False)
 
 
 def _deleted(scene: Scene) -> Iterator[Leaving]:

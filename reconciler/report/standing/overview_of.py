@@ -4,10 +4,10 @@ from reconciler.model.desired import Declared
 from reconciler.model.kinds.gpu_pool import GpuPool
 from reconciler.model.planned.action import Hold
 from reconciler.plan.at_rest import is_at_rest
-from reconciler.plan.departures.consequences import with_departures
 from reconciler.plan.drain.reasons import NEXT_CANDIDATE
 from reconciler.plan.guards.door import observes
 from reconciler.plan.guards.frozen import Freezes
+from reconciler.plan.impact.impact import with_impact
 from reconciler.plan.kept.scene import Scene
 from reconciler.plan.planner import unread_of_use
 from reconciler.plan.requests.short import short_of, short_words
@@ -23,7 +23,7 @@ from reconciler.report.standing.overview import Overview, PoolStanding
 def overview_of(setting: Setting, scene: Scene, notices: tuple[str, ...] = ()) -> Overview:
     """All pools that policies declare, and how many decisions wait, each for what."""
     contained, planned = Contained(), scene
-    scene = contained.part("what goes", lambda: with_departures(planned)[0], scene)
+    scene = contained.part("what goes and what comes", lambda: with_impact(planned).scene, scene)
     decisions = tuple(each for each in scene.plan.decisions if not is_at_rest(each))
     holds = tuple(each for each in decisions if isinstance(each.act, Hold))
     held = len(holds)

@@ -44,9 +44,11 @@ class Happened(msgspec.Struct):
 class Meter:
     """Told of each write; what stood when it was made is the beginning."""
 
-    def __init__(self, stage: Stage, desired: Desired, market: tuple[Offering, ...]) -> None:
+    def __init__(
+        self, stage: Stage, desired: Desired, market: tuple[Offering, ...], priced_by: tuple[Desired, ...] = ()
+    ) -> None:
         self.where = Whereabouts()
-        self.purse = Purse(desired, market)
+        self.purse = Purse(desired, market, priced_by)
         self.waits = Waits()
         self.happened = Happened()
         self._stage = stage

@@ -10,7 +10,7 @@ import msgspec
 
 from reconciler.model import names
 from reconciler.model.desired import Desired
-from reconciler.plan.sums.cost import Bill, Machine, Tariff, machine_of
+from reconciler.plan.sums.cost import Bill, Machine, Tariff, machine_of, tariffs
 from reconciler.protocol.presumed import Object
 from reconciler.simulate.market import Offering
 from reconciler.simulate.objects import Key, Written
@@ -29,7 +29,9 @@ class _Paid(msgspec.Struct):
 class Purse:
     """Told of each write; knows what an hour costs now."""
 
-    def __init__(self, desired: Desired, market: tuple[Offering, ...]) -> None:
+    def __init__(self, desired: Desired, market: tuple[Offering, ...], priced_by: tuple[Desired, ...] = ()) -> None:
+        """`priced_by`: policies that say what is paid, whichever are in force; those of the first go before."""
+        self._priced_by = priced_by
         self._prices: dict[Machine, int] = {}
         for each in market:
             price = each.micro_dollars_per_hour
@@ -45,8 +47,8 @@ class Purse:
         self.follow(desired)
 
     def follow(self, desired: Desired) -> None:
-        """From now on these policies say what is paid."""
-        self._tariffs = {pool.name: Tariff(pool.spec) for pool in desired.pools}
+        """From now on these policies say what is paid, unless others do all the time."""
+        self._tariffs = tariffs(self._priced_by or (desired,))
         for name in sorted({*self._machines, *self._tariffs, *self._bills}):
             self._bill(name)
 

@@ -40,7 +40,7 @@ class Recorder:
         self._stage = stage
         self._play = play
         self._desired = play.first
-        self._meter = Meter(stage, play.first, market)
+        self._meter = Meter(stage, play.first, market, play.priced_by)
         self._timeline = Timeline(self._meter, look)
         self._revisions = [Revision(play.start, play.first.revision)]
         self._happenings: list[Happening] = []

@@ -30,6 +30,7 @@ class Play(msgspec.Struct, frozen=True):
     traces: tuple[tuple[str, OpenbPods], ...] = ()  # by the names of their workloads
     observed: Observed | None = None  # a cluster that was seen: what there is at first
     memory: Memory = Memory()  # what its controller remembered
+    priced_by: tuple[Desired, ...] = ()  # policies whose prices hold for all that is compared; none: those in force
 
     @property
     def start(self) -> Instant:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 import msgspec
 
+from reconciler.model.desired import Desired
 from reconciler.model.instant import Instant, timestamp
 from reconciler.model.quantity import Duration
 from reconciler.plan.kept.scene import Scene
@@ -26,8 +27,9 @@ Tell = Callable[[float], None]
 def forecast(planned: DryRun, head: Scene, ahead: Duration, tell: Tell) -> Forecast:
     """Raises NoCapacity."""
     base = planned.base
-    before = run(_play(WITHOUT, base, ahead), _watched(tell, 0)) if base is not None else None
-    play = _play(WITH if base is not None else "", head, ahead)
+    policies = (head.inputs.desired, base.inputs.desired) if base is not None else ()
+    before = run(_play(WITHOUT, base, ahead, policies), _watched(tell, 0)) if base is not None else None
+    play = _play(WITH if base is not None else "", head, ahead, policies)
     after = run(play, _watched(tell, 1))
     if not after.sums.held_by_guards:
         return Forecast(after, before)
@@ -41,7 +43,7 @@ def _watched(tell: Tell, number: int) -> Watched:
     return Watched(tell=lambda part: tell((number + part) / 3))
 
 
-def _play(label: str, scene: Scene, ahead: Duration) -> Play:
+def _play(label: str, scene: Scene, ahead: Duration, priced_by: tuple[Desired, ...]) -> Play:
     inputs = scene.inputs
     start = Instant(inputs.now - inputs.now % 1_000)
     scenario = Scenario(
@@ -51,4 +53,6 @@ def _play(label: str, scene: Scene, ahead: Duration) -> Play:
         cycle_every=Duration(1_000) if ahead.milliseconds <= _SHORT_MS else _LONGER_CYCLES,
     )
     revised = (Revised(0, inputs.desired),)
-    return Play("forecast", scenario, revised, 1, label, observed=inputs.observed, memory=inputs.memory)
+    return Play(
+        "forecast", scenario, revised, 1, label, observed=inputs.observed, memory=inputs.memory, priced_by=priced_by
+    )

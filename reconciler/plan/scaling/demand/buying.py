@@ -55,7 +55,7 @@ class Bought(msgspec.Struct):
 
     wanted: dict[str, list[Wanted]]  # by provisioner
     waits: dict[str, Waits]  # by uid, of pods that are served
-    retries: dict[str, list[Pod]]  # by provisioner, pods that wait for the next attempt
+    later: dict[str, list[Wanted]]  # by provisioner, nodes that wait for the next attempt
     refusals: dict[str, dict[str, str]]  # by uid and pool
     full: dict[str, set[str]]  # by provisioner, uids of pods that found no room
     out_of_stock: dict[str, set[str]]  # by provisioner, uids of pods behind our gate
@@ -83,7 +83,6 @@ class Buying:
             {name: set() for name in names},
             {name: set() for name in names},
         )
-        self._later: dict[str, int] = {}  # nodes that wait for the next attempt, by provisioner
 
     def run(self, without: AbstractSet[str]) -> Bought:
         """For all but those pods."""
@@ -111,7 +110,8 @@ class Buying:
 
     def _room(self, offer: Offer) -> int:
         """How many more nodes the pool may have."""
-        return offer.serving.room.nodes - len(self._found.wanted[offer.name]) - self._later.get(offer.name, 0)
+        found = self._found
+        return offer.serving.room.nodes - len(found.wanted[offer.name]) - len(found.later[offer.name])
 
     def _as_karpenter_would(self, offer: Offer, pods: list[Pod], leaves_to_karpenter: bool) -> list[Wanted]:
         """The cheapest nodes, of whatever shapes; what a smart pod did not get lately is left out at first."""
@@ -162,9 +162,8 @@ class Buying:
         if waits_until is None or waits_until <= offer.pool.ground.site.now:
             self._take(offer, wanted, "request")
             return
-        self._later[offer.name] = self._later.get(offer.name, 0) + len(wanted)
+        self._found.later[offer.name] += wanted
         for pod in (pod for each in wanted for pod in each.pods):
-            self._found.retries[offer.name].append(pod)
             self._found.waits[pod.metadata.uid] = Waits(pod, "retry", offer.pool.pool, until=waits_until)
 
     def _packed(self, offer: Offer, pods: list[Pod], shapes: list[Shape], taken: int = 0) -> Packed:

@@ -352,18 +352,22 @@ class _Line:
     def _demand(self, pool: PoolShapes, bought: Bought) -> Demand:
         serving, name = self._servings[pool.name], pool.name
         wanted = tuple(bought.wanted.get(name, ()))
-        retries = bought.retries.get(name, [])
+        later = tuple(bought.later.get(name, ()))
+        retries = [pod for each in later for pod in each.pods]
         pods = [*serving.pods, *(pod for each in wanted for pod in each.pods), *retries]
         lost = bought.out_of_stock.get(name, set())
-        unmet = [pod for pod in serving.pods if pod.metadata.uid in lost and pod.metadata.uid not in bought.waits]
+        unserved = [pod for pod in serving.pods if pod.metadata.uid not in bought.waits]
+        full = bought.full.get(name, set())
         return Demand(
             pods=tuple(pods),
             keeps=serving.keeps,
             wanted=wanted,
             used=serving.used,
             asked=serving.asked,
-            unmet=(*retries, *unmet),
-            left=len(bought.full.get(name, set()) - bought.waits.keys()),
+            later=later,
+            unmet=(*retries, *(pod for pod in unserved if pod.metadata.uid in lost)),
+            left=len(full - bought.waits.keys()),
+            limited=tuple(pod for pod in unserved if pod.metadata.uid in full - lost),
             room=serving.room if pods else Demand().room,
             taken_machines=serving.taken_machines,
             taken_nodes=serving.taken_nodes,

@@ -9,7 +9,7 @@ nodes are alike: which of the two they were made for makes no difference to whic
 import msgspec
 
 from reconciler.fleet.packing.looks import labels_of
-from reconciler.plan.requests.wanted import Unmet, Wanted
+from reconciler.plan.requests.wanted import Limited, Unmet, Wanted
 from reconciler.plan.scaling.demand.room import room_for
 from reconciler.plan.scaling.demand.serving import Demand
 from reconciler.plan.scaling.demand.shapes import shapes_of
@@ -22,6 +22,7 @@ class Shortfall(msgspec.Struct, frozen=True):
 
     min_size: int = 0
     warm: int = 0  # beside those
+    limited: int = 0  # warm nodes that are wanted as well, and that no limit leaves room for
     used: frozenset[str] = frozenset()  # smart pods that ask for such nodes, and are needed still
 
     @property
@@ -37,10 +38,9 @@ def shortfall(ground: Ground, demand: Demand, surplus: int) -> Shortfall:
     lacks_warm = _lacks_warm(ground, demand, surplus)
     short = max(0, lacks_size - ground.asked)
     warm = max(0, lacks_warm - _unused(ground, demand) - short)
-    if warm:
-        warm = min(warm, max(0, room_for(ground).nodes - demand.new_nodes - short))
+    room = max(0, room_for(ground).nodes - demand.new_nodes - short) if warm else 0
     used = _needed(ground, demand, lacks_size, min(lacks_warm, wish.max_size - ground.size - machines))
-    return Shortfall(short, warm, used)
+    return Shortfall(short, min(warm, room), warm - min(warm, room), used)
 
 
 def _lacks_warm(ground: Ground, demand: Demand, surplus: int) -> int:
@@ -86,4 +86,12 @@ def unmet(ground: Ground, demand: Demand, short: Shortfall) -> tuple[Unmet, ...]
     lacks_nodes = short.nodes > 0 and not at_least(ground, short.nodes)
     if not demand.unmet and not lacks_nodes:
         return ()
-    return (Unmet(ground.pool.name, ground.outlook, demand.unmet, short.nodes if lacks_nodes else 0),)
+    least, warm = (short.min_size, short.warm) if lacks_nodes else (0, 0)
+    return (Unmet(ground.pool.name, ground.outlook, demand.unmet, demand.later, least, warm),)
+
+
+def limited(ground: Ground, demand: Demand, short: Shortfall) -> tuple[Limited, ...]:
+    """What a limit keeps the pool from buying."""
+    if not demand.limited and not short.limited:
+        return ()
+    return (Limited(ground.pool.name, room_for(ground).told, demand.limited, short.limited),)

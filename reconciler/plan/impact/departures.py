@@ -1,4 +1,4 @@
-"""Nodes that scaling and drains take away, as consequences: billed and told like all others.
+"""Nodes that scaling and drains take away, as consequences like all others; impact/pricing.py prices them.
 
 A node that goes anyway goes so, whatever else would become of it. A node that only this plan would mark goes by its
 drift, where it drifts.
@@ -11,11 +11,10 @@ import msgspec
 from reconciler.fleet.fleet import Fleet
 from reconciler.model.instant import Instant
 from reconciler.model.planned.consequence import Cause, Consequence, Fate, Share, summed
-from reconciler.plan.departures.drains import Drain, drains
-from reconciler.plan.departures.scaled import departing
 from reconciler.plan.drain.blockers import moves
-from reconciler.plan.karpenter.savings import priced_by
-from reconciler.plan.kept.scene import Scene
+from reconciler.plan.impact.acting import Side
+from reconciler.plan.impact.drains import Drain, drains
+from reconciler.plan.impact.scaled import departing
 
 
 class _Departure(msgspec.Struct, frozen=True, gc=False):
@@ -29,24 +28,29 @@ class _Departure(msgspec.Struct, frozen=True, gc=False):
     seconds: int | None = None  # for one wave; None: not known
 
 
-def with_departures(scene: Scene, base: Scene | None = None) -> tuple[Scene, Scene | None]:
+def with_departures(own: Side, base: Side | None = None) -> tuple[Side, Side | None]:
     """Both plans, with the nodes that scaling and drains take away among their consequences."""
-    going = _departures(scene)
+    going = _departures(own)
     if base is None:
         standing = frozenset(name for name, each in going.items() if each.cause == "standing")
-        return _with(scene, going, standing), None
+        return _with(own, going, standing), None
     before = _departures(base)
+    declared = {pool.name for pool in base.scene.inputs.desired.pools}
     # What the base brings about as well is not caused by the change, whatever this plan does to it.
-    told = {name: _caused(each, standing=_comes_anyway(each, before.get(name))) for name, each in going.items()}
-    return _with(scene, told, frozenset(before)), _with(base, before, frozenset(before))
+    told = {
+        name: _caused(each, standing=_comes_anyway(each, before.get(name), is_seen=each.pool in declared))
+        for name, each in going.items()
+    }
+    return _with(own, told, frozenset(before)), _with(base, before, frozenset(before))
 
 
-def _departures(scene: Scene) -> dict[str, _Departure]:
+def _departures(side: Side) -> dict[str, _Departure]:
     """By the name of the node."""
+    scene = side.scene
     found = {name: _of_drain(each) for name, each in drains(scene).items()}
     for name, each in departing(scene.inputs, scene.plan).items():
         found[name] = _Departure(each.pool, "scaled", "standing" if each.is_marked else "change", each.at)
-    return dict(sorted(found.items()))
+    return {name: each for name, each in sorted(found.items()) if side.does(each.pool)}
 
 
 def _of_drain(drain: Drain) -> _Departure:
@@ -55,26 +59,27 @@ def _of_drain(drain: Drain) -> _Departure:
     return _Departure(drain.pool, "drained", cause, drain.begins_at, drain.parallelism, drain.seconds)
 
 
-def _comes_anyway(departure: _Departure, before: _Departure | None) -> bool:
-    if departure.fate == "scaled":
-        return departure.cause == "standing"
-    return before is not None and before.fate == departure.fate
+def _comes_anyway(departure: _Departure, before: _Departure | None, *, is_seen: bool) -> bool:
+    """`is_seen`: the base declares the pool, so that what it would do there is known."""
+    if before is None:
+        return departure.cause == "standing" and not is_seen
+    return before.fate == departure.fate and (departure.fate == "drained" or departure.cause == "standing")
 
 
 def _caused(departure: _Departure, *, standing: bool) -> _Departure:
     return msgspec.structs.replace(departure, cause="standing" if standing else "change")
 
 
-def _with(scene: Scene, going: Mapping[str, _Departure], anyway: frozenset[str]) -> Scene:
+def _with(side: Side, going: Mapping[str, _Departure], anyway: frozenset[str]) -> Side:
     if not going:
-        return scene
+        return side
+    scene = side.scene
     drifting = {name for each in scene.plan.consequences if each.fate != "undrifted" for name in each.nodes}
     departs = {name: each for name, each in going.items() if name in anyway or name not in drifting}
     others = [each.only(name for name in each.nodes if name not in departs) for each in scene.plan.consequences]
     found = (*_consequences(scene.fleet, departs), *(each for each in others if each is not None))
-    pools = {pool.name: pool for pool in scene.inputs.desired.pools}
-    priced = priced_by(pools, found, scene.fleet, scene.inputs.now)
-    return msgspec.structs.replace(scene, plan=msgspec.structs.replace(scene.plan, consequences=priced))
+    plan = msgspec.structs.replace(scene.plan, consequences=found)
+    return msgspec.structs.replace(side, scene=msgspec.structs.replace(scene, plan=plan))
 
 
 def _consequences(fleet: Fleet, departs: Mapping[str, _Departure]) -> Iterator[Consequence]:

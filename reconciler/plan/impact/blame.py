@@ -3,6 +3,7 @@
 Two plans of the same cluster are compared, that of the change and that of its base, node by node. A fate that both have
 comes anyway, and so does what stands in both. A fate that only the change brings is its doing, also where the base has
 another one. Where the base drifts a node and the change does not, the node is spared. So each node stands on one side.
+Nodes that are not there yet are compared by the names that stand for them (purchases.py).
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -12,8 +13,10 @@ import msgspec
 from reconciler.model.planned.consequence import Consequence, Fate
 from reconciler.model.planned.plan import Plan
 
-# What takes a node away, or would if nothing held it up.
-_HARMS: frozenset[Fate] = frozenset({"scaled", "drained", "removed", "replaced", "blocked", "deleted"})
+# What takes a node away, or would if nothing held it up, and what buys one: of these it is told that they do not come.
+_SPARED: frozenset[Fate] = frozenset(
+    {"scaled", "drained", "removed", "replaced", "blocked", "deleted", "bought", "scheduled"}
+)
 
 _Node = tuple[str, str]  # NodePool and name
 _By = Mapping[_Node, Consequence]
@@ -41,7 +44,7 @@ def blame(plan: Plan, base: Plan | None) -> Blame:
 
     def is_spared(node: _Node) -> bool:
         head, before = with_change.get(node), without[node]
-        return before.fate in _HARMS and (head is None or head.fate == "undrifted")
+        return before.fate in _SPARED and (head is None or head.fate == "undrifted")
 
     def is_new(node: _Node) -> bool:
         return not comes_anyway(node) and not (node in without and is_spared(node))
@@ -50,9 +53,15 @@ def blame(plan: Plan, base: Plan | None) -> Blame:
     unseen = _parts(plan.consequences, lambda node: comes_anyway(node) and node not in without)
     return Blame(
         (*_parts(base.consequences, comes_anyway), *unseen),
-        tuple(_parts(plan.consequences, is_new)),
+        (*_parts(plan.consequences, is_new), *(each for each in plan.consequences if each.fate == "exchanged")),
         tuple(_parts(base.consequences, is_spared)),
     )
+
+
+def instead_of(because: Iterable[Consequence], base: Plan | None) -> Iterator[Consequence]:
+    """What the base does to nodes for which the change has another fate."""
+    nodes = {(each.node_pool, node) for each in because if each.fate != "exchanged" for node in each.nodes}
+    yield from _parts(base.consequences if base is not None else (), lambda node: node in nodes)
 
 
 def pool_of(consequence: Consequence) -> str:
@@ -67,7 +76,8 @@ def _is_same(head: Consequence, before: Consequence | None) -> bool:
 
 
 def _by_node(consequences: Iterable[Consequence]) -> _By:
-    return {(each.node_pool, node): each for each in consequences for node in each.nodes}
+    """An exchange is told beside another fate of the same nodes."""
+    return {(each.node_pool, node): each for each in consequences if each.fate != "exchanged" for node in each.nodes}
 
 
 def _parts(consequences: Iterable[Consequence], belongs: Callable[[_Node], bool]) -> Iterator[Consequence]:

@@ -1,0 +1,237 @@
+"""What each consequence changes in the bill, node by node, and the bills before and after: one list of prices for all.
+
+Theory of operation. The money of a change compares the same nodes before and after it. So the fleet as it is, the fleet
+without the change and the fleet with it are billed by the same prices and the same commitment: those of the change, and
+those of its base for machines that only the base prices. An edit of prices or of committedNodes moves no node, and
+changes no money here; by how much it prices the fleet anew is told apart (`Bills.repriced`).
+
+A ledger of each pool goes through three states. From the fleet as it is: what comes anyway leads to what both have in
+common. What the base does and the change does not leads on to the fleet without the change. From there, taking back
+what the change spares, and doing what it causes, leads to the fleet with it. Each step of one node is its share of the
+money. So shares always add up to the difference of two bills, whatever runs on a commitment and in which order:
+
+    without - now  = what comes anyway + what the base does to nodes that the change spares or treats otherwise
+    with - without = what the change causes - what it spares
+
+A node that the base would treat otherwise is priced by the difference of its two fates.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+
+import msgspec
+
+from reconciler.model.desired import Declared
+from reconciler.model.kinds.gpu_pool import GpuPool
+from reconciler.model.planned.consequence import LEAVES, Consequence, Order, Share, summed
+from reconciler.plan.impact.blame import blame, instead_of, pool_of
+from reconciler.plan.karpenter.survey import Site
+from reconciler.plan.kept.scene import Scene
+from reconciler.plan.sums.cost import Machine, Tariff, machine_of, successor, tariffs
+from reconciler.plan.sums.ledger import NOTHING, UNKNOWN, Change, Ledger
+
+_Tariffs = Mapping[str, Tariff]  # by pool
+
+
+class Bills(msgspec.Struct, frozen=True):
+    """Of one pool, in micro dollars an hour."""
+
+    now: int = 0
+    without: int = 0  # once all is done that comes without the change
+    with_change: int = 0  # once the change is done too
+    committed: int = 0  # of each: paid whether nodes run or not
+    repriced: int = 0  # what the fleet as it is costs more by these prices than by those of the base
+    unpriced: int = 0  # nodes without a known price, in none of them
+
+
+class Priced(msgspec.Struct, frozen=True):
+    """Two plans whose consequences are priced, and the bill of each pool that has nodes or is declared."""
+
+    scene: Scene
+    base: Scene | None
+    bills: Mapping[str, Bills]
+
+
+def priced(scene: Scene, base: Scene | None) -> Priced:
+    """`scene`, `base`: with all their consequences."""
+    blamed = blame(scene.plan, base.plan if base else None)
+    own, before = scene.inputs.desired, base.inputs.desired if base else scene.inputs.desired
+    prices = tariffs((own, before)), tariffs((before, own))
+    books = {name: _Book(scene, base, name, prices) for name in _names(scene, base)}
+    with_own, with_base = _Money(), _Money()
+    for each in blamed.without:
+        _book(books, each).anyway(each, (with_own, with_base))
+    instead = list(instead_of(blamed.because, base.plan if base else None))
+    for each in (*instead, *blamed.spared):
+        _book(books, each).without(each, with_base)
+    without = {name: book.ledger.bill for name, book in books.items()}
+    for each in reversed(blamed.spared):
+        _book(books, each).spare(each)
+    exchanged = tuple(each for _, book in sorted(books.items()) for each in book.exchanged())
+    for each in blamed.because:
+        _book(books, each).because(each, with_own)
+    for each in (*blamed.without, *blamed.because, *blamed.spared):
+        _book(books, each).scheduled(each, (with_own, with_base))
+    bills = {name: book.bills(without[name].micro_dollars_per_hour) for name, book in books.items()}
+    return Priced(with_own.put_into(scene, exchanged), with_base.put_into(base) if base else None, bills)
+
+
+def _names(scene: Scene, base: Scene | None) -> set[str]:
+    both = [each for each in (scene, base) if each is not None]
+    declared = {pool.name for each in both for pool in each.inputs.desired.pools}
+    return declared | {pool_of(one) for each in both for one in each.plan.consequences}
+
+
+def _book(books: Mapping[str, "_Book"], consequence: Consequence) -> "_Book":
+    return books[pool_of(consequence)]
+
+
+class _Money:
+    """Owner of what each node of a plan changes, by its fate."""
+
+    def __init__(self) -> None:
+        self._found: dict[tuple[str, str, str], tuple[Change, Order | None]] = {}
+
+    def note(self, consequence: Consequence, node: str, change: Change, order: Order | None = None) -> None:
+        self._found[consequence.node_pool, consequence.fate, node] = change, order
+
+    def put_into(self, scene: Scene, more: Iterable[Consequence] = ()) -> Scene:
+        """The plan with this money, and no other."""
+        found = tuple(each for one in scene.plan.consequences for each in self._priced(one))
+        return msgspec.structs.replace(scene, plan=msgspec.structs.replace(scene.plan, consequences=(*found, *more)))
+
+    def _priced(self, consequence: Consequence) -> Iterator[Consequence]:
+        """By what replaces its nodes, where that is something else than before."""
+        groups: dict[Order | None, list[tuple[str, Share]]] = {}
+        for node, share in zip(consequence.nodes, consequence.shares, strict=True):
+            key = consequence.node_pool, consequence.fate, node
+            change, order = self._found.get(key, (NOTHING, None))
+            groups.setdefault(order, []).append((node, _paying(share, change)))
+        for order, shared in sorted(groups.items(), key=lambda each: each[1][0][0]):
+            yield summed(msgspec.structs.replace(consequence, order=order or consequence.order), shared)
+
+
+def _paying(share: Share, change: Change) -> Share:
+    money, unpriced = change.micro_dollars_per_hour, change.unpriced
+    return msgspec.structs.replace(share, micro_dollars_per_hour=money, unpriced=unpriced)
+
+
+class _Book:
+    """Owner of one pool's ledger, as it goes from the fleet as it is to the fleet with the change."""
+
+    def __init__(self, scene: Scene, base: Scene | None, pool: str, prices: tuple[_Tariffs, _Tariffs]) -> None:
+        """`prices`: with those of the change first, and with those of the base first."""
+        self._pool = pool
+        own, before = scene.inputs.desired.pool(pool), base.inputs.desired.pool(pool) if base else None
+        self._own, self._before = _spec(own or before), _spec(before or own)
+        self._machines = machines_of(scene, pool)
+        self._there: dict[str, Machine | None] = dict(self._machines)  # as the ledger has them
+        self._others: list[tuple[str, Share, Machine]] = []  # by what the change replaces nodes that go anyway
+        self.ledger = Ledger(prices[0].get(pool), Counter(self._machines.values()))
+        self._now = self.ledger.bill
+        by_base = Ledger(prices[1].get(pool), Counter(self._machines.values()))
+        self._by_base = by_base.bill.micro_dollars_per_hour
+
+    def bills(self, without: int) -> Bills:
+        """`without`: the bill of the fleet without the change."""
+        now = self._now
+        return Bills(
+            now.micro_dollars_per_hour,
+            without,
+            self.ledger.bill.micro_dollars_per_hour,
+            now.committed_micro_dollars_per_hour,
+            now.micro_dollars_per_hour - self._by_base,
+            now.unpriced,
+        )
+
+    def anyway(self, consequence: Consequence, monies: Iterable[_Money]) -> None:
+        """What the base does, and the change too."""
+        for node, share in _shares(consequence):
+            after = self._end(consequence, node, share, self._before)
+            other = self._end(consequence, node, share, self._own)
+            if after != other and other is not None:
+                self._others.append((node, share, other))
+            change, order = self._move(node, after), self._order(consequence, node, after)
+            for money in monies:
+                money.note(consequence, node, change, order)
+
+    def without(self, consequence: Consequence, money: _Money) -> None:
+        """What only the base does."""
+        for node, share in _shares(consequence):
+            after = self._end(consequence, node, share, self._before)
+            money.note(consequence, node, self._move(node, after), self._order(consequence, node, after))
+
+    def spare(self, consequence: Consequence) -> None:
+        """Takes that back, the last first."""
+        for node, _ in reversed(_shares(consequence)):
+            self._move(node, self._machines.get(node))
+
+    def because(self, consequence: Consequence, money: _Money) -> None:
+        """What the change does, from what the base would have made of the node."""
+        for node, share in _shares(consequence):
+            after = self._end(consequence, node, share, self._own)
+            money.note(consequence, node, self._move(node, after), self._order(consequence, node, after))
+
+    def exchanged(self) -> Iterator[Consequence]:
+        """Nodes that are replaced anyway, and by other machines with the change."""
+        groups: dict[Order, list[tuple[str, Share]]] = {}
+        for node, share, other in self._others:
+            order = Order(other.instance_type, other.capacity_type)
+            only = Share(share.gpus, 0, 0, 0, 0, ())  # its pods move for another reason
+            groups.setdefault(order, []).append((node, _paying(only, self._move(node, other))))
+        for order, shared in sorted(groups.items()):
+            like = Consequence(self._pool, self._pool, "change", "exchanged", (), 0, 0, 0, 0, order=order)
+            yield summed(like, shared)
+
+    def scheduled(self, consequence: Consequence, monies: Iterable[_Money]) -> None:
+        """On top of all else, and in no bill."""
+        if consequence.fate != "scheduled" or consequence.order is None:
+            return
+        ledger, order = self.ledger.copy(), consequence.order
+        for node, _ in _shares(consequence):
+            change = ledger.exchange(None, Machine(order.instance_type, order.capacity_type))
+            for money in monies:
+                money.note(consequence, node, change)
+
+    def _move(self, node: str, after: Machine | None) -> Change:
+        """Where it is not known what following costs, the bill stays as it is: what is compared are the same nodes."""
+        before = self._there.get(node)
+        if not self.ledger.compares(before, after):
+            return UNKNOWN
+        self._there[node] = after
+        return self.ledger.exchange(before, after)
+
+    def _end(self, consequence: Consequence, node: str, share: Share, spec: GpuPool | None) -> Machine | None:
+        """What is paid for in the end."""
+        order, before = consequence.order, self._machines.get(node)
+        if consequence.fate in LEAVES:
+            return None
+        if consequence.fate == "replaced" and before is not None and spec is not None:
+            return successor(spec, before)
+        if consequence.fate == "bought" and order is not None and not share.is_paid_for:
+            return Machine(order.instance_type, order.capacity_type)
+        return before
+
+    def _order(self, consequence: Consequence, node: str, after: Machine | None) -> Order | None:
+        """What replaces a node, where that is something else."""
+        if consequence.fate != "replaced" or after is None or after == self._machines.get(node):
+            return None
+        return Order(after.instance_type, after.capacity_type)
+
+
+def _shares(consequence: Consequence) -> list[tuple[str, Share]]:
+    return list(zip(consequence.nodes, consequence.shares, strict=True))
+
+
+def _spec(declared: Declared[GpuPool] | None) -> GpuPool | None:
+    return declared.spec if declared is not None else None
+
+
+def machines_of(scene: Scene, pool: str) -> dict[str, Machine]:
+    """What is paid for now, by the name of the node; of a machine without a node, by that of its NodeClaim. A node
+    belongs to the pool by its label, whoever made it."""
+    found = {node.name: machine_of(node.metadata.labels) for node in scene.fleet.nodes_of(pool)}
+    for each in Site(scene.fleet, pool, scene.inputs.now).all():
+        if each.machine is not None:
+            found[each.name] = each.machine
+    return found

@@ -1,0 +1,137 @@
+"""Nodes that a pool is to get, as data for reports: machines on their way, what smart pods ask for, and what waits for
+the next attempt or is kept back by a limit. What this plan asks for itself is told by asking.py."""
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from reconciler.model import names
+from reconciler.model.cluster.karpenter import NodeClaim
+from reconciler.model.cluster.pod import Pod
+from reconciler.model.desired import Declared
+from reconciler.model.instant import Instant
+from reconciler.model.kinds.gpu_pool import GpuPool
+from reconciler.model.planned.action import Delete
+from reconciler.model.planned.purchase import Purchase, Stage, Why
+from reconciler.plan.requests.choices import Choice, Outlook
+from reconciler.plan.requests.requests import Requested
+from reconciler.plan.requests.wanted import Limited, Unmet, Wanted
+from reconciler.plan.smart_pods.advance import Advanced
+from reconciler.plan.smart_pods.reasons import DUPLICATE
+from reconciler.plan.smart_pods.turn import Turn
+from reconciler.plan.sums.cost import machine_of
+
+NOT_DECLARED = "no instance type of GpuPool/{pool} is declared"
+
+
+def wanted_purchase(
+    pool: Declared[GpuPool], wanted: Wanted, stage: Stage, why: Why, at: Instant | None, name: str = ""
+) -> Purchase:
+    """Of one node."""
+    kind = wanted.choice.capacity_type or wanted.labels.get(names.CAPACITY_TYPE, "") or _first_kind(pool)
+    gpus, pods = pool.spec.devices.count, len(wanted.pods)
+    return Purchase(pool.name, stage, why, wanted.choice.instance_type, kind, gpus, name, at, pods)
+
+
+def purchases(turn: Turn, advanced: Sequence[Advanced]) -> Iterator[Purchase]:
+    """But for what this plan asks for itself. `advanced`: what becomes of each smart pod that there is."""
+    yield from _machines(turn)
+    yield from _asked(turn, advanced)
+    for unmet in turn.draft.answered.unmet:
+        if unmet.pool == turn.pool.name:
+            yield from _at_next_attempt(turn.pool, unmet)
+    for limited in turn.draft.answered.limited:
+        if limited.pool == turn.pool.name:
+            yield from _limited(turn.pool, limited)
+
+
+def _machines(turn: Turn) -> Iterator[Purchase]:
+    for claim in turn.fleet.nodeless_claims_of(turn.pool.name):
+        if not claim.metadata.leaving:
+            machine = machine_of(claim.metadata.labels)
+            gpus = _gpus_of(claim) or turn.pool.spec.devices.count
+            yield Purchase(
+                pool=turn.pool.name,
+                stage="machine",
+                why=None,
+                instance_type=machine.instance_type,
+                capacity_type=machine.capacity_type,
+                gpus=gpus,
+                name=claim.status.node_name or claim.name,
+                is_paid_for=bool(claim.status.provider_id),
+            )
+
+
+def _gpus_of(claim: NodeClaim) -> int:
+    found = claim.status.allocatable.get(names.NVIDIA_GPU, "0")
+    return int(found) if found.isdigit() else 0
+
+
+def _asked(turn: Turn, advanced: Sequence[Advanced]) -> Iterator[Purchase]:
+    """By smart pods that are there. Where one gives up in this plan, the next way to buy is tried after it."""
+    for each, after in zip(turn.requested, advanced, strict=True):
+        if not each.is_open or each.name not in turn.draft.answered.used:
+            continue
+        decision = after.decision
+        is_over = after.shortage is not None or (decision is not None and isinstance(decision.act, Delete))
+        if not is_over:
+            way = Choice(each.request.instance_type, each.request.capacity_type)
+            yield _of_request(turn.pool, each, "asked", way, None)
+        elif decision is None or decision.reason.code != DUPLICATE.code:
+            failed = (after.shortage,) if after.shortage is not None else ()
+            yield _of_request(turn.pool, each, "attempt", *next_attempt(turn.outlook_with(failed)))
+
+
+def _of_request(pool: Declared[GpuPool], each: Requested, stage: Stage, way: Choice, at: Instant | None) -> Purchase:
+    request, kind = each.request, way.capacity_type or _first_kind(pool)
+    gpus, pods = pool.spec.devices.count, len(request.pods)
+    return Purchase(pool.name, stage, request.why, way.instance_type, kind, gpus, each.name, at, pods)
+
+
+def _at_next_attempt(pool: Declared[GpuPool], unmet: Unmet) -> Iterator[Purchase]:
+    choice, at = next_attempt(unmet.outlook)
+    for each in unmet.wanted:
+        yield wanted_purchase(pool, each, "attempt", "demand", at)
+    known = {pod.metadata.uid for each in unmet.wanted for pod in each.pods}
+    others = [pod for pod in unmet.pods if pod.metadata.uid not in known]
+    kind = choice.capacity_type or _first_kind(pool)
+    stage: Stage = "attempt" if choice.instance_type else "limit"
+    limit = "" if choice.instance_type else NOT_DECLARED.format(pool=pool.name)
+    wanted: tuple[tuple[Why, list[int]], ...] = (
+        ("demand", _pods_of_nodes(pool, others)),
+        ("minSize", [0] * unmet.min_size),
+        ("warmNodes", [0] * unmet.warm),
+    )
+    for why, nodes in wanted:
+        for pods in nodes:
+            gpus = pool.spec.devices.count
+            yield Purchase(pool.name, stage, why, choice.instance_type, kind, gpus, at=at, pods=pods, limit=limit)
+
+
+def next_attempt(outlook: Outlook) -> tuple[Choice, Instant | None]:
+    """The way to buy that is tried next, and when; a choice without instance type where the pool declares none."""
+    if not outlook.is_exhausted:
+        return outlook.left[0], outlook.again_at
+    forgotten = min(outlook.failed, key=lambda each: each.until, default=None)
+    return (Choice(""), None) if forgotten is None else (Choice.of(forgotten), forgotten.until)
+
+
+def _limited(pool: Declared[GpuPool], limited: Limited) -> Iterator[Purchase]:
+    wanted: tuple[tuple[Why, list[int]], ...] = (
+        ("demand", _pods_of_nodes(pool, limited.pods)),
+        ("warmNodes", [0] * limited.warm),
+    )
+    for why, nodes in wanted:
+        for pods in nodes:
+            yield Purchase(pool.name, "limit", why, "", "", pool.spec.devices.count, pods=pods, limit=limited.limit)
+
+
+def _pods_of_nodes(pool: Declared[GpuPool], pods: Iterable[Pod]) -> list[int]:
+    """For each node, how many of the pods it is for. No fewer nodes would have the GPUs that these pods ask for: how
+    many they need is not looked for, since none is bought now."""
+    there = list(pods)
+    nodes = -(-sum(pod.gpus for pod in there) // pool.spec.devices.count)
+    count = max(1, min(nodes, len(there))) if there else 0
+    return [len(there) // count + (at < len(there) % count) for at in range(count)]
+
+
+def _first_kind(pool: Declared[GpuPool]) -> str:
+    return pool.spec.capacity_types[0] if pool.spec.capacity_types else "on-demand"
