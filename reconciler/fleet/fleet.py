@@ -13,6 +13,7 @@ from reconciler.fleet.books.pools_seen import PoolsSeen
 from reconciler.fleet.books.sightings import Change, change_between
 from reconciler.fleet.node_facts import NodeFacts
 from reconciler.fleet.occupancy import Occupancy
+from reconciler.model import names
 from reconciler.model.cluster.karpenter import NodeClaim
 from reconciler.model.cluster.node import Node
 from reconciler.model.cluster.observed import Observed
@@ -160,7 +161,8 @@ class Fleet:
     @cached_property
     def lent(self) -> Mapping[str, int]:
         """GPUs that are lent to claims, by node: there is a Lease for each, which its borrower holds."""
-        held = (each for each in self.observed.leases if each.spec.holder_identity)
+        leases = (each for each in self.observed.leases if each.metadata.namespace == names.LEASES_NAMESPACE)
+        held = (each for each in leases if each.spec.holder_identity)
         return Counter(owner.name for each in held for owner in each.metadata.owner_references if owner.kind == "Node")
 
     def drifted_claims_of(self, pool: str) -> Sequence[NodeClaim]:

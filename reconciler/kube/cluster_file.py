@@ -155,7 +155,7 @@ class _Reading:
         key, _, value = seen.selector.partition("=")
         if key and (metadata.labels or {}).get(key) != value:
             return
-        if seen.own_namespace and metadata.namespace != names.OWN_NAMESPACE:
+        if seen.namespace_for(names.OWN_NAMESPACE) not in {"", metadata.namespace}:
             return
         try:
             # The later one counts: kubectl prints an object once for each name of its kind that it was given.

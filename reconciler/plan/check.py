@@ -8,7 +8,8 @@ from reconciler.fleet.fleet import Fleet
 from reconciler.model import names
 from reconciler.model.cluster.kinds import SEEN
 from reconciler.model.cluster.node import Node
-from reconciler.model.planned.action import Action, Delete, Evict, Hold, Ref, Ungate
+from reconciler.model.manifest_rules.kinds import why_not_applied
+from reconciler.model.planned.action import Action, Apply, Delete, Evict, Hold, Ref, Ungate
 from reconciler.model.planned.decision import Decision
 from reconciler.model.planned.inputs import Inputs
 from reconciler.model.planned.plan import Plan
@@ -182,7 +183,14 @@ def _let_onto_what_goes(case: Case) -> Iterator[str]:
             yield f"{each.title}, on Node/{each.act.node}"
 
 
+def _never_yielded(case: Case) -> Iterator[str]:
+    for each in case.acted:
+        if isinstance(each.act, Apply) and (why := why_not_applied(each.act.manifest)):
+            yield f"{each.title}: {why}"
+
+
 INVARIANTS = (
+    Invariant("no manifest is applied that no template may yield", _never_yielded),
     Invariant("one action a subject", _twice),
     Invariant("no action on a subject that someone else is removing", _on_what_others_remove),
     Invariant("no node that opts out of removal is drained or deleted", _on_what_opts_out),

@@ -97,7 +97,7 @@ def whole(body: Object) -> Whole:
 
 def _is_looked_at(seen: Seen, body: Object) -> bool:
     metadata = body["metadata"]
-    if seen.own_namespace and metadata.get("namespace") != names.OWN_NAMESPACE:
+    if seen.namespace_for(names.OWN_NAMESPACE) not in {"", metadata.get("namespace")}:
         return False
     if not seen.selector:
         return True

@@ -73,7 +73,7 @@ class Running:
         self._observer = Observer(self._client, Scope(settings.namespace), on_change=self._clock.wake)
         wishes = Wishes(question.environment)
         self._policies = self._followed(question.origins, wishes)
-        cluster = LiveCluster(self._observer, Applying(self._client, settings.namespace))
+        cluster = LiveCluster(self._observer, Applying(self._client))
         me = f"{socket.gethostname()}_{uuid.uuid4()}"
         candidacy = Candidacy(me, settings.namespace, pace=pace)
         self._leader = Leader(self._lease_client, candidacy, self._on_leadership, cluster.seen_at)

@@ -34,7 +34,8 @@ class Served(msgspec.Struct, frozen=True):
             why = f"is served as {', '.join(found)} and not as {version}, the only version that is read"
             raise Setback(Outcome(What.UNSUITED, why))
         root = f"/apis/{seen.group}/{version}" if seen.group else f"/api/{version}"
-        folder = f"/namespaces/{namespace}" if seen.own_namespace else ""
+        where = seen.namespace_for(namespace)
+        folder = f"/namespaces/{where}" if where else ""
         return f"{root}{folder}/{seen.plural}"
 
     def _why_not(self, seen: Seen) -> Outcome:

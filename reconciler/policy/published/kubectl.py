@@ -21,12 +21,13 @@ def kubectl_line(wishes: Sequence[Desired], plan_options: Sequence[str]) -> str:
     """One line for a shell: kubectl writes the file, and `reconciler plan` reads it.
 
     kubectl refuses a list with a kind that the API server does not serve, so that the line first asks which kinds are
-    served. Leases are listed in our namespace only: the rights to look cover no others. The file then has all there is
+    served. Leases are listed in our namespaces only: the rights to look cover no others. The file then has all there is
     of every kind, which `--complete` says.
     """
     everywhere = "|".join(resources(wishes))
     served = f"kubectl api-resources --verbs=list -o name | grep -xE '{everywhere}' | paste -sd, -"
-    in_namespace = f"{','.join(resources(wishes, names.OWN_NAMESPACE))} -n {names.OWN_NAMESPACE}"
+    ours = (names.OWN_NAMESPACE, names.LEASES_NAMESPACE)
+    in_namespaces = [f"kubectl get {','.join(resources(wishes, each))} -n {each} -o json" for each in ours]
     plan = shlex.join(["reconciler", "plan", *plan_options, "--cluster", CLUSTER_FILE, "--complete"])
-    lists = f'kubectl get "$({served})" -A -o json && kubectl get {in_namespace} -o json'
+    lists = " && ".join([f'kubectl get "$({served})" -A -o json', *in_namespaces])
     return f"{{ {lists}; }} > {CLUSTER_FILE} && {plan}"
