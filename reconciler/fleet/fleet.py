@@ -13,6 +13,7 @@ from reconciler.fleet.books.pools_seen import PoolsSeen
 from reconciler.fleet.books.sightings import Change, change_between
 from reconciler.fleet.node_facts import NodeFacts
 from reconciler.fleet.occupancy import Occupancy
+from reconciler.model import names
 from reconciler.model.cluster.karpenter import NodeClaim
 from reconciler.model.cluster.node import Node
 from reconciler.model.cluster.observed import Observed
@@ -170,7 +171,7 @@ class Fleet:
     @cached_property
     def lent(self) -> Lent:
         """GPUs that are lent to claims, by node: there is a Lease for each, which its borrower holds."""
-        return lent_by(self.observed.leases)
+        return lent_by(each for each in self.observed.leases if each.metadata.namespace == names.LEASES_NAMESPACE)
 
     @cached_property
     def asked_gpus(self) -> AskedGpus:

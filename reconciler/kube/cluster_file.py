@@ -179,7 +179,7 @@ class _Reading:
         key, _, value = seen.selector.partition("=")
         if key and (metadata.labels if isinstance(metadata.labels, dict) else {}).get(key) != value:
             return
-        if seen.own_namespace and metadata.namespace != self._namespace:
+        if seen.namespace_for(self._namespace) not in {"", metadata.namespace}:
             return
         found = understood(seen, raw, peek.api_version)
         if isinstance(found, StandIn) and not found.metadata.name:

@@ -23,7 +23,7 @@ from reconciler.model import names
 from reconciler.model.planned.memory import Memory
 from reconciler.ports import Stale, Stored, Unavailable
 
-HEAD = "reconciler-memory"
+HEAD = names.MEMORY_CONFIG_MAP
 PART_LABEL = f"{names.OURS}memory"
 PART_BYTES = 600_000  # of 1 MiB that a ConfigMap may hold, base64 and all that stands beside it counted
 _FORMAT = "reconciler-memory/1"

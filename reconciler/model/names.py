@@ -1,11 +1,19 @@
 """Every label, annotation and taint that is ours or that we go by, once."""
 
 FIELD_MANAGER = "reconciler"
-OWN_NAMESPACE = "gpu-system"  # its Leases, and whatever else it keeps, unless it is told otherwise
+# Namespaces. Each has one purpose, so that a right in one of them is worth nothing in the others.
+OWN_NAMESPACE = "gpu-system"  # the controller, its Lease and its ConfigMaps, unless `--namespace` says otherwise
+SMART_PODS_NAMESPACE = "gpu-smart-pods"  # smart pods, unless a GpuPool says otherwise; Pod Security: restricted
+AGENTS_NAMESPACE = "gpu-agents"  # the node agent, for the kubelet's socket: the only privileged namespace
+LEASES_NAMESPACE = "gpu-leases"  # Leases of devices that are lent to claims; no pods
 
-LEADER_LEASE = "reconciler"  # in that namespace: its holder leads
+LEADER_LEASE = "reconciler"  # in the controller's namespace: its holder leads
+SERVICE_ACCOUNT = "reconciler"  # of the controller, in its namespace
+MEMORY_CONFIG_MAP = "reconciler-memory"  # its parts are named after it
+STATUS_CONFIG_MAP = "reconciler-status"
 
 OURS = "gpu.scheduling/"
+EVENT_SOURCE = f"{OURS}reconciler"  # reportingController of our Events
 
 # Labels
 POOL = f"{OURS}pool"  # on nodes without Karpenter, and on what is rendered for a pool

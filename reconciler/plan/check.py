@@ -8,6 +8,7 @@ from reconciler.fleet.fleet import Fleet
 from reconciler.model import names
 from reconciler.model.cluster.kinds import SEEN
 from reconciler.model.cluster.node import Node
+from reconciler.model.manifest_rules.kinds import why_not_applied
 from reconciler.model.object_names import why_no_object
 from reconciler.model.planned.action import Action, Apply, Delete, Evict, Hold, Ref, Ungate
 from reconciler.model.planned.decision import Decision
@@ -199,6 +200,12 @@ def _let_onto_what_goes(case: Case) -> Iterator[str]:
             yield f"{each.title}, on Node/{each.act.node}"
 
 
+def _never_yielded(case: Case) -> Iterator[str]:
+    for each in case.acted:
+        if isinstance(each.act, Apply) and (why := why_not_applied(each.act.manifest)):
+            yield f"{each.title}: {why}"
+
+
 def _unnameable(case: Case) -> Iterator[str]:
     for each in case.acted:
         for ref in each.decision.refs:
@@ -237,6 +244,7 @@ class _Manifest(msgspec.Struct):
 INVARIANTS = (
     Invariant("each action is on an object that can have its name, of a kind that is written", _unnameable),
     Invariant("a manifest is applied to the object that it is of", _applied_elsewhere),
+    Invariant("no manifest is applied that no template may yield", _never_yielded),
     Invariant("one action a subject", _twice),
     Invariant("no action on a subject that someone else is removing", _on_what_others_remove),
     Invariant("no node that opts out of removal is drained or deleted", _on_what_opts_out),

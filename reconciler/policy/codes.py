@@ -58,6 +58,7 @@ CODES: tuple[tuple[str, str], ...] = (
     ("RC413", "A NodePool that breaks one of Karpenter's rules"),
     ("RC414", "Manifests that are misnamed or clash"),
     ("RC415", "A template that yields no smart pod"),
+    ("RC416", "A smart pod that may do more than ask for a node"),
     ("RC501", "A path cannot be read"),
     ("RC502", "A link leads out of the policies"),
     ("RC503", "A name of a policy is no regular file"),

@@ -5,6 +5,7 @@ from typing import Any
 
 import msgspec
 
+from reconciler.model import names
 from reconciler.model.cluster.observed import Observed
 from reconciler.model.desired import Desired
 from reconciler.model.instant import Instant
@@ -114,7 +115,8 @@ def _stays(observed: Observed) -> Iterator[str]:
     if observed.policies:
         told = counted(len(observed.policies), "custom resource")
         yield f"{told} of ours: whoever applied them takes them away; no NodePool goes with them"
-    yield f"the namespace {observed.own_namespace}, roles and definitions: what installed them takes them away"
+    namespaces = f"{observed.own_namespace}, {names.SMART_PODS_NAMESPACE} and {names.LEASES_NAMESPACE}"
+    yield f"the namespaces {namespaces}, roles, admission policies and definitions: what installed them takes them away"
 
 
 def _items(released: Released, decisions: list[Decision]) -> Iterator[Item]:

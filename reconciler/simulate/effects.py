@@ -20,6 +20,7 @@ from reconciler.protocol.conflicts import conflict
 from reconciler.protocol.edits import Editing, edit_of, merged
 from reconciler.protocol.emptiness import occupied
 from reconciler.protocol.lending import HELD, lease, lent_to_another, unbindable
+from reconciler.protocol.manifests import why_unapplied
 from reconciler.protocol.own_status import is_told, said_before
 from reconciler.protocol.presumed import DONE, Object, Settled, identified, presumed, text_at
 from reconciler.simulate.api_server import ownership
@@ -45,6 +46,8 @@ def effect_of(decision: Decision, place: Place) -> Effect:
     """In the order in which it is written."""
     act, subject = decision.act, decision.subject
     found = place.objects.get(subject)
+    if unapplied := why_unapplied(decision):
+        return unapplied
     if isinstance(act, Apply) and found is None and not subject.uid and not act.presumes.resource_version:
         return _made(msgspec.json.decode(act.manifest), place)
     if (settled := identified(decision, found)) or found is None:
@@ -173,10 +176,10 @@ def _bound(act: Bind, pod: Object, place: Place) -> Effect:
         return Settled("stale", f"Node/{act.node} is not there any more")
     leases: list[Write] = []
     for name in sorted(act.leases):
-        ref = Ref("Lease", names.OWN_NAMESPACE, name)
+        ref = Ref("Lease", names.LEASES_NAMESPACE, name)
         held = place.objects.get(ref)
         if held is None:
-            leases.append(Write(lease(name, names.OWN_NAMESPACE, pod, node)))
+            leases.append(Write(lease(name, names.LEASES_NAMESPACE, pod, node)))
         elif (holder := text_at(held, HELD)) != pod["metadata"]["uid"]:
             return Settled("stale", lent_to_another(ref.title, holder))
     annotations = (metadata.get("annotations") or {}) | dict(act.annotations)

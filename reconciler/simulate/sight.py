@@ -99,7 +99,7 @@ def whole(body: Object) -> Whole:
 
 def _is_looked_at(seen: Seen, body: Object, own_namespace: str) -> bool:
     metadata = body["metadata"]
-    if seen.own_namespace and metadata.get("namespace") != own_namespace:
+    if seen.namespace_for(own_namespace) not in {"", metadata.get("namespace")}:
         return False
     if not seen.selector:
         return True

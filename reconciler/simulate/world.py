@@ -48,7 +48,7 @@ class World:
         self._sight = Sight(cluster_uid, own_namespace=own_namespace)
         self._subscribers: list[tuple[Listener, tuple[str, ...]]] = []
         self._told: dict[str, tuple[Listener, ...]] = {}  # by kind, in the order in which they subscribed
-        for name in ("default", "kube-system", own_namespace):
+        for name in ("default", "kube-system", own_namespace, names.SMART_PODS_NAMESPACE, names.LEASES_NAMESPACE):
             labels = {"kubernetes.io/metadata.name": name}
             self.put({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": labels}})
 

@@ -116,7 +116,7 @@ def _cycle(acting: Acting, intent: _Intent) -> tuple[Sight, Cycled]:
             observed = observe_once(client, acting.namespace)  # now, so that what the last leader wrote is in it
             parts = Parts(
                 policies=_Given(intent.wish(observed)),
-                cluster=LookedOnce(observed, Applying(client, acting.namespace)),
+                cluster=LookedOnce(observed, Applying(client)),
                 memory=ConfigMapMemory(client, acting.namespace),
                 brain=intent.brain,
                 clock=_Now(),

@@ -64,7 +64,7 @@ class _Fresh:
 
     def __init__(self, client: Client, namespace: str) -> None:
         self._client, self._namespace = client, namespace
-        self._applying = Applying(client, namespace)
+        self._applying = Applying(client)
 
     def observe(self) -> Observed:
         return observe_once(self._client, self._namespace)

@@ -77,7 +77,7 @@ class Running:
         self._observer = Observer(self._client, Scope(settings.namespace), on_change=self._clock.wake)
         wishes = Wishes(question.environment)
         self._policies = self._followed(question.origins, wishes)
-        applying = Applying(self._client, settings.namespace)
+        applying = Applying(self._client)
         cluster = LiveCluster(self._observer, applying)
         me = f"{socket.gethostname()}_{uuid.uuid4()}"
         candidacy = Candidacy(me, settings.namespace, pace=pace)

@@ -119,8 +119,8 @@ CASES = (
     Case(
         "annotate",
         objects.waiting,
-        lambda _: Annotate(annotations=(("gpu.scheduling/claim", "c"), ("gpu.scheduling/absent", None))),
-        lambda found: _texts("annotations", found).get("gpu.scheduling/claim") == "c",
+        lambda _: Annotate(annotations=(("gpu.scheduling/waits-for", "c"), ("gpu.scheduling/absent", None))),
+        lambda found: _texts("annotations", found).get("gpu.scheduling/waits-for") == "c",
     ),
     Case(
         "label",

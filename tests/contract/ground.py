@@ -10,20 +10,31 @@ from reconciler.kube.api_server import JSON, Answer, Request
 from reconciler.kube.apply.applying import Applying, Limits
 from reconciler.kube.apply.places import kind_of
 from reconciler.kube.client import Client
+from reconciler.model.names import LEASES_NAMESPACE
 from reconciler.model.planned.action import Act, Ref
 from reconciler.model.planned.decision import Decision
 from reconciler.model.planned.outcome import Outcome
 from reconciler.model.planned.reason import Reason
+from reconciler.policy.published.admission.page import Account, admission_policies
+from reconciler.policy.published.rights.right import Right
+from reconciler.policy.published.rights.writing import writing_rights
 from reconciler.ports import Fence
 from reconciler.simulate.world import World
-from tests.lab.api import Api
+from tests.lab.api import Api, Credential
 from tests.lab.identities import NAMESPACE
 from tests.lab.lab import Lab
+from tests.stages.controlled import limited, taken_away
 
 Object = dict[str, Any]
 Walk = Generator[Outcome, None, None]
 SOMEONE = "kubectl-edit"
 _WRITER = "lab-writer"
+# Verbs that no feature decides on yet: each comes with a line of its own among the rights.
+LATER = (
+    Right("", ("pods/binding",), ("create",), "Pods that are bound."),
+    Right("", ("pods/resize",), ("patch",), "Pods that are resized."),
+    Right("coordination.k8s.io", ("leases",), ("create", "delete"), "GPUs that are lent.", LEASES_NAMESPACE),
+)
 WRITER = f"system:serviceaccount:{NAMESPACE}:{_WRITER}"
 
 
@@ -134,6 +145,10 @@ class Real:
     def __init__(self, lab: Lab, url: str = "") -> None:
         self.admin = lab.admin
         self.server = Counted(client_of(lab.admin, url))
+        self.limits = admission_policies([*writing_rights((), NAMESPACE), *LATER], Account(NAMESPACE, _WRITER))
+        for each in self.limits:
+            lab.admin.apply(each)
+        limited(lab.admin, Api(lab.admin.url, lab.admin.authority, Credential(token=token_of(lab.admin))))
         self.applying = Applying(self.server, limits=Limits(writes_per_second=500.0, burst=500))
 
     @property
@@ -170,23 +185,28 @@ class Real:
 
     def close(self) -> None:
         self.server.client.close()
+        taken_away(self.admin, self.limits)
 
     def _path(self, ref: Ref) -> str:
         return self.admin.path(kind_of(ref).plural, ref.name, ref.namespace)
 
 
 def client_of(admin: Api, url: str = "") -> Client:
-    """Somebody who may do everything: rights are tried elsewhere. By a token, which passes through a proxy."""
+    """Somebody who may do everything that the admission policies of the controller let pass: roles are tried
+    elsewhere. By a token, which passes through a proxy."""
     account = {"kind": "ServiceAccount", "name": _WRITER, "namespace": NAMESPACE}
     metadata = {"name": _WRITER, "namespace": NAMESPACE}
     admin.apply({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": metadata})
     role = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "cluster-admin"}
     binding = {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRoleBinding"}
     admin.apply({**binding, "metadata": {"name": _WRITER}, "roleRef": role, "subjects": [account]})
+    return Client.at(url or admin.url, admin.authority, token_of(admin))
+
+
+def token_of(admin: Api) -> str:
     asked = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {}}
     path = f"/api/v1/namespaces/{NAMESPACE}/serviceaccounts/{_WRITER}/token"
-    token = admin.must("POST", path, asked)["status"]["token"]
-    return Client.at(url or admin.url, admin.authority, token)
+    return str(admin.must("POST", path, asked)["status"]["token"])
 
 
 def apply_of(manifest: Object) -> str:

@@ -58,16 +58,18 @@ def daemon(name: str, node: str) -> Object:
     return manifest
 
 
-def node_pool(name: str) -> Object:
+def node_pool(name: str, **labels: str) -> Object:
     manifest = capacity.NodePool(name, [capacity.P4D]).manifest()
-    manifest["metadata"]["labels"] = THEIRS
+    manifest["metadata"]["labels"] = {**THEIRS, **labels}
     manifest["spec"]["limits"] = {"cpu": "1000"}
     return manifest
 
 
 def priority(name: str) -> Object:
-    head = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": name, "labels": THEIRS}}
-    return {**head, "value": 7, "description": "theirs"}
+    """Of ours, with a label of theirs: no other is deleted."""
+    labels = {**THEIRS, "gpu.scheduling/managed": "true"}
+    head = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": name, "labels": labels}}
+    return {**head, "value": -7, "description": "theirs"}
 
 
 def gpu_pool(name: str) -> Object:

@@ -2,12 +2,14 @@
 
 from typing import Any
 
+from reconciler.model import names
 from reconciler.model.planned.action import Apply, Presumes, Ref
 from reconciler.model.planned.outcome import Result
 from tests.contract import objects
 from tests.contract.ground import Ground, apply_of, decision
 
 HELM = "helm"
+OURS = {names.MANAGED: "true"}
 
 
 def wished(name: str, spec: dict[str, Any], labels: dict[str, str] | None = None) -> dict[str, Any]:
@@ -43,7 +45,7 @@ def owners(ground: Ground, ref: Ref, field: str) -> set[str]:
 
 def test_what_is_absent_is_made_and_is_ours(ground: Ground, name: str) -> None:
     ref = Ref("NodePool", "", name)
-    make = Apply(manifest=apply_of(objects.node_pool(name)), presumes=Presumes(absent=True))
+    make = Apply(manifest=apply_of(objects.node_pool(name, **OURS)), presumes=Presumes(absent=True))
     (outcome,) = ground.apply([decision(ref, make)])
     assert outcome.result == "done"
     assert spec_of(ground, ref)["limits"] == {"cpu": "1000"}
@@ -106,17 +108,31 @@ def test_what_another_sets_anew_is_that_one_s_from_then_on(ground: Ground, name:
 
 def test_a_field_that_can_t_be_changed_is_refused(ground: Ground, name: str) -> None:
     ref = ground.put(objects.priority(name))
-    manifest = {**objects.priority(name), "value": 8}
+    manifest = {**objects.priority(name), "value": -8}
     result, detail = applied(ground, ref, manifest, force=True)
     assert (result, "422" in detail) == ("refused", True)
     found = ground.get(ref)
     assert found
-    assert found["value"] == 7
+    assert found["value"] == -7
 
 
-def test_what_we_keep_for_ourselves_is_kept_the_same_way(ground: Ground, name: str) -> None:
-    ref = Ref("ConfigMap", "gpu-system", name)
-    metadata = {"name": name, "namespace": "gpu-system"}
+def test_what_no_template_may_yield_is_not_made(ground: Ground, name: str) -> None:
+    for kind, version, rest in (
+        ("Pod", "v1", {"spec": {"hostPID": True, "containers": [{"name": "c", "image": "x"}]}}),
+        ("PodDisruptionBudget", "policy/v1", {"spec": {"maxUnavailable": 0, "selector": {}}}),
+        ("PriorityClass", "scheduling.k8s.io/v1", {"value": -7, "globalDefault": True}),
+    ):
+        namespace = "" if kind == "PriorityClass" else "default"
+        metadata = {"name": name, **({"namespace": namespace} if namespace else {}), "labels": OURS}
+        ref = Ref(kind, namespace, name)
+        result, detail = applied(ground, ref, {"apiVersion": version, "kind": kind, "metadata": metadata, **rest})
+        assert (result, "is not applied" in detail) == ("refused", True)
+        assert ground.get(ref) is None
+
+
+def test_what_we_keep_for_ourselves_is_kept_the_same_way(ground: Ground) -> None:
+    ref = Ref("ConfigMap", names.OWN_NAMESPACE, names.STATUS_CONFIG_MAP)
+    metadata = {"name": ref.name, "namespace": ref.namespace}
     for entries in ({"a": "1", "b": "2"}, {"a": "2"}):
         manifest = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": entries}
         written = ground.writes

@@ -11,7 +11,7 @@ from reconciler.kube.apply.applying import Applying
 from reconciler.kube.cluster import LiveCluster
 from reconciler.kube.seeing.watching import Pace
 from reconciler.model import names
-from reconciler.model.planned.action import Act, Apply, Delete, Evict, Label, Leaver, Presumes, Ref, Taint
+from reconciler.model.planned.action import Act, Annotate, Apply, Delete, Evict, Label, Leaver, Presumes, Ref, Taint
 from reconciler.model.planned.decision import Decision
 from reconciler.plan.removal import CORDONED
 from reconciler.ports import Cluster
@@ -125,14 +125,18 @@ def explained(ref: Ref, act: Act) -> Decision:
 
 def test_what_was_done_is_told_on_its_subject(ground: Real) -> None:
     node, pod = ground.put(objects.node("a")), ground.put(objects.waiting("b"))
-    act = Label(labels=(("gpu.scheduling/pool", "x"),))
+    acts = {
+        node: Label(labels=((names.PROVISIONER, "x"),)),
+        pod: Annotate(annotations=((names.WAITS_FOR, "x"),)),
+    }
     for _ in range(2):
-        assert {each.result for each in ground.apply([explained(each, act) for each in (node, pod)])} == {"done"}
-    for ref in (node, pod):
+        asked = [explained(ref, act) for ref, act in acts.items()]
+        assert {each.result for each in ground.apply(asked)} == {"done"}
+    for ref, act in acts.items():
         told = [
             each for each in ground.admin.list("events", "default") if each.get("regarding", {}).get("uid") == ref.uid
         ]
-        assert [(each["reason"], each["action"]) for each in told] == [("CordonedByOthers", "Label")]
+        assert [(each["reason"], each["action"]) for each in told] == [("CordonedByOthers", type(act).__name__)]
         assert told[0]["note"] == "a was cordoned by someone else: it is left alone until that is undone."
         assert told[0]["reportingController"] == "gpu.scheduling/reconciler"
 
@@ -148,12 +152,12 @@ def described(ground: Real, ref: Ref) -> list[tuple[str, int]]:
 def test_describing_an_object_shows_what_was_done_to_it_and_to_its_nodes(ground: Real) -> None:
     node, pool = ground.put(objects.node("a")), ground.put(objects.priority("pool"))
     for number in range(3):
-        act = Label(labels=(("gpu.scheduling/pool", str(number)),))
+        act = Label(labels=((names.PROVISIONER, str(number)),))
         assert [each.result for each in ground.apply([explained(node, act)])] == ["done"]
     assert described(ground, node) == [("CordonedByOthers", 3)]
     about = Ref("NodePool", "", pool.name, pool.uid)  # of which only the name and the uid matter here
     others = [ground.put(objects.node(name)) for name in ("b", "c")]
-    act = Label(labels=(("gpu.scheduling/pool", "x"),))
+    act = Label(labels=((names.PROVISIONER, "x"),))
     told = [msgspec.structs.replace(explained(each, act), about=(about,)) for each in others]
     assert {each.result for each in ground.apply(told)} == {"done"}
     assert described(ground, about) == [("CordonedByOthers", 1)]
@@ -162,7 +166,7 @@ def test_describing_an_object_shows_what_was_done_to_it_and_to_its_nodes(ground:
 def test_describing_an_object_that_was_made_shows_that(ground: Real) -> None:
     ref = ground.put(objects.priority("a"))
     ground.admin.delete("priorityclasses", "a")
-    manifest = {**objects.priority("a"), "metadata": {"name": "a"}}
+    manifest = objects.priority("a")
     act = Apply(manifest=msgspec.json.encode(manifest).decode(), presumes=Presumes(absent=True))
     assert [each.result for each in ground.apply([explained(Ref(ref.kind, "", "a"), act)])] == ["done"]
     made = ground.get(Ref(ref.kind, "", "a"))
@@ -177,7 +181,7 @@ def test_the_live_cluster_shows_what_it_wrote(cluster: Lab, ground: Real) -> Non
         live: Cluster = LiveCluster(watched.synced().observer, Applying(client))
         before = live.observe()
         assert live.observe() is before
-        outcomes = list(live.apply([decision(ref, Label(labels=(("gpu.scheduling/pool", "x"),)))], STANDING))
+        outcomes = list(live.apply([decision(ref, Annotate(annotations=((names.WAITS_FOR, "x"),)))], STANDING))
         assert [each.result for each in outcomes] == ["done"]
-        watched.until(lambda seen: any("gpu.scheduling/pool" in each.metadata.labels for each in seen.pods))
+        watched.until(lambda seen: any(each.metadata.annotations.waits_for for each in seen.pods))
     client.close()

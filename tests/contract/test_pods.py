@@ -128,12 +128,12 @@ def bind(name: str, *leases: str) -> Bind:
 
 
 def lease_of(name: str) -> Ref:
-    return Ref("Lease", names.OWN_NAMESPACE, name)
+    return Ref("Lease", names.LEASES_NAMESPACE, name)
 
 
 def held(ground: Ground, name: str, holder: str) -> None:
     head = {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease"}
-    metadata = {"name": name, "namespace": names.OWN_NAMESPACE}
+    metadata = {"name": name, "namespace": names.LEASES_NAMESPACE}
     ground.put({**head, "metadata": metadata, "spec": {"holderIdentity": holder}})
 
 
@@ -156,7 +156,7 @@ def test_what_is_lent_to_another_binds_nothing_and_what_was_taken_is_given_back(
     held(ground, f"{name}-1", "another")
     outcome = one(ground.apply([decision(pod, bind(name, f"{name}-0", f"{name}-1"))]))
     assert outcome.result == "stale"
-    assert outcome.detail == f"Lease/{names.OWN_NAMESPACE}/{name}-1 is held by another already"
+    assert outcome.detail == f"Lease/{names.LEASES_NAMESPACE}/{name}-1 is held by another already"
     found = ground.get(pod)
     assert found
     assert "nodeName" not in found["spec"]

@@ -72,9 +72,16 @@ class Api:
         """The same identity through another door: a proxy, say."""
         return Api(url, self.authority, self.credential)
 
-    def request(self, method: str, path: str, body: Any = None, content_type: str = "application/json") -> Answer:
+    def request(
+        self,
+        method: str,
+        path: str,
+        body: Any = None,
+        content_type: str = "application/json",
+        headers: Mapping[str, str] | None = None,
+    ) -> Answer:
         """One request, whatever comes of it."""
-        headers = {**self._pool.headers, "Accept": "application/json", "Content-Type": content_type}
+        headers = {**self._pool.headers, "Accept": "application/json", "Content-Type": content_type, **(headers or {})}
         sent = None if body is None else json.dumps(body).encode()
         answer = self._pool.request(method, self.url + path, body=sent, headers=headers, timeout=60)
         try:

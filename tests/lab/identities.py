@@ -6,25 +6,31 @@ from typing import Any
 
 import yaml
 
+from reconciler.model import names
 from tests.lab.api import Api, Credential, Manifest
 from tests.lab.places import REPOSITORY
 
-NAMESPACE = "gpu-system"
+NAMESPACE = names.OWN_NAMESPACE
 TENANT_NAMESPACE = "team-a"
-# The reconciler's rights are read from what it ships, so that a test that passes here passes with those rights.
-RIGHTS = REPOSITORY / "deploy" / "observe" / "rbac.yaml"
+# Namespaces and the reconciler's rights are read from what it ships, so that a test that passes here passes with those.
+SHIPPED = (
+    REPOSITORY / "deploy" / "observe" / "namespace.yaml",
+    REPOSITORY / "deploy" / "core" / "smart_pods.yaml",
+    REPOSITORY / "deploy" / "agents" / "namespace.yaml",
+    REPOSITORY / "deploy" / "observe" / "rbac.yaml",
+)
+NAMESPACES = (names.OWN_NAMESPACE, names.LEASES_NAMESPACE, names.SMART_PODS_NAMESPACE, names.AGENTS_NAMESPACE)
 
 RECONCILER = f"system:serviceaccount:{NAMESPACE}:reconciler"
-AGENT = f"system:serviceaccount:{NAMESPACE}:reconciler-agent"
+AGENT = f"system:serviceaccount:{names.AGENTS_NAMESPACE}:reconciler-agent"
 TENANT = f"system:serviceaccount:{TENANT_NAMESPACE}:tenant"
 
 
 def establish(admin: Api) -> None:
     """Makes the namespaces, accounts and rights; the same again changes nothing."""
     components = _binding("lab-components", "cluster-admin", {"kind": "Group", "name": "lab:components"})
-    for namespace in (NAMESPACE, TENANT_NAMESPACE):
-        admin.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}})
-    shipped = [each for each in yaml.safe_load_all(RIGHTS.read_text()) if each]
+    admin.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": TENANT_NAMESPACE}})
+    shipped = [each for file in SHIPPED for each in yaml.safe_load_all(file.read_text()) if each]
     for manifest in [components, *shipped, _account(AGENT), _account(TENANT), *_tenant_rights()]:
         admin.apply(manifest)
 

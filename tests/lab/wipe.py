@@ -3,9 +3,9 @@
 import time
 
 from tests.lab.api import Api, Manifest, Refused
-from tests.lab.identities import NAMESPACE, TENANT_NAMESPACE
+from tests.lab.identities import NAMESPACES, TENANT_NAMESPACE
 
-_KEPT_NAMESPACES = {"default", "kube-system", "kube-public", "kube-node-lease", NAMESPACE, TENANT_NAMESPACE}
+_KEPT_NAMESPACES = {"default", "kube-system", "kube-public", "kube-node-lease", *NAMESPACES, TENANT_NAMESPACE}
 # Owners before what they own, or controllers would make new ones while we delete.
 _NAMESPACED = (
     "cronjobs",

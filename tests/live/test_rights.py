@@ -55,7 +55,8 @@ def writing(cluster: Lab, looking: Api, policies: Path, capsys: pytest.CaptureFi
 
 def home_of(admin: Api, seen: Seen, namespace: str = HOME) -> str:
     """Where a kind is listed; of a kind that the lab does not serve, where it would be."""
-    folder = f"/namespaces/{namespace}" if seen.own_namespace else ""
+    where = seen.namespace_for(namespace)
+    folder = f"/namespaces/{where}" if where else ""
     root = f"/apis/{seen.group}" if seen.group else "/api"
     version = seen.version or "v1"
     if seen.group and not seen.version:

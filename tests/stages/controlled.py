@@ -1,12 +1,13 @@
 """A lab with policies on a disk, and replicas of the controller that follow them."""
 
+import time
 from collections.abc import Sequence
 from pathlib import Path
 
 import yaml
 
 from tests.lab import capacity, identities
-from tests.lab.api import Manifest
+from tests.lab.api import Api, Manifest
 from tests.lab.identities import NAMESPACE
 from tests.lab.lab import Lab
 from tests.lab.places import REPOSITORY
@@ -21,7 +22,8 @@ POOL = {
     "requirements": [{"key": "topology.kubernetes.io/zone", "operator": "In", "values": list(capacity.ZONES)}],
 }
 LEASE = "reconciler"
-RIGHTS = REPOSITORY / "deploy" / "core" / "rbac.yaml"
+CORE = REPOSITORY / "deploy" / "core"
+RIGHTS, ADMISSION = CORE / "rbac.yaml", CORE / "admission.yaml"
 
 
 class Site:
@@ -31,8 +33,9 @@ class Site:
         self.lab, self._program = lab, program
         self.clean()
         lab.admin.apply(capacity.node_class())
-        for manifest in _rights():
+        for manifest in rights():
             lab.admin.apply(manifest)
+        limited(lab.admin, identities.reconciler(lab.admin))
         self.policies = folder / "policies"
         self.policies.mkdir()
         self.controller = identities.reconciler(lab.admin)
@@ -69,15 +72,31 @@ class Site:
     def clean(self) -> None:
         """Takes away the right to write, and what a controller keeps beside what it makes."""
         admin = self.lab.admin
-        for manifest in reversed(_rights()):
-            metadata = manifest["metadata"]
-            admin.delete(f"{manifest['kind'].lower()}s", metadata["name"], metadata.get("namespace", ""))
+        taken_away(admin, rights())
         admin.delete("leases", LEASE, NAMESPACE)
         for kept in admin.list("configmaps", NAMESPACE):
             if kept["metadata"]["name"].startswith("reconciler-"):
                 admin.delete("configmaps", kept["metadata"]["name"], NAMESPACE)
 
 
-def _rights() -> list[Manifest]:
-    """What deploy/core grants, beside what the lab's reconciler has anyway: it can look."""
-    return [each for each in yaml.safe_load_all(RIGHTS.read_text()) if each]
+def limited(admin: Api, account: Api) -> None:
+    """Waits until the admission policies are in force for the account: the API server takes note a moment later."""
+    path = f"{admin.path('priorityclasses')}?dryRun=All"
+    head = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": "above-all"}}
+    deadline = time.monotonic() + 30
+    # Roles are noted by themselves, and policies all at once: this is the last of them that was made.
+    while "ValidatingAdmissionPolicy" not in str(account.request("POST", path, {**head, "value": 1_000}).body):
+        assert time.monotonic() < deadline, "the admission policies are not in force"
+        time.sleep(0.05)
+
+
+def taken_away(admin: Api, manifests: Sequence[Manifest]) -> None:
+    """What was made last goes first."""
+    for manifest in reversed(manifests):
+        metadata, plural = manifest["metadata"], f"{manifest['kind'].lower()}s"
+        admin.delete(plural.replace("policys", "policies"), metadata["name"], metadata.get("namespace", ""))
+
+
+def rights() -> list[Manifest]:
+    """What deploy/core grants and limits, beside what the lab's reconciler has anyway: it can look."""
+    return [each for file in (RIGHTS, ADMISSION) for each in yaml.safe_load_all(file.read_text()) if each]

@@ -20,6 +20,7 @@ from reconciler.protocol.leadership import Pace
 from tests.lab import capacity, fleet
 from tests.lab.api import Api, Manifest
 from tests.lab.lab import Lab
+from tests.stages.abuses.scene import smart_pod
 from tests.stages.definitions import folder_of
 from tests.stages.granted import HOME
 
@@ -111,11 +112,19 @@ class Hand:
     def makes_pods(self) -> bool:
         ref = Ref("Pod", HOME, "tried")
         self.admin.delete("pods", ref.name, HOME, grace_seconds=0)
-        body = fleet.Pod(ref.name, HOME).unseen().with_spec(terminationGracePeriodSeconds=0).manifest()
+        body = smart_pod(ref.name, schedulerName="nobody")
+        body["metadata"]["namespace"] = HOME
         if not self._done(ref, Apply(manifest=json.dumps(body), presumes=Presumes(absent=True))):
             return False
         made = self.admin.get("pods", ref.name, HOME)
         return made is not None and self._done(Ref("Pod", HOME, ref.name, made["metadata"]["uid"]), Delete())
+
+    def clears_budgets(self) -> bool:
+        """What a template yielded for an older version."""
+        ref = Ref("PodDisruptionBudget", HOME, "tried")
+        head = {"apiVersion": "policy/v1", "kind": ref.kind, "metadata": {"name": ref.name, "namespace": HOME}}
+        made = self.admin.apply({**head, "spec": {"maxUnavailable": 1, "selector": {"matchLabels": {"app": "x"}}}})
+        return self._done(Ref(ref.kind, HOME, ref.name, made["metadata"]["uid"]), Delete())
 
     def lets_pods_go(self) -> bool:
         self.admin.delete("pods", "tried", "default", grace_seconds=0)

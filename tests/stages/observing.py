@@ -64,7 +64,7 @@ def listed_by(admin: Api) -> dict[str, list[Stands]]:
     found: dict[str, list[Stands]] = {each.field: [] for each in SEEN}
     for each in SEEN:
         query = {"labelSelector": each.selector} if each.selector else {}
-        items = _items(admin, each.plural, identities.NAMESPACE if each.own_namespace else "", query)
+        items = _items(admin, each.plural, each.namespace_for(identities.NAMESPACE), query)
         told = [item["metadata"] for item in items]
         found[each.field] += [(item["name"], item["uid"], item["resourceVersion"]) for item in told]
     return {field: sorted(stands) for field, stands in sorted(found.items())}

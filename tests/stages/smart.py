@@ -13,7 +13,7 @@ from reconciler.model import names
 from tests.lab import capacity, fleet
 from tests.lab.api import Manifest
 from tests.lab.audit import WRITES, Entry
-from tests.lab.identities import NAMESPACE, RECONCILER
+from tests.lab.identities import RECONCILER
 from tests.lab.lab import Lab
 from tests.stages.controlled import Site
 
@@ -60,7 +60,11 @@ class Demand:
 
     def smart(self) -> list[Manifest]:
         """Those that there are."""
-        return [each for each in self.admin.list("pods", NAMESPACE) if each["metadata"]["name"].startswith(SMART)]
+        return [
+            each
+            for each in self.admin.list("pods", names.SMART_PODS_NAMESPACE)
+            if each["metadata"]["name"].startswith(SMART)
+        ]
 
     def nodes(self) -> list[Manifest]:
         found = self.admin.list("nodes")

@@ -209,7 +209,7 @@ class World:
         for node, said in self._case["nodes"].items():
             for number in range(or_nothing(said).get("lent", 0)):
                 owner = (OwnerReference("Node", node),)
-                metadata = Metadata(f"{node}-{number}", names.OWN_NAMESPACE, owner_references=owner)
+                metadata = Metadata(f"{node}-{number}", names.LEASES_NAMESPACE, owner_references=owner)
                 yield Lease(metadata, LeaseSpec(holder_identity="uid-of-a-pod"))
 
     def _drained(self) -> Drained:

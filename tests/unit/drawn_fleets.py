@@ -31,6 +31,7 @@ from reconciler.model.planned.memory import Memory
 from reconciler.model.planned.shortage import Shortage
 from reconciler.plan.requests.choices import digest_of
 from reconciler.plan.requests.request import Request
+from tests.unit import restricted
 from tests.unit.policy_texts import convert
 from tests.unit.scaling_stage import MACHINE, NOW, POLICY, after
 
@@ -298,7 +299,7 @@ class Drawn:
         labels |= {names.POOL: pool} if self._is(95) else {}
         metadata = Metadata(
             request.name,
-            "gpu-system",
+            names.SMART_PODS_NAMESPACE,
             f"uid-smart-{at}",
             "5",
             creation_timestamp=self._often(self._time(), ""),
@@ -392,12 +393,12 @@ def _smart_pod(pool: str, machine: str) -> SmartPod:
     body = {
         "apiVersion": "v1",
         "kind": "Pod",
-        "metadata": {"name": "placeholder", "namespace": "gpu-system", "labels": labels},
-        "spec": {"containers": [{"name": "gpu-trigger"}]},
+        "metadata": {"name": "placeholder", "namespace": names.SMART_PODS_NAMESPACE, "labels": labels},
+        "spec": {"containers": [restricted.CONTAINER], **restricted.POD},
     }
     return SmartPod(pool, machine, msgspec.json.encode(body, order="sorted").decode(), POLICY)
 
 
 def _lease(node: Node) -> Lease:
     owner = OwnerReference("Node", node.name, node.metadata.uid)
-    return Lease(Metadata(f"lease-{node.name}", names.OWN_NAMESPACE, owner_references=(owner,)), LeaseSpec("claim"))
+    return Lease(Metadata(f"lease-{node.name}", names.LEASES_NAMESPACE, owner_references=(owner,)), LeaseSpec("claim"))

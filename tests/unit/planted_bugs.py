@@ -14,6 +14,7 @@ from reconciler.model.planned.plan import Plan
 from reconciler.model.planned.reason import Reason
 from reconciler.simulate.outcome.reading import SMART
 from tests.unit import planted_drains as drain
+from tests.unit import restricted
 
 Bug = Callable[[Inputs], Iterator[tuple[Ref, Action]]]
 
@@ -145,13 +146,16 @@ def smart(name: str) -> tuple[Ref, Action]:
         "kind": "Pod",
         "metadata": {
             "name": name,
-            "namespace": "default",
-            "labels": {names.COMPONENT: SMART},
+            "namespace": names.SMART_PODS_NAMESPACE,
+            "labels": {names.COMPONENT: SMART, names.MANAGED: "true"},
             "annotations": {names.ORIGINAL_REQUEST: '{"key": "need"}'},
         },
-        "spec": {"containers": [{"name": "pause", "resources": {"limits": {names.NVIDIA_GPU: "1"}}}]},
+        "spec": {
+            "containers": [{**restricted.CONTAINER, "resources": {"limits": {names.NVIDIA_GPU: "1"}}}],
+            **restricted.POD,
+        },
     }
-    return Ref("Pod", "default", name), Apply(manifest=msgspec.json.encode(body).decode())
+    return Ref("Pod", names.SMART_PODS_NAMESPACE, name), Apply(manifest=msgspec.json.encode(body).decode())
 
 
 def is_of_pods(decision: Decision) -> bool:

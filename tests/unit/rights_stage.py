@@ -32,12 +32,12 @@ WISHED = {
     "mode": "Enforce",
     "adopt": "false",
     "suspend": "false",
-    "namespace": "gpu-system",
+    "namespace": "gpu-smart-pods",
     "group": "karpenter.k8s.aws",
     "kind": "EC2NodeClass",
 }
 Rules = set[tuple[str, str, str, str]]  # namespace, group, resource, verb
-YIELDS = (("NodePool", ""), ("Pod", "default"), ("PodDisruptionBudget", "team-a"), ("PriorityClass", ""))
+YIELDS = (("NodePool", ""), ("PriorityClass", ""))
 LOOKS = ("get", "list", "watch")
 POLICY_KINDS = [kind for kind in ALL_KINDS if kind.is_policy]
 
@@ -86,9 +86,7 @@ def granted(page: str) -> Rules:
 def looked_at(*node_classes: str, namespace: str = "gpu-system") -> Rules:
     """What an Observed takes; of node classes only these kinds."""
     kinds = [seen for seen in SEEN if seen.field != "node_classes" or seen.kind in node_classes]
-    return {
-        (namespace if seen.own_namespace else "", seen.group, seen.plural, verb) for seen in kinds for verb in LOOKS
-    }
+    return {(seen.namespace_for(namespace), seen.group, seen.plural, verb) for seen in kinds for verb in LOOKS}
 
 
 def written(*resources: tuple[str, str, str]) -> Rules:
@@ -99,10 +97,15 @@ def written(*resources: tuple[str, str, str]) -> Rules:
     }
 
 
+def left_behind(namespace: str = "gpu-system") -> Rules:
+    """What an older version made in the namespace of the controller."""
+    return {(namespace, "", "pods", "delete"), (namespace, "policy", "poddisruptionbudgets", "delete")}
+
+
 def waited_for(*namespaces: str) -> Rules:
     """For who waits for capacity: smart pods in these namespaces, gates and startup taints that come off; Events."""
     pods = {(namespace, "", "pods", verb) for namespace in namespaces for verb in ("create", "delete")}
-    return pods | TOLD | {("", "", "pods", "patch"), ("", "", "nodes", "patch")}
+    return pods | TOLD | {("", "", "pods", "patch"), ("", "", "nodes", "patch")} | left_behind()
 
 
 # Events, of whatever was written.
@@ -124,7 +127,7 @@ STATUSES = {("", "gpu.scheduling", f"{kind.plural}/status", "patch") for kind in
 
 
 # What one pool in mode Enforce asks for that yields a NodePool.
-NODE_POOLS = written(("", "karpenter.sh", "nodepools")) | waited_for("gpu-system")
+NODE_POOLS = written(("", "karpenter.sh", "nodepools")) | waited_for("gpu-smart-pods")
 
 
 def acted(page: str) -> Rules:

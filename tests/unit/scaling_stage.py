@@ -234,7 +234,7 @@ class _PoolCase:
         for at in self._many("nodes"):
             owner = (OwnerReference("Node", self.name_of(at)),)
             for number in range(self._of("lent", at, 0)):
-                metadata = Metadata(f"{self.name_of(at)}-{number}", names.OWN_NAMESPACE, owner_references=owner)
+                metadata = Metadata(f"{self.name_of(at)}-{number}", names.LEASES_NAMESPACE, owner_references=owner)
                 found.append(Lease(metadata, LeaseSpec(holder_identity="uid-of-a-pod")))
         return found
 

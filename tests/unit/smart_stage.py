@@ -30,6 +30,7 @@ from reconciler.plan.requests.choices import digest_of
 from reconciler.plan.requests.request import Request, tag_of
 from reconciler.plan.scaling.planner import scaling
 from reconciler.plan.smart_pods.planner import smart_pods
+from tests.unit import restricted
 from tests.unit.scaling_stage import MACHINE, NOW, POLICY, World, after
 
 FOLDER = Path(__file__).parents[1] / "cases" / "smart_pods"
@@ -104,7 +105,7 @@ class SmartWorld:
         labels = {names.COMPONENT: "smart-scheduler", names.MANAGED: "true", names.POOL: said.get("pool", "a100")}
         metadata = Metadata(
             said.get("named", request.name),
-            said.get("namespace", "gpu-system"),
+            said.get("namespace", names.SMART_PODS_NAMESPACE),
             f"uid-{request.name}",
             "5",
             creation_timestamp=timestamp(after(-said.get("age", 1))),
@@ -166,11 +167,12 @@ def _template(pool: str, machine: str) -> SmartPod:
     body = {
         "apiVersion": "v1",
         "kind": "Pod",
-        "metadata": {"name": "placeholder", "namespace": "gpu-system", "labels": labels},
+        "metadata": {"name": "placeholder", "namespace": names.SMART_PODS_NAMESPACE, "labels": labels},
         "spec": {
             "nodeSelector": selector,
             "tolerations": [{"key": names.ARRIVING, "operator": "Exists"}],
-            "containers": [{"name": "gpu-trigger", "resources": {"requests": amounts, "limits": amounts}}],
+            "containers": [{**restricted.CONTAINER, "resources": {"requests": amounts, "limits": amounts}}],
+            **restricted.POD,
         },
     }
     return SmartPod(pool, machine, msgspec.json.encode(body, order="sorted").decode(), POLICY)

@@ -167,23 +167,23 @@ spec:
       expireAfter: {{ "Never" if covered else "1h" }}
   disruption: {consolidateAfter: Never}
 """
-BUDGET = """\
+CLASS = """\
 ---
-apiVersion: policy/v1
-kind: PodDisruptionBudget
-metadata: {name: {{ pool.name }}, namespace: team-a}
-spec: {maxUnavailable: 1}
+apiVersion: scheduling.k8s.io/v1
+kind: PriorityClass
+metadata: {name: {{ pool.name }}}
+value: -1
 """
 
 
 def test_a_template_that_yields_something_else_is_a_change_of_each_of_its_pools() -> None:
     base = rendered(POOL, NODE_POOL)
-    head = rendered(POOL, NODE_POOL.replace('"1h"', '"2h"') + BUDGET)
+    head = rendered(POOL, NODE_POOL.replace('"1h"', '"2h"') + CLASS)
     (changed,) = changes(base, head)
     assert (changed.kind, changed.name, changed.verb) == ("GpuPool", "a100", "change")
     once, twice = (f"NodePool/a100 (spec.template.spec.expireAfter: {hours}h)" for hours in (1, 2))
     assert [told(field) for field in changed.fields] == [
-        "template: + PodDisruptionBudget/team-a/a100",
+        "template: + PriorityClass/a100",
         f"template: {once} -> {twice}",
     ]
     places = [(field.origin.file.rpartition("/")[2], field.origin.line) for field in changed.fields]

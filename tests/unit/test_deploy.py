@@ -16,6 +16,7 @@ from reconciler.serve.server import Address
 from tests.lab.places import REPOSITORY
 
 CORE = REPOSITORY / "deploy" / "core"
+AGENTS = REPOSITORY / "deploy" / "agents"
 
 
 def objects(folder: Path) -> list[Any]:
@@ -74,12 +75,40 @@ def test_nobody_but_who_takes_metrics_may_connect() -> None:
 def test_it_runs_as_the_account_that_the_rights_are_for_in_our_namespace() -> None:
     found = objects(CORE)
     accounts = [each["metadata"] for each in found if each["kind"] == "ServiceAccount"]
-    (account,) = accounts
+    (account,) = [each for each in accounts if each["namespace"] == names.OWN_NAMESPACE]
     assert controller()["spec"]["template"]["spec"]["serviceAccountName"] == account["name"]
     subjects = {(each["name"], each["namespace"]) for one in found for each in one.get("subjects", ())}
     assert subjects == {(account["name"], names.OWN_NAMESPACE)}
     assert controller()["metadata"]["namespace"] == names.OWN_NAMESPACE
     assert names.OWN_NAMESPACE in {each["metadata"]["name"] for each in found if each["kind"] == "Namespace"}
+
+
+def test_only_the_agents_have_a_privileged_namespace() -> None:
+    found = {
+        each["metadata"]["name"]: each["metadata"]["labels"]["pod-security.kubernetes.io/enforce"]
+        for each in [*objects(CORE), *objects(AGENTS)]
+        if each["kind"] == "Namespace"
+    }
+    assert found == {
+        names.OWN_NAMESPACE: "restricted",
+        names.LEASES_NAMESPACE: "restricted",
+        names.SMART_PODS_NAMESPACE: "restricted",
+        names.AGENTS_NAMESPACE: "privileged",
+    }
+
+
+def test_smart_pods_get_no_token_no_network_and_no_priority_of_the_system() -> None:
+    there = [each for each in objects(CORE) if each["metadata"].get("namespace") == names.SMART_PODS_NAMESPACE]
+    of = {each["kind"]: each for each in there}
+    assert (of["ServiceAccount"]["metadata"]["name"], of["ServiceAccount"]["automountServiceAccountToken"]) == (
+        "default",
+        False,
+    )
+    assert of["NetworkPolicy"]["spec"] == {"podSelector": {}, "policyTypes": ["Ingress", "Egress"]}
+    assert of["ResourceQuota"]["spec"]["hard"] == {"pods": "0"}
+    (classes,) = of["ResourceQuota"]["spec"]["scopeSelector"]["matchExpressions"]
+    assert set(classes["values"]) == {"system-cluster-critical", "system-node-critical"}
+    assert "RoleBinding" not in {each["kind"] for each in there if "default" in str(each.get("subjects"))}
 
 
 def test_it_is_this_version_and_runs_twice() -> None:

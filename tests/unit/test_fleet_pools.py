@@ -53,7 +53,7 @@ def pods(draw: some.DrawFn, name: str) -> Pod:
 def leases(draw: some.DrawFn, name: str) -> Lease:
     owner = OwnerReference("Node", draw(some.sampled_from(NODES)), "u")
     holder = draw(some.sampled_from(["", "pod"]))
-    return Lease(Metadata(name, names.OWN_NAMESPACE, owner_references=(owner,)), LeaseSpec(holder_identity=holder))
+    return Lease(Metadata(name, names.LEASES_NAMESPACE, owner_references=(owner,)), LeaseSpec(holder_identity=holder))
 
 
 @some.composite

@@ -13,7 +13,7 @@ from reconciler.kube.seeing.discovery import Discovery, identity, served
 from reconciler.kube.seeing.outcome import Setback, What
 from reconciler.model.cluster.kinds import SEEN, Seen
 
-BY_KIND = {each.kind: each for each in reversed(SEEN)}
+BY_KIND = {each.kind: each for each in reversed(SEEN)} | {each.title: each for each in SEEN if each.field == "leases"}
 
 
 def group(name: str, *versions: str, fresh: str = "Current", **resources: tuple[str, ...]) -> dict[str, object]:
@@ -48,7 +48,8 @@ SERVED = served({"/api": CORE, "/apis": APIS})
     ("kind", "path"),
     [
         ("Node", "/api/v1/nodes"),
-        ("Lease", "/apis/coordination.k8s.io/v1/namespaces/gpu-system/leases"),
+        ("leases.coordination.k8s.io of the controller", "/apis/coordination.k8s.io/v1/namespaces/gpu-system/leases"),
+        ("leases.coordination.k8s.io", "/apis/coordination.k8s.io/v1/namespaces/gpu-leases/leases"),
         ("NodePool", "/apis/karpenter.sh/v1/nodepools"),
         ("EC2NodeClass", "/apis/karpenter.k8s.aws/v1/ec2nodeclasses"),
         ("ResourceClaim", "/apis/resource.k8s.io/v1/resourceclaims"),

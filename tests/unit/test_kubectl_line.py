@@ -33,8 +33,10 @@ def test_without_policies_every_kind_is_listed_that_is_looked_at(
     monkeypatch.chdir(tmp_path)
     assert main(["dump", "--kubectl"]) == 0
     (line,) = capsys.readouterr().out.splitlines()
-    assert listed(line) == {each.resource for each in SEEN if not each.own_namespace}
-    assert " && kubectl get leases.coordination.k8s.io -n gpu-system -o json; } > cluster.json && " in line
+    assert listed(line) == {each.resource for each in SEEN if not each.namespace_for("here")}
+    for where in ("gpu-system", "gpu-leases"):
+        assert f" && kubectl get leases.coordination.k8s.io -n {where} -o json" in line
+    assert " -o json; } > cluster.json && " in line
     assert line.endswith("reconciler plan --cluster cluster.json --complete")
 
 

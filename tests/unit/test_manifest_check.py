@@ -1,14 +1,13 @@
 """What a template yields is taken only if it is of a kind that it may yield, has a name, and suits Karpenter."""
 
-import json
-
 import pytest
 
 from reconciler.model.bundle import Bundle, Text
+from reconciler.model.manifest_rules.kinds import SMART_PODS, YIELDED
 from reconciler.model.problem import Problem
 from reconciler.model.rendering import Rendering
-from reconciler.policy.manifests.check import KINDS, Yielded, check, manifests_of, origin
-from reconciler.policy.manifests.render import manifests, orders
+from reconciler.policy.manifests.check import Kinds, Yielded, check, manifests_of, origin
+from reconciler.policy.manifests.render import orders
 from reconciler.policy.manifests.structural import Structural
 from reconciler.policy.resolve import resolve
 
@@ -22,7 +21,8 @@ spec:
   instanceTypes: [{name: p4d.24xlarge}]
   nodeClassRef: {group: karpenter.k8s.aws, kind: EC2NodeClass, name: gpu-a100}
 """
-BODY = {"PriorityClass": "value: 1", "NodePool": "spec: {}"}
+BODY = {"PriorityClass": "value: -1", "NodePool": "spec: {}"}
+ANY = YIELDED | SMART_PODS
 # Anything but a spec with more than a number in it.
 STRICT = Structural(
     {
@@ -36,20 +36,47 @@ STRICT = Structural(
 )
 
 
-def yielded(text: str, schema: Structural | None = None) -> list[Problem]:
+def yielded(text: str, schema: Structural | None = None, kinds: Kinds = ANY) -> list[Problem]:
     """The problems of a text each of whose lines came from the line of the template with a hundred more."""
     lines = tuple(("templates/x.j2", 100 + number) for number, _ in enumerate(text.splitlines(), start=1))
-    return manifests_of(Rendering(text, lines), schema)[1]
+    return manifests_of(Rendering(text, lines), schema, kinds)[1]
 
 
 def test_all_kinds_that_a_template_may_yield_are_taken() -> None:
     manifests = (
         f"apiVersion: {each.api_version}\nkind: {kind}\nmetadata: {{name: x, labels: {{a: b}}, annotations: {{}}}}\n"
         f"{BODY.get(kind, 'spec: {}')}\n"
-        for kind, each in KINDS.items()
+        for kind, each in YIELDED.items()
     )
-    assert yielded("---\n".join(manifests)) == []
-    assert set(KINDS) == {"NodePool", "Pod", "PodDisruptionBudget", "PriorityClass"}
+    assert yielded("---\n".join(manifests), kinds=YIELDED) == []
+    assert set(YIELDED) == {"NodePool", "PriorityClass"}
+    assert set(SMART_PODS) == {"Pod"}
+
+
+def test_only_the_template_of_smart_pods_yields_a_pod() -> None:
+    (told,) = yielded(GOOD, kinds=YIELDED)
+    assert (told.file, told.line, told.code) == ("templates/x.j2", 102, "RC411")
+    assert told.sentence == 'Pod/trigger: kind is "Pod", which only the template of smart pods yields'
+    assert "spec.smartPods.template" in told.remedy
+
+
+@pytest.mark.parametrize(
+    ("body", "line", "sentence", "remedy"),
+    [
+        ("value: 1", 105, "value is 1, and must be at most 0", "write a number that is at most 0"),
+        ("value: -1\nglobalDefault: true", 106, "globalDefault is true, and must be false", "write false"),
+        ("globalDefault: false", 101, "value is missing", "write value"),
+        ("value: high", 105, "value must be an integer", "write an integer"),
+        ("value: true", 105, "value must be an integer", "write an integer"),
+        ("value: -1\npreemptionPolicy: Always", 106, "preemptionPolicy is Always, and must be Never or", "write Never"),
+    ],
+)
+def test_no_priority_class_is_above_workloads_or_the_default(body: str, line: int, sentence: str, remedy: str) -> None:
+    head = "apiVersion: scheduling.k8s.io/v1\nkind: PriorityClass\nmetadata:\n  name: x\n"
+    (told,) = yielded(f"{head}{body}\n", kinds=YIELDED)
+    assert (told.file, told.line, told.code) == ("templates/x.j2", line, "RC411")
+    assert told.sentence.startswith(f"PriorityClass/x: {sentence}")
+    assert told.remedy.startswith(remedy)
 
 
 @pytest.mark.parametrize(
@@ -89,22 +116,12 @@ def test_a_manifest_that_may_not_be_yielded_is_told_at_its_line(old: str, new: s
 
 @pytest.mark.parametrize("kind", ["NodePool", "PriorityClass"])
 def test_what_has_no_namespace_is_given_none(kind: str) -> None:
-    api_version = KINDS[kind].api_version
+    api_version = YIELDED[kind].api_version
     (told,) = yielded(
         f"apiVersion: {api_version}\nkind: {kind}\nmetadata:\n  name: x\n  namespace: other\n{BODY[kind]}\n"
     )
     assert (told.line, told.code) == (105, "RC411")
     assert f"{kind}/x: metadata.namespace is not for a {kind}" in told.sentence
-
-
-def test_what_names_no_namespace_is_looked_for_where_the_api_server_puts_it() -> None:
-    (wish,) = resolve(Bundle("r", (Text("a.yaml", POOL.encode()),))).wishes
-    (order,) = orders(wish)
-    text = f"{GOOD}---\n{GOOD}".replace("trigger\nspec: {}\n---", "other\n  namespace: team-a\nspec: {}\n---")
-    found, problems = manifests(wish, [(order, Rendering(text, (("t.j2", 1),) * 20))], None)
-    assert problems == []
-    assert [each.namespace for each in found] == ["default", "team-a"]
-    assert [json.loads(each.body)["metadata"]["namespace"] for each in found] == ["default", "team-a"]
 
 
 PROVISIONER = """---

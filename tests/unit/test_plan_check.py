@@ -1,5 +1,6 @@
 """No plan that breaks an invariant is handed on."""
 
+import json
 import re
 
 import msgspec
@@ -34,6 +35,8 @@ NODE = Ref("Node", "", "n1", "uid-n1")
 NODE_POOL = Ref("NodePool", "", "a100", "uid-a100")
 LABEL = Label(labels=((names.GPU_TYPE, "a100"),), presumes=Presumes(resource_version="7"))
 DELETE = Delete(presumes=Presumes(resource_version="7"))
+
+MANIFEST = '{"apiVersion":"karpenter.sh/v1","kind":"NodePool","metadata":{"name":"a100"},"spec":{}}'
 
 
 def node(name: str = "n1", deletion: str = "", pool: str = "a100", taints: tuple[NodeTaint, ...] = ()) -> Node:
@@ -117,10 +120,29 @@ def test_in_observe_mode_nothing_is_done_unless_it_is_marked_as_would() -> None:
 
 
 def test_a_write_that_presumes_nothing_is_refused() -> None:
-    blind = decision(Ref("NodePool", "", "a100"), Apply(manifest="{}"))
+    blind = decision(Ref("NodePool", "", "a100"), Apply(manifest=MANIFEST))
     assert "presumes something" in broken(inputs(), blind)
-    manifest = '{"kind":"NodePool","metadata":{"name":"a100"}}'
-    judge(inputs(), decision(Ref("NodePool", "", "a100"), Apply(manifest=manifest, presumes=Presumes(absent=True))))
+    judge(inputs(), decision(Ref("NodePool", "", "a100"), Apply(manifest=MANIFEST, presumes=Presumes(absent=True))))
+
+
+DEFAULT_CLASS = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "value": -1, "globalDefault": True}
+
+
+@pytest.mark.parametrize(
+    ("manifest", "why"),
+    [
+        ({"apiVersion": "v1", "kind": "Pod", "spec": {"hostPID": True}}, "spec.hostPID is no field"),
+        ({"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole"}, "is not applied"),
+        ({"apiVersion": "policy/v1", "kind": "PodDisruptionBudget"}, "is not applied"),
+        (DEFAULT_CLASS, "globalDefault is true, and must be false"),
+    ],
+)
+def test_a_manifest_that_no_template_may_yield_is_refused(manifest: dict[str, object], why: str) -> None:
+    text = json.dumps({**manifest, "metadata": {"name": "a"}})
+    act = Apply(manifest=text, presumes=Presumes(absent=True))
+    found = broken(inputs(), decision(Ref(str(manifest["kind"]), "", "a"), act))
+    assert "no manifest is applied that no template may yield: broken by manifests on" in found
+    assert why in found
 
 
 def test_a_subject_that_one_planner_holds_is_free_for_the_next(monkeypatch: pytest.MonkeyPatch) -> None:

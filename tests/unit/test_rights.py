@@ -9,7 +9,7 @@ import yaml
 from reconciler.model.cluster.kinds import SEEN
 from reconciler.model.cluster.observed import Observed
 from reconciler.model.desired import Desired
-from reconciler.policy.manifests.check import KINDS
+from reconciler.model.manifest_rules.kinds import YIELDED as KINDS
 from reconciler.policy.published.rights.page import person_page, reading_page, writing_page
 from reconciler.policy.published.rights.reading import reading_rights
 from tests.unit.rights_stage import (
@@ -21,6 +21,7 @@ from tests.unit.rights_stage import (
     drained,
     granted,
     kept,
+    left_behind,
     looked_at,
     scaled,
     told_where,
@@ -85,8 +86,6 @@ def test_every_field_of_what_is_seen_has_its_reason() -> None:
 def test_what_templates_yield_for_pools_that_are_enforced_may_be_written_where_it_goes() -> None:
     assert acted(writing_page([wish(YIELDS)], resources=False)) == NODE_POOLS | written(
         ("", "scheduling.k8s.io", "priorityclasses"),
-        ("team-a", "policy", "poddisruptionbudgets"),
-        ("default", "", "pods"),
     )
     assert acted(writing_page([wish()], resources=False)) == NODE_POOLS
 
@@ -94,9 +93,9 @@ def test_what_templates_yield_for_pools_that_are_enforced_may_be_written_where_i
 def test_smart_pods_are_made_where_the_pools_have_them_and_nowhere_else() -> None:
     both = [wish(), wish(name="l4", namespace="scaling"), wish(name="h100", namespace="idle", mode="Observe")]
     rules = acted(writing_page(both, resources=False))
-    assert rules == NODE_POOLS | waited_for("gpu-system", "scaling")
+    assert rules == NODE_POOLS | waited_for("gpu-smart-pods", "scaling")
     assert {where for where, _, resource, verb in rules if (resource, verb) == ("pods", "create")} == {
-        "gpu-system",
+        "gpu-smart-pods",
         "scaling",
     }
 
@@ -134,13 +133,12 @@ def test_a_pool_that_is_not_acted_on_asks_for_nothing_to_be_written_but_what_is_
     assert acted(writing_page([asked, wish(name="l4")], resources=False)) == NODE_POOLS
 
 
-def test_without_policies_pods_are_written_in_the_reconciler_s_own_namespace_at_most() -> None:
+def test_without_policies_pods_are_made_in_the_namespace_of_smart_pods_alone() -> None:
     rules = granted(writing_page((), "here")) - kept("here") - told_where("here") - STATUSES
-    assert rules == {("", "", "nodes", "delete"), ("", "", "pods/eviction", "create")} | waited_for("here") | written(
+    waited = waited_for("gpu-smart-pods") - left_behind() | left_behind("here")
+    assert rules == {("", "", "nodes", "delete"), ("", "", "pods/eviction", "create")} | waited | written(
         ("", "karpenter.sh", "nodepools"),
         ("", "scheduling.k8s.io", "priorityclasses"),
-        ("here", "policy", "poddisruptionbudgets"),
-        ("here", "", "pods"),
     )
 
 
@@ -148,7 +146,7 @@ def test_every_kind_that_templates_may_yield_can_be_written() -> None:
     for kind in KINDS:
         where = "x" if KINDS[kind].namespaced else ""
         rules = acted(writing_page([wish(((kind, where),))], resources=False))
-        anyway = waited_for("gpu-system")
+        anyway = waited_for("gpu-smart-pods")
         assert anyway < rules, kind
         assert {verb for *_, verb in rules - anyway} == {"create", "delete", "patch"}, kind
 

@@ -56,7 +56,7 @@ def test_where_nothing_is_written_there_is_none(pools: list[dict[str, str]]) -> 
 
 
 def test_a_template_that_yields_it_too_is_told_so() -> None:
-    template = f"apiVersion: scheduling.k8s.io/v1\nkind: PriorityClass\nmetadata: {{name: {NAME}}}\nvalue: 1\n"
+    template = f"apiVersion: scheduling.k8s.io/v1\nkind: PriorityClass\nmetadata: {{name: {NAME}}}\nvalue: -1\n"
     _, problems = checked({"name": "a", "mode": "Enforce"}, template=template)
     assert [(each.file, each.line, each.code) for each in problems] == [("templates/node_pool.yaml.j2", 1, "RC414")]
     assert f"PriorityClass/{NAME} is yielded for GpuPool/a, and is made for all pools anyway" in problems[0].sentence

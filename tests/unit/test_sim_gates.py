@@ -12,8 +12,11 @@ from reconciler.model.planned.decision import Decision
 from reconciler.model.planned.outcome import Outcome
 from reconciler.model.planned.reason import Reason
 from reconciler.protocol.presumed import Object
+from reconciler.simulate.api_server.admission import refusal
+from reconciler.simulate.objects import Objects, Write
 from reconciler.simulate.scenario.workload import Constant, Workload
 from reconciler.simulate.workloads.pods import Job, job_of, replicas_of
+from tests.unit import restricted
 from tests.unit.simulate_stage import START, Small, node, pod, workload
 
 FOREIGN = "other.example.com/gate"
@@ -42,9 +45,20 @@ def applied(there: Small, ref: Ref, act: Apply | Ungate) -> Outcome:
 
 
 def made(there: Small, name: str, **spec: Any) -> Outcome:
-    body = pod(name, gpus=8, **spec)
+    """As we make a smart pod."""
+    body = pod(name, gpus=8, **spec, **restricted.POD)
     body.pop("status")
-    return applied(there, Ref("Pod", "default", name), Apply(manifest=msgspec.json.encode(body).decode()))
+    labels = {names.COMPONENT: names.SMART_SCHEDULER, names.MANAGED: "true"}
+    body["metadata"] = {"name": name, "namespace": names.SMART_PODS_NAMESPACE, "labels": labels}
+    (container,) = body["spec"]["containers"]
+    body["spec"]["containers"] = [{**restricted.CONTAINER, "resources": container["resources"]}]
+    ref = Ref("Pod", names.SMART_PODS_NAMESPACE, name)
+    return applied(there, ref, Apply(manifest=msgspec.json.encode(body).decode()))
+
+
+def spec_of(there: Small, name: str) -> Object:
+    (found,) = [each for each in there.world.of("Pod") if each["metadata"]["name"] == name]
+    return dict(found["spec"])
 
 
 def scheduled(there: Small, name: str) -> Object:
@@ -93,14 +107,14 @@ def test_the_class_of_a_pod_becomes_its_priority() -> None:
     there = Small(node("n1")).start()
     there.world.put(LOWEST)
     assert made(there, "smart", priorityClassName="smart").result == "done"
-    assert made(there, "system", priorityClassName="system-node-critical").result == "done"
+    there.world.put(pod("system", priorityClassName="system-node-critical"))
     there.world.put(pod("theirs", priorityClassName="smart"))
     for name, priority, policy in (
         ("smart", -1_000_000_000, "Never"),
         ("system", 2_000_001_000, "PreemptLowerPriority"),
         ("theirs", -1_000_000_000, "Never"),
     ):
-        spec = there.get("Pod", name)["spec"]
+        spec = spec_of(there, name)
         assert (spec["priority"], spec["preemptionPolicy"]) == (priority, policy)
 
 
@@ -114,11 +128,15 @@ def test_the_class_of_a_pod_becomes_its_priority() -> None:
     ],
 )
 def test_a_pod_whose_priority_can_not_be_so_is_refused(spec: Object, why: str) -> None:
+    there = Objects()
+    there.write(Write(LOWEST), START)
+    assert why in refusal(pod("p", **spec), there)
+
+
+def test_we_are_refused_a_class_that_is_not_there() -> None:
     there = Small(node("n1")).start()
-    there.world.put(LOWEST)
-    outcome = made(there, "p", **spec)
-    assert outcome.result == "refused"
-    assert why in outcome.detail
+    outcome = made(there, "p", priorityClassName="none")
+    assert (outcome.result, "no PriorityClass with name none" in outcome.detail) == ("refused", True)
     assert there.pods() == {}
 
 
@@ -127,7 +145,7 @@ def test_a_pod_that_names_no_class_is_of_the_one_by_default() -> None:
     there.world.put({**LOWEST, "metadata": {"name": "usual"}, "value": 7, "globalDefault": True})
     assert made(there, "ours").result == "done"
     there.world.put(pod("theirs"))
-    assert [there.get("Pod", name)["spec"]["priority"] for name in ("ours", "theirs")] == [7, 7]
+    assert [spec_of(there, name)["priority"] for name in ("ours", "theirs")] == [7, 7]
 
 
 def test_a_smart_pod_leaves_for_any_other_and_nobody_leaves_for_it() -> None:

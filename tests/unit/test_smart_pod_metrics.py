@@ -226,7 +226,9 @@ def test_those_are_left_over_that_nobody_cleared_away_in_time(cycles: list[Cycle
 
 
 def test_how_long_is_in_time_is_for_the_pool_to_say() -> None:
-    policy = POOL.format_map(WISHED).replace("namespace: gpu-system}", "namespace: gpu-system, cleanupInterval: 5m}")
+    policy = POOL.format_map(WISHED).replace(
+        "namespace: gpu-smart-pods}", "namespace: gpu-smart-pods, cleanupInterval: 5m}"
+    )
     (desired,) = resolve(Bundle("r", (Text("a.yaml", policy.encode()),))).wishes
     assert told(looked(700, pod("a"), desired=desired))["reconciler_smart_pods_leftover"] == 0
     assert told(looked(701, pod("a"), desired=desired))["reconciler_smart_pods_leftover"] == 1

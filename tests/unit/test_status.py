@@ -126,6 +126,10 @@ def observed(spec: LeaseSpec | None, seen: str = "", **fields: Any) -> Observed:
         ),
         (observed(None), "Controller: none runs: nobody holds Lease/gpu-system/reconciler."),
         (
+            observed(None, unread=(Unread("leases.coordination.k8s.io of the controller", "403 Forbidden"),)),
+            "Controller: not known (leases.coordination.k8s.io of the controller: 403 Forbidden).",
+        ),
+        (
             observed(None, unread=(Unread("leases.coordination.k8s.io", "403 Forbidden"),)),
             "Controller: not known (leases.coordination.k8s.io: 403 Forbidden).",
         ),

@@ -151,13 +151,13 @@ def test_the_hour_is_told_and_confirms_what_is_seen() -> None:
 def test_only_leases_at_home_are_seen_and_what_we_keep_is_seen_twice() -> None:
     there = World()
     lease = {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "spec": {"holderIdentity": "x"}}
-    for namespace in ("gpu-system", "kube-node-lease"):
+    for namespace in ("gpu-system", "gpu-leases", "kube-node-lease", "team-a"):
         there.put({**lease, "metadata": {"name": "l", "namespace": namespace}})
     kept = objects.waiting("w")
     kept["metadata"]["labels"]["gpu.scheduling/managed"] = "true"
     there.put(kept)
     seen = there.observe()
-    assert [each.metadata.namespace for each in seen.leases] == ["gpu-system"]
+    assert [each.metadata.namespace for each in seen.leases] == ["gpu-leases", "gpu-system"]
     assert [each.name for each in seen.pods] == [each.name for each in seen.kept] == ["w"]
     there.edit(Ref("Pod", "default", "w"), {"metadata": {"labels": {"gpu.scheduling/managed": None}}})
     assert (len(there.observe().pods), len(there.observe().kept)) == (1, 0)

@@ -1,4 +1,4 @@
-"""`reconciler rbac`: the least rights that the policies need, to look, and apart from that to act; and people's."""
+"""`reconciler rbac`: the least rights that the policies need, to look and to act, what limits them, and people's."""
 
 from typing import Any
 
@@ -11,6 +11,7 @@ from reconciler.cli.sight import namespace_option
 from reconciler.cli.telling import refused
 from reconciler.model.desired import Desired
 from reconciler.policy.environments import NotChosen, chosen
+from reconciler.policy.published.admission.page import admission_page
 from reconciler.policy.published.rights.page import person_page, reading_page, writing_page
 from reconciler.policy.published.rights.people import PEOPLE
 from reconciler.policy.published.rights.writing import enforces
@@ -21,6 +22,7 @@ from reconciler.policy.resolve import Resolved
 @origin_options
 @click.option("-e", "--environment", help="For base, or for the overlay of this name; else for all of them.")
 @click.option("--write", is_flag=True, help="Instead, what acting needs beside it.")
+@click.option("--admission", is_flag=True, help="Instead, the admission policies that limit acting to these rights.")
 @click.option("--resources", is_flag=True, help="With --write: the policies will be custom resources of the cluster.")
 @click.option("--person", type=click.Choice(list(PEOPLE)), help="Instead, what a person needs to approve, say.")
 @namespace_option
@@ -43,13 +45,17 @@ def command(origins: wiring.Origins, environment: str | None, namespace: str, **
 
 
 def _of_a_person(asked: dict[str, Any], environment: str | None, namespace: str) -> int:
-    if _names_policies() or environment is not None or asked["write"] or asked["resources"]:
+    if _names_policies() or environment is not None or any(asked[each] for each in ("write", "resources", "admission")):
         raise click.UsageError("what people need follows from no policies: leave out the rest")
     click.echo(person_page(asked["person"], namespace), nl=False)
     return ExitCode.FINE
 
 
 def _page(asked: dict[str, Any], wishes: tuple[Desired, ...], namespace: str) -> str:
+    if asked["admission"]:
+        if asked["write"] or asked["resources"]:
+            raise click.UsageError("--admission prints what limits all rights to act: leave out the rest")
+        return admission_page(wishes, namespace)
     if not asked["write"]:
         if asked["resources"]:
             raise click.UsageError("--resources goes with --write: looking is the same either way")

@@ -24,7 +24,7 @@ __all__ = ["Applying", "Limits"]
 class Applying:
     """One identity that writes to one cluster; `namespace` is where what is lent is noted."""
 
-    def __init__(self, server: Writer, namespace: str = names.OWN_NAMESPACE, limits: Limits | None = None) -> None:
+    def __init__(self, server: Writer, namespace: str = names.LEASES_NAMESPACE, limits: Limits | None = None) -> None:
         limits = limits or Limits()
         self._server, self._namespace, self._limits = server, namespace, limits
         self._bucket = Bucket(limits.writes_per_second, limits.burst)

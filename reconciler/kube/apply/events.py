@@ -20,12 +20,11 @@ from reconciler.kube.api_server import MERGE_PATCH, Request, Unreachable, Writer
 from reconciler.kube.apply.bucket import Bucket
 from reconciler.kube.apply.places import api_version, kind_of
 from reconciler.kube.paths import BadPath, below, folder_in
+from reconciler.model import names
 from reconciler.model.planned.action import Ref, Status
 from reconciler.model.planned.decision import Decision
 from reconciler.plan.explain import sentence
 from reconciler.protocol.turns import verb_of
-
-CONTROLLER = "gpu.scheduling/reconciler"
 
 _LONGEST_NOTE_BYTES = 1024
 _LONGEST_NAME = 230  # with a time behind it that is still a name
@@ -77,11 +76,11 @@ def told_of_pools(decisions: Iterable[Decision]) -> Iterator[Told]:
             if ref.kind in _OF_MANY_NODES:
                 alike.setdefault((ref, decision.reason.code, _action(decision)), []).append(decision)
     for (ref, reason, action), several in sorted(alike.items(), key=lambda each: each[0]):
-        names = sorted(each.subject.name for each in several)
+        nodes = sorted(each.subject.name for each in several)
         note = _sentence(min(several, key=lambda each: each.subject.name))
-        if len(names) > 1:
-            more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
-            note = f"{len(names)} nodes ({', '.join(names[:_NAMED])}{more}): {note}"
+        if len(nodes) > 1:
+            more = f" and {len(nodes) - _NAMED} more" if len(nodes) > _NAMED else ""
+            note = f"{len(nodes)} nodes ({', '.join(nodes[:_NAMED])}{more}): {note}"
         yield Told(ref, reason, action, note)
 
 
@@ -139,7 +138,7 @@ class Events:
             "action": told.action,
             "note": told.note.encode()[:_LONGEST_NOTE_BYTES].decode(errors="ignore"),
             "regarding": _regarding(told.regarding),
-            "reportingController": CONTROLLER,
+            "reportingController": names.EVENT_SOURCE,
             "reportingInstance": self._instance,
         }
         return Request("POST", folder_path, msgspec.json.encode(event))

@@ -17,6 +17,7 @@ from reconciler.model.planned.decision import Decision
 from reconciler.plan.manifests.compare import compare
 from reconciler.protocol.edits import Editing, edit_of
 from reconciler.protocol.lending import unbindable
+from reconciler.protocol.manifests import why_unapplied
 from reconciler.protocol.own_status import is_told
 from reconciler.protocol.presumed import DONE, Object, Settled, identified, presumed
 
@@ -48,6 +49,8 @@ class Target(msgspec.Struct, frozen=True):
 def next_write(decision: Decision, found: Object | None) -> Next:
     """What is to be sent, or how it ends without. Raises BadPath and Undecodable."""
     act, subject = decision.act, decision.subject
+    if unapplied := why_unapplied(decision):
+        return unapplied
     if isinstance(act, Apply) and found is None and not subject.uid and not act.presumes.resource_version:
         return _applied(act, subject, msgspec.json.decode(act.manifest))
     if (settled := identified(decision, found)) or found is None:

@@ -34,7 +34,7 @@ class Served(msgspec.Struct, frozen=True):
         if version not in found:
             why = f"is served as {', '.join(found)} and not as {version}, the only version that is read"
             raise Setback(Outcome(What.UNSUITED, why))
-        return folder(seen.group, seen.plural, namespace if seen.own_namespace else "", version)
+        return folder(seen.group, seen.plural, seen.namespace_for(namespace), version)
 
     def _why_not(self, seen: Seen) -> Outcome:
         if seen.group in self.unknown_groups:

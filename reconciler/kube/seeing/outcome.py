@@ -52,7 +52,7 @@ def setback_of(answer: Answer, seen: Seen, verb: str) -> Setback:
     what = _BY_STATUS.get(answer.status, What.FAILED)
     if what is What.FORBIDDEN:
         # The kind is told beside it; without it here, the kinds that the role lacks are told in one sentence.
-        where = " in our namespace" if seen.own_namespace else ""
+        where = " in our namespace" if seen.namespace_for("ours") else ""
         why = f"may not {verb} them{where}: the role needs list and watch, and `reconciler rbac` prints one with both"
     else:
         why = f"to {verb} {seen.resource} was answered with {said(answer)}"

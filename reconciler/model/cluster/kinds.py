@@ -29,6 +29,7 @@ class Seen(msgspec.Struct, frozen=True):
     optional: bool = False  # not every cluster serves it: that it is not served is an answer
     selector: str = ""  # only objects with this label
     own_namespace: bool = False  # only those in the namespace of the reconciler
+    namespace: str = ""  # only those in this one
     version: str = ""  # a fixed version; else the one that the server prefers
 
     @property
@@ -39,7 +40,13 @@ class Seen(msgspec.Struct, frozen=True):
     @property
     def title(self) -> str:
         """How a person is told of it."""
+        if self.own_namespace:
+            return f"{self.resource} of the controller"
         return f"{self.resource} labelled {self.selector}" if self.selector else self.resource
+
+    def namespace_for(self, own: str) -> str:
+        """The one namespace that is looked at, where the reconciler is in `own`; nothing: all of them."""
+        return own if self.own_namespace else self.namespace
 
 
 def _ours(kind: str, plural: str, namespaced: bool = False) -> Seen:
@@ -89,6 +96,8 @@ SEEN: tuple[Seen, ...] = (
     _ours("ChangeApproval", "changeapprovals"),
     _ours("GpuNodeStatus", "gpunodestatuses"),
     _ours("GpuClaim", "gpuclaims", namespaced=True),
+    # Node heartbeats are Leases too, 500 a second at 5,000 nodes: so Leases are looked at in our namespaces only.
+    Seen("Lease", "coordination.k8s.io", "leases", "leases", Lease, namespace=names.LEASES_NAMESPACE),
     Seen("Lease", "coordination.k8s.io", "leases", "leases", Lease, own_namespace=True),
     # What templates may yield besides NodePools, where we made it: kept whole, to be compared.
     Seen("PodDisruptionBudget", "policy", "poddisruptionbudgets", "kept", Whole, selector=_KEPT),

@@ -4,6 +4,7 @@ from typing import Annotated, Literal
 
 import msgspec
 
+from reconciler.model import names
 from reconciler.model.fields import LABEL_KEY, LABEL_VALUE, NAME, NAMESPACE, Keys, MergeKey, Says, Shaped, Unit, Within
 from reconciler.model.quantity import Duration, Money, Quantity
 
@@ -109,7 +110,7 @@ class Disruption(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
 class SmartPods(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
     """Pods that ask Karpenter for capacity which it could not see otherwise."""
 
-    namespace: Annotated[str, Says("Namespace they are made in."), NAMESPACE] = "gpu-system"
+    namespace: Annotated[str, Says("Namespace they are made in."), NAMESPACE] = names.SMART_PODS_NAMESPACE
     image: Annotated[str, Says("Image they run."), Within(1, 512)] = "registry.k8s.io/pause:3.9"
     active_deadline_seconds: Annotated[int, Says("How long one may live."), Within(1, 86_400), Unit("s")] = 600
     max_retry_attempts: Annotated[int, Says("How often another type or zone is tried."), Within(0, 100)] = 3

@@ -5,6 +5,7 @@ from typing import Any
 
 import msgspec
 
+from reconciler.model import names
 from reconciler.model.cluster.bundle_objects import bundle_digest
 from reconciler.model.cluster.observed import Observed
 from reconciler.model.cluster.whole import Whole
@@ -22,7 +23,7 @@ from reconciler.plan.statuses.sized import sized
 from reconciler.plan.statuses.standing import RECEIVED, About, Scenery, Standing, problem_lines, standing_of
 from reconciler.plan.statuses.told import Told
 
-NAME = "reconciler-status"
+NAME = names.STATUS_CONFIG_MAP
 LONGEST_DIGEST = 128  # characters
 MOST_BYTES = 800_000  # of 1 MiB that a ConfigMap may hold, with what else stands in it
 

@@ -4,12 +4,14 @@ Every problem points to the line of the template that the faulty line of the tex
 """
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import msgspec
 
 from reconciler.model.fields import LABEL_KEY, LABEL_VALUE, NAME, NAMESPACE, why_no_name
+from reconciler.model.manifest_rules.kinds import SMART_PODS, YIELDED, ManifestKind
+from reconciler.model.manifest_rules.shape import faults
 from reconciler.model.problem import Problem
 from reconciler.model.rendering import Rendering
 from reconciler.policy.manifests.structural import Structural, Violation
@@ -19,30 +21,11 @@ from reconciler.policy.words import choice, did_you_mean, meant
 
 MANIFEST = "RC411"
 
-_OBJECT = ("apiVersion", "kind", "metadata", "spec")
 _METADATA = ("name", "namespace", "labels", "annotations")
 _NAMESPACE, _KEY, _VALUE = (re.compile(each.pattern) for each in (NAMESPACE, LABEL_KEY, LABEL_VALUE))
 
 
-class Yields(msgspec.Struct, frozen=True):
-    """A kind of manifest that a template may yield."""
-
-    api_version: str
-    fields: tuple[str, ...] = _OBJECT
-    namespaced: bool = True
-
-
-# Nothing that grants rights, runs with them, or removes others' objects.
-KINDS: dict[str, Yields] = {
-    "NodePool": Yields("karpenter.sh/v1", namespaced=False),
-    "Pod": Yields("v1"),
-    "PodDisruptionBudget": Yields("policy/v1"),
-    "PriorityClass": Yields(
-        "scheduling.k8s.io/v1",
-        fields=("apiVersion", "kind", "metadata", "value", "globalDefault", "description", "preemptionPolicy"),
-        namespaced=False,
-    ),
-}
+Kinds = Mapping[str, ManifestKind]
 
 
 class Yielded(msgspec.Struct, frozen=True):
@@ -52,29 +35,35 @@ class Yielded(msgspec.Struct, frozen=True):
     line_of: Callable[[Path], int]
 
 
-def manifests_of(rendering: Rendering, schema: Structural | None) -> tuple[list[Yielded], list[Problem]]:
+def manifests_of(
+    rendering: Rendering, schema: Structural | None, kinds: Kinds = YIELDED
+) -> tuple[list[Yielded], list[Problem]]:
     """The documents of a rendering that has a text, and all that is wrong with it."""
     nodes, problems = read("", rendering.text.encode())
     documents = [_yielded(node) for node in nodes]
-    return documents, [relocated(rendering, each) for each in problems] + check(rendering, documents, schema)
+    return documents, [relocated(rendering, each) for each in problems] + check(rendering, documents, schema, kinds)
 
 
-def check(rendering: Rendering, documents: Sequence[Yielded], schema: Structural | None) -> list[Problem]:
+def check(
+    rendering: Rendering, documents: Sequence[Yielded], schema: Structural | None, kinds: Kinds = YIELDED
+) -> list[Problem]:
     """What is wrong with the documents of a rendering; without a schema, NodePools are not held against one."""
     problems = []
     for document in documents:
-        found = list(_violations(document.data))
+        found = list(_violations(document.data, kinds))
         if not found and schema and document.data["kind"] == "NodePool":
             # The API server looks after metadata by itself; a schema does not.
             found = schema.violations({name: each for name, each in document.data.items() if name != "metadata"})
-        title = _title(document.data)
-        for each in found:
-            file, line = origin(rendering, document.line_of(each.path))
-            at = f"{written(each.path)} " if each.path else ""
-            problems.append(
-                Problem(file, line, 1 if line else 0, each.code, f"{title}: {at}{each.sentence}", each.remedy)
-            )
+        problems += [told_at(rendering, document, each) for each in found]
     return problems
+
+
+def told_at(rendering: Rendering, document: Yielded, violation: Violation) -> Problem:
+    """A violation, at the line of the template that it came from."""
+    file, line = origin(rendering, document.line_of(violation.path))
+    at = f"{written(violation.path)} " if violation.path else ""
+    sentence = f"{_title(document.data)}: {at}{violation.sentence}"
+    return Problem(file, line, 1 if line else 0, violation.code, sentence, violation.remedy)
 
 
 def origin(rendering: Rendering, line: int) -> tuple[str, int]:
@@ -109,16 +98,30 @@ def _title(manifest: Any) -> str:
     return f"{kind if isinstance(kind, str) else 'the manifest'}{f'/{name}' if isinstance(name, str) else ''}"
 
 
-def _violations(manifest: Any) -> Iterator[Violation]:
-    """What is wrong with the outermost fields and the metadata."""
+def _violations(manifest: Any, kinds: Kinds) -> Iterator[Violation]:
+    """What is wrong with the outermost fields and the metadata; where nothing is, what the kind may not say."""
+    found = False
+    for each in _of_any_kind(manifest, kinds):
+        found = True
+        yield each
+    if not found and manifest["kind"] not in SMART_PODS:  # these are held against more, all of it at once
+        for fault in faults(kinds[manifest["kind"]].shape, manifest):
+            yield Violation(fault.path, MANIFEST, fault.sentence, fault.remedy)
+
+
+def _of_any_kind(manifest: Any, kinds: Kinds) -> Iterator[Violation]:
     if not isinstance(manifest, dict):
         yield Violation((), MANIFEST, "must be a map", "begin with apiVersion, kind and metadata")
         return
     kind = manifest.get("kind")
-    yields = KINDS.get(kind) if isinstance(kind, str) else None
+    yields = kinds.get(kind) if isinstance(kind, str) else None
     if yields is None:
         told = f'is "{kind}", which templates may not yield' if kind else "is missing"
-        yield Violation(("kind",), MANIFEST, told, f"write {choice(tuple(KINDS))}")
+        remedy = f"write {choice(tuple(kinds))}"
+        if isinstance(kind, str) and kind in SMART_PODS:
+            told = f'is "{kind}", which only the template of smart pods yields'
+            remedy = "take it out: smart pods have a template of their own, spec.smartPods.template of the GpuPool"
+        yield Violation(("kind",), MANIFEST, told, remedy)
         return
     if manifest.get("apiVersion") != yields.api_version:
         yield Violation(

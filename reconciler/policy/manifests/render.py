@@ -12,15 +12,13 @@ from reconciler.model.kinds.node_provisioner import NodeProvisioner
 from reconciler.model.origin import Origin
 from reconciler.model.problem import Problem
 from reconciler.model.rendering import Rendering, RenderRequest
-from reconciler.policy.manifests.check import KINDS, Yielded, manifests_of, origin
+from reconciler.policy.manifests.check import Yielded, manifests_of, origin
 from reconciler.policy.manifests.pool_values import OfProvisioner, values_of
 from reconciler.policy.manifests.shared import shared_manifests
 from reconciler.policy.manifests.structural import Structural
 from reconciler.policy.manifests.weights import weights_of
 
 CONSOLIDATES, CLASHES = "RC306", "RC414"
-# Where an API server puts an object that names no namespace: only with it is the object found there again.
-_NAMESPACE = "default"
 _OWN_INITIATIVE = frozenset({"Empty", "Underutilized"})
 
 
@@ -84,9 +82,6 @@ def _covering(wish: Desired, pool: Declared[GpuPool]) -> Declared[object] | None
 
 def _manifest(wish: Desired, order: Order, rendering: Rendering, document: Yielded) -> Manifest:
     body, metadata = document.data, document.data["metadata"]
-    if KINDS[body["kind"]].namespaced and "namespace" not in metadata:
-        metadata = {**metadata, "namespace": _NAMESPACE}
-        body = {**body, "metadata": metadata}
     file, line = origin(rendering, document.line_of(()))
     return Manifest(
         kind=body["kind"],

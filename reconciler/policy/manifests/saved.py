@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import msgspec
 
 from reconciler.model.desired import Desired, Manifest, SmartPod
+from reconciler.model.manifest_rules.kinds import SMART_PODS, YIELDED
 from reconciler.model.problem import Problem
 from reconciler.model.rendering import Rendering
 from reconciler.policy.manifests.check import MANIFEST, Yielded, check
@@ -57,7 +58,7 @@ def _of_smart_pods(wish: Desired) -> Iterator[Problem]:
             yield _problem(f"a smart pod for {each.instance_type} of GpuPool/{each.pool} is not asked for, or twice")
             continue
         documents = [_document(each)]
-        wrong = check(_SAVED, documents, None) or list(wrong_pod(order, _SAVED, documents))
+        wrong = check(_SAVED, documents, None, YIELDED | SMART_PODS) or list(wrong_pod(order, _SAVED, documents))
         yield from (told_for(order, problem) for problem in wrong)
 
 

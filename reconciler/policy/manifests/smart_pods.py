@@ -1,7 +1,8 @@
 """From a wish to its smart pods: what to ask of their templates, once a pool and instance type, and what they yield.
 
-Whoever makes one later fills in its name, what it asks for and where; so a template is held to what that goes by, and
-to the labels by which a smart pod is found again.
+Whoever makes one later fills in its name, what it asks for and where; so a template is held to what that goes by, to
+the labels by which a smart pod is found again, and to the fields that a smart pod may have: who writes templates gets
+no rights on nodes, and none of the controller.
 """
 
 from collections.abc import Iterator, Sequence
@@ -10,18 +11,23 @@ import msgspec
 
 from reconciler.model import names
 from reconciler.model.desired import Desired, SmartPod
+from reconciler.model.manifest_rules.kinds import SMART_POD, SMART_PODS, YIELDED
+from reconciler.model.manifest_rules.shape import faults
+from reconciler.model.manifest_rules.smart_pod import RESERVED_NAMESPACES
 from reconciler.model.origin import Origin
 from reconciler.model.problem import Problem
 from reconciler.model.rendering import Rendering, RenderRequest
-from reconciler.policy.manifests.check import Yielded, manifests_of, origin
+from reconciler.policy.manifests.check import Yielded, manifests_of, origin, told_at
 from reconciler.policy.manifests.pool_values import values_of_pod
 from reconciler.policy.manifests.render import Order, told_for
-from reconciler.policy.tree import Path, written
+from reconciler.policy.manifests.structural import Violation
+from reconciler.policy.tree import Path
 
-NO_SMART_POD = "RC415"
+NO_SMART_POD, TOO_MUCH = "RC415", "RC416"
 _TEMPLATE = "spec.smartPods.template"
 _REMEDY = "write it as the default template, smart_pod.yaml.j2, does"
 _CONTAINERS: Path = ("spec", "containers")
+_NAMESPACE: Path = ("metadata", "namespace")
 
 
 class PodOrder(Order, frozen=True):
@@ -50,7 +56,7 @@ def smart_pods(
         if rendering.problem:
             problems.append(told_for(order, rendering.problem))
             continue
-        documents, wrong = manifests_of(rendering, None)
+        documents, wrong = manifests_of(rendering, None, YIELDED | SMART_PODS)
         wrong = wrong or list(wrong_pod(order, rendering, documents))
         problems += [told_for(order, each) for each in wrong]
         if not wrong:
@@ -77,9 +83,19 @@ def wrong_pod(order: PodOrder, rendering: Rendering, documents: Sequence[Yielded
         return
     (pod,) = documents
     for path, sentence in _violations(order, pod):
-        file, line = origin(rendering, pod.line_of(path))
-        told = f"Pod/{pod.data['metadata']['name']}: {written(path)} {sentence}"
-        yield Problem(file, line, 1, NO_SMART_POD, told, _REMEDY)
+        yield told_at(rendering, pod, Violation(path, NO_SMART_POD, sentence, _REMEDY))
+    for fault in faults(SMART_POD, pod.data):
+        if fault.path not in {_CONTAINERS, _NAMESPACE}:  # told above
+            yield told_at(rendering, pod, Violation(fault.path, TOO_MUCH, fault.sentence, fault.remedy))
+    yield from _in_a_reserved_namespace(order)
+
+
+def _in_a_reserved_namespace(order: PodOrder) -> Iterator[Problem]:
+    namespace, place = order.pool.spec.smart_pods.namespace, order.pool.origin("spec.smartPods.namespace")
+    if namespace in RESERVED_NAMESPACES:
+        told = f"spec.smartPods.namespace is {namespace}, which has another purpose: no smart pod is made there"
+        remedy = f"leave it out: the default is {names.SMART_PODS_NAMESPACE}"
+        yield Problem(place.file, place.line, 1, TOO_MUCH, told, remedy)
 
 
 def _violations(order: PodOrder, pod: Yielded) -> Iterator[tuple[Path, str]]:
@@ -96,7 +112,7 @@ def _violations(order: PodOrder, pod: Yielded) -> Iterator[tuple[Path, str]]:
 def _expected(order: PodOrder) -> Iterator[tuple[Path, str]]:
     """Rights are for its namespace alone; a label or a selector that is another's would count it elsewhere."""
     pool = order.pool
-    yield ("metadata", "namespace"), pool.spec.smart_pods.namespace
+    yield _NAMESPACE, pool.spec.smart_pods.namespace
     labels = {
         names.COMPONENT: names.SMART_SCHEDULER,
         names.GPU_MODEL: pool.spec.devices.model,

@@ -8,6 +8,7 @@ import yaml
 
 from reconciler.policy.kind import VERSION
 from reconciler.policy.kinds import KINDS
+from reconciler.policy.published.admission.page import admission_page
 from reconciler.policy.published.crd import crd_name, crd_of
 from reconciler.policy.published.json_schema import ORIGIN, combined_schema_of, overlay_schema_of, schema_of
 from reconciler.policy.published.reference import reference_page
@@ -20,10 +21,15 @@ CRDS = f"{SCHEMAS}/crds"
 REFERENCE = "docs/reference/kinds.md"
 RIGHTS = "deploy/observe/rbac.yaml"
 ACTING_RIGHTS = "deploy/core/rbac.yaml"
+ADMISSION = "deploy/core/admission.yaml"
 _RIGHTS_ORIGIN = "Written by `make generate`: for any policies. `reconciler rbac PATHS` prints what some policies need."
 _ACTING_ORIGIN = (
-    "Written by `make generate`: for any policies, pods and budgets in this namespace alone. "
+    "Written by `make generate`: for any policies, with smart pods in their default namespace. "
     "`reconciler rbac PATHS --write` prints what some policies need."
+)
+_ADMISSION_ORIGIN = (
+    "Written by `make generate` from the rights of rbac.yaml. "
+    "`reconciler rbac PATHS --admission` prints the same for some policies."
 )
 
 
@@ -38,6 +44,7 @@ def generated_files() -> dict[str, str]:
     files[REFERENCE] = reference_page(KINDS)
     files[RIGHTS] = f"# {_RIGHTS_ORIGIN}\n{reading_page(())}"
     files[ACTING_RIGHTS] = f"# {_ACTING_ORIGIN}\n{writing_page(())}"
+    files[ADMISSION] = f"# {_ADMISSION_ORIGIN}\n{admission_page(())}"
     return dict(sorted(files.items()))
 
 

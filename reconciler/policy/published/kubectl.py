@@ -11,10 +11,9 @@ CLUSTER_FILE = "cluster.json"
 
 
 def resources(
-    wishes: Sequence[Desired], own_namespace: str = names.OWN_NAMESPACE, own: bool = False
+    wishes: Sequence[Desired], own_namespace: str = names.OWN_NAMESPACE, namespace: str = ""
 ) -> tuple[str, ...]:
-    """What to list, as kubectl names resources: in our own namespace, or else in the whole cluster."""
-    namespace = own_namespace if own else ""
+    """What to list, as kubectl names resources: in a namespace, or else in the whole cluster."""
     rights = [right for right in reading_rights(wishes, own_namespace) if right.namespace == namespace]
     named = {(right.group, plural) for right in rights for plural in right.resources}
     return tuple(sorted(f"{plural}.{group}" if group else plural for group, plural in named))
@@ -26,13 +25,17 @@ def kubectl_line(
     """One line for a shell: kubectl writes the file, and `reconciler plan` reads it.
 
     kubectl refuses a list with a kind that the API server does not serve, so that the line first asks which kinds are
-    served. Leases are listed in our namespace only: the rights to look cover no others. The file then has all there is
+    served. Leases are listed in our namespaces only: the rights to look cover no others. The file then has all there is
     of every kind, which `--complete` says.
     """
     everywhere = "|".join(resources(wishes, own_namespace))
     served = f"kubectl api-resources --verbs=list -o name | grep -xE '{everywhere}' | paste -sd, -"
-    in_namespace = f"{','.join(resources(wishes, own_namespace, own=True))} -n {shlex.quote(own_namespace)}"
+    ours = (own_namespace, names.LEASES_NAMESPACE)
+    in_namespaces = [
+        f"kubectl get {','.join(resources(wishes, own_namespace, each))} -n {shlex.quote(each)} -o json"
+        for each in ours
+    ]
     named = [] if own_namespace == names.OWN_NAMESPACE else ["--namespace", own_namespace]
     plan = shlex.join(["reconciler", "plan", *plan_options, "--cluster", CLUSTER_FILE, "--complete", *named])
-    lists = f'kubectl get "$({served})" -A -o json && kubectl get {in_namespace} -o json'
+    lists = " && ".join([f'kubectl get "$({served})" -A -o json', *in_namespaces])
     return f"{{ {lists}; }} > {CLUSTER_FILE} && {plan}"

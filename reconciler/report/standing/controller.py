@@ -9,7 +9,8 @@ from reconciler.model.spoken_time import span
 from reconciler.protocol.leadership import LONGEST_LEASE_MS
 from reconciler.report.wording import age
 
-_TITLE = "leases.coordination.k8s.io"
+_TITLE = "leases.coordination.k8s.io of the controller"
+_ALL_LEASES = "leases.coordination.k8s.io"
 _CLOCKS_DIFFER_BY_MS = 30_000  # that of the leader, and that of whoever asks
 
 
@@ -27,10 +28,11 @@ class Controller(msgspec.Struct, frozen=True):
 
 def controller_of(observed: Observed) -> Controller:
     """The Lease is as old as what was seen of the cluster: a file tells nothing of now."""
-    if why := observed.why_unread(_TITLE):
+    ours = (each for each in observed.leases if each.metadata.namespace != names.LEASES_NAMESPACE)
+    lease = next((each for each in ours if each.metadata.name == names.LEADER_LEASE), None)
+    # An older version wrote all Leases into its dumps as one kind.
+    if lease is None and (why := observed.why_unread(_TITLE, _ALL_LEASES)):
         return Controller(why_unknown=why)
-    found = (each for each in observed.leases if each.metadata.name == names.LEADER_LEASE)
-    lease = next(found, None)
     if lease is None or not lease.spec.holder_identity:
         return Controller(runs=False, namespace=observed.own_namespace)
     renewed_at = moment(lease.spec.renew_time)

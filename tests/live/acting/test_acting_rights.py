@@ -38,6 +38,7 @@ def step_of(hand: Hand, resource: str, verb: str) -> Callable[[], bool]:
         "nodes": hand.labels_nodes,
         "events": hand.tells_events,
         "pods": hand.makes_pods,
+        "poddisruptionbudgets": hand.clears_budgets,
         "priorityclasses": hand.keeps_priorities,
     }[resource]
 

@@ -8,6 +8,7 @@ import pytest
 
 from reconciler.kube.client import Client, Timeouts
 from reconciler.kube.leader import Candidacy, Leader
+from reconciler.model import names
 from reconciler.protocol.leadership import Pace
 from tests.lab.identities import NAMESPACE
 from tests.lab.lab import Lab
@@ -16,7 +17,7 @@ from tests.lab.proxy.faults import Fault, LoseAnswer, Match, Silence
 from tests.stages.controlled import Site
 
 QUICK = Pace(lease_ms=3_000, renew_ms=2_000, retry_ms=100)
-NAME = "tried"
+NAME = names.LEADER_LEASE  # the account may write no other
 WRITES = Match(method="PUT", path="/leases/")
 
 Candidate = Callable[[str], Leader]

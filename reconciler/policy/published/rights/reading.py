@@ -9,6 +9,7 @@ from reconciler.policy.published.rights.right import Right
 
 LOOK = ("get", "list", "watch")
 _CLASSES = "node_classes"
+_OWN_LEASES = "own_leases"
 
 # Why a kind is looked at, by the field of Observed that it becomes.
 _WHY = {
@@ -31,6 +32,7 @@ _WHY = {
     "away from pods of namespaces that they choose by label.",
     "policies": "Policies, approvals, claims and reports, where they are kept as custom resources.",
     "leases": "Which GPUs are lent. Only here: node heartbeats are leases too, 500 a second at 5,000 nodes.",
+    _OWN_LEASES: "Who leads, and since when.",
     "kept": "What templates yielded once, to be kept up to date or taken away.",
 }
 
@@ -40,11 +42,11 @@ def reading_rights(wishes: Sequence[Desired], namespace: str) -> tuple[Right, ..
     granted: set[tuple[str, str, str]] = set()
     plurals: dict[tuple[str, str, str], list[str]] = defaultdict(list)  # by field, group and namespace
     for seen in SEEN:
-        where = namespace if seen.own_namespace else ""
+        where = seen.namespace_for(namespace)
         resource = (seen.group, seen.plural, where)
         if seen.field != _CLASSES and resource not in granted:
             granted.add(resource)
-            plurals[seen.field, seen.group, where].append(seen.plural)
+            plurals[_OWN_LEASES if seen.own_namespace else seen.field, seen.group, where].append(seen.plural)
     looked_at = [
         Right(group, tuple(sorted(names)), LOOK, _WHY[field], namespace=where)
         for (field, group, where), names in plurals.items()

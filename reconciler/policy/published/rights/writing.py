@@ -1,5 +1,6 @@
 """What writing needs: a table of what asks for a right. What is kept for itself anybody needs who acts at all, in
-whatever mode; of the cluster, only what policies in mode Enforce ask for.
+whatever mode; of the cluster, only what policies in mode Enforce ask for. RBAC grants verbs on whole objects; which
+objects, and which of their fields, are the limits of a line, which the admission policy enforces.
 
 Each line is a kind of write that a planner decides on, or that acting brings with it. What has no line is never
 written, so a new action of a planner comes with its line here. A kind that no template yields any more is taken away
@@ -10,12 +11,13 @@ from collections.abc import Callable, Sequence
 
 import msgspec
 
+from reconciler.model import names
 from reconciler.model.desired import Declared, Desired, Manifest
 from reconciler.model.kinds.gpu_pool import GpuPool
 from reconciler.policy.kind import GROUP
 from reconciler.policy.kinds import KINDS as ALL_KINDS
-from reconciler.policy.manifests.check import KINDS
-from reconciler.policy.published.rights.right import Right
+from reconciler.policy.published.rights import limits
+from reconciler.policy.published.rights.right import Limits, Right
 
 # Those that people write: what users and agents ask and tell has statuses of its own.
 POLICIES = tuple(kind for kind in ALL_KINDS if kind.is_policy)
@@ -43,16 +45,14 @@ class Line(msgspec.Struct, frozen=True):
     resources: tuple[str, ...]
     verbs: tuple[str, ...]
     why: str
+    limits: Limits | None = None
 
 
 def _yielded(kind: str) -> Callable[[Enforced], set[str]]:
     """The templates of pools yield objects of a kind."""
 
     def asked_for(enforced: Enforced) -> set[str]:
-        if enforced.is_any:
-            # Whoever may make pods in every namespace may become anybody there: that is for policies to ask for.
-            return {enforced.namespace if KINDS[kind].namespaced else ""}
-        return {manifest.namespace for manifest in enforced.manifests if manifest.kind == kind}
+        return {""} if enforced.is_any or any(each.kind == kind for each in enforced.manifests) else set()
 
     return asked_for
 
@@ -73,9 +73,14 @@ def _drained(enforced: Enforced) -> set[str]:
 
 
 def _smart_pods(enforced: Enforced) -> set[str]:
-    """Where the pools have theirs; without policies in our own namespace, for the same reason as above."""
+    """Where the pools have theirs; without policies, in the default namespace."""
     named = {pool.spec.smart_pods.namespace for pool in enforced.pools}
-    return {enforced.namespace} if enforced.is_any else named
+    return {names.SMART_PODS_NAMESPACE} if enforced.is_any else named
+
+
+def _left_by_older_versions(enforced: Enforced) -> set[str]:
+    """Older versions made smart pods, and what templates yielded, in our own namespace."""
+    return {enforced.namespace} if enforced.is_any or enforced.pools else set()
 
 
 def _at_home(enforced: Enforced) -> set[str]:
@@ -97,6 +102,7 @@ TABLE = (
         ("leases",),
         ("create", "update"),
         "Leadership: of all replicas, and of people who apply by hand, one acts at a time.",
+        limits.LEADERSHIP,
     ),
     Line(
         _at_home,
@@ -104,8 +110,16 @@ TABLE = (
         ("configmaps",),
         ("create", "delete", "get", "list", "update"),
         "Its memory, which must outlive a restart, in as many parts as it needs.",
+        limits.MEMORY,
     ),
-    Line(_told_in_a_config_map, "", ("configmaps",), ("patch",), "How the policies stand, in reconciler-status."),
+    Line(
+        _told_in_a_config_map,
+        "",
+        ("configmaps",),
+        ("patch",),
+        "How the policies stand, in reconciler-status.",
+        limits.MEMORY,
+    ),
     Line(
         _told_on_themselves,
         GROUP,
@@ -119,6 +133,7 @@ TABLE = (
         ("events",),
         ("create", "patch"),
         "What was done, and why, on whatever it was done to; and what pods that wait for capacity are told.",
+        limits.EVENTS,
     ),
     Line(
         _acted_on,
@@ -127,8 +142,16 @@ TABLE = (
         ("patch",),
         "The startup taint of new nodes comes off when they can be used. Beside that, labels of adopted pools' nodes: "
         "in the template they would drift them; and the taints and the label of those of scaled and drained pools.",
+        limits.NODE_CHANGES,
     ),
-    Line(_scaled, "", ("nodes",), ("delete",), "Nodes of scaled and drained pools that go when they are empty."),
+    Line(
+        _scaled,
+        "",
+        ("nodes",),
+        ("delete",),
+        "Nodes of scaled and drained pools that go when they are empty.",
+        limits.NODE_DELETIONS,
+    ),
     Line(
         _drained,
         "",
@@ -142,6 +165,23 @@ TABLE = (
         ("pods",),
         ("create", "delete"),
         "Smart pods, which ask Karpenter for nodes: they go when their node is there, or none comes.",
+        limits.SMART_PODS,
+    ),
+    Line(
+        _left_by_older_versions,
+        "",
+        ("pods",),
+        ("delete",),
+        "Smart pods that an older version made, in the namespace of the controller.",
+        limits.LEFT_BEHIND,
+    ),
+    Line(
+        _left_by_older_versions,
+        "policy",
+        ("poddisruptionbudgets",),
+        ("delete",),
+        "PodDisruptionBudgets that templates yielded for an older version.",
+        limits.LEFT_BEHIND,
     ),
     Line(
         _acted_on,
@@ -150,25 +190,26 @@ TABLE = (
         ("patch",),
         "Pods that wait for capacity, wherever they are: our gate comes off them when there is some, and until then an "
         "annotation says how that stands, as it does on smart pods; and pods that save their work before they are "
-        "moved off a drained node, which are told when that is. Kubernetes can't grant less than what may change of a "
-        "pod.",
+        "moved off a drained node, which are told when that is. RBAC can't grant less than what may change of a pod; "
+        "the admission policy does.",
+        limits.POD_CHANGES,
     ),
-    Line(_yielded("NodePool"), "karpenter.sh", ("nodepools",), _KEEP, "What the pools' templates yield for Karpenter."),
+    Line(
+        _yielded("NodePool"),
+        "karpenter.sh",
+        ("nodepools",),
+        _KEEP,
+        "What the pools' templates yield for Karpenter.",
+        limits.NODE_POOLS,
+    ),
     Line(
         _yielded("PriorityClass"),
         "scheduling.k8s.io",
         ("priorityclasses",),
         _KEEP,
         "That of smart pods, below all others; and those that the pools' templates yield.",
+        limits.PRIORITY_CLASSES,
     ),
-    Line(
-        _yielded("PodDisruptionBudget"),
-        "policy",
-        ("poddisruptionbudgets",),
-        _KEEP,
-        "PodDisruptionBudgets that the pools' templates yield.",
-    ),
-    Line(_yielded("Pod"), "", ("pods",), _KEEP, "Pods that the pools' templates yield."),
 )
 
 
@@ -176,7 +217,7 @@ def writing_rights(wishes: Sequence[Desired], namespace: str, resources: bool | 
     """For the policies of all these environments; without any, for whatever policies there may be."""
     enforced = msgspec.structs.replace(_enforced(wishes, namespace), is_any=not wishes, resources=resources)
     return tuple(
-        Right(line.group, line.resources, line.verbs, line.why, namespace=where)
+        Right(line.group, line.resources, line.verbs, line.why, namespace=where, limits=line.limits)
         for line in TABLE
         for where in sorted(line.asked_for(enforced))
     )

@@ -1,0 +1,176 @@
+"""Allow lists of fields: a shape says which fields an object may have, and which values.
+
+A field that no shape names is refused, so a field of a later Kubernetes is refused until somebody adds it. The same
+shapes are walked here, for problems, and in policy/published/admission/, which writes them as CEL.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+
+Path = tuple[str | int, ...]
+Scalar = str | int | bool
+
+
+class Fault(msgspec.Struct, frozen=True):
+    """A value that may not be there."""
+
+    path: Path
+    sentence: str
+    remedy: str
+
+
+class Map(msgspec.Struct, frozen=True):
+    """A map with any content."""
+
+
+class Items(msgspec.Struct, frozen=True):
+    """A list with any content."""
+
+
+class Text(msgspec.Struct, frozen=True):
+    """A text that does not begin like these."""
+
+    refused: tuple[str, ...] = ()
+
+
+class Number(msgspec.Struct, frozen=True):
+    """An integer."""
+
+    least: int | None = None
+    most: int | None = None
+
+
+class Flag(msgspec.Struct, frozen=True):
+    """True or false."""
+
+
+class OneOf(msgspec.Struct, frozen=True):
+    """One of these values."""
+
+    values: tuple[Scalar, ...]
+
+
+class Keys(msgspec.Struct, frozen=True):
+    """A map of texts with any keys but those that begin like these."""
+
+    refused: tuple[str, ...] = ()
+
+
+class ListOf(msgspec.Struct, frozen=True):
+    """A list of at least one item, each of this shape."""
+
+    item: "Shape"
+
+
+class Including(msgspec.Struct, frozen=True):
+    """A list in which this text stands."""
+
+    value: str
+
+
+class Entry(msgspec.Struct, frozen=True):
+    """A field of an object."""
+
+    name: str
+    shape: "Shape"
+    required: bool = False
+    by_server: bool = False  # only the API server and its plug-ins write the field
+
+
+class Fields(msgspec.Struct, frozen=True):
+    """An object with these fields and no others."""
+
+    entries: tuple[Entry, ...]
+
+
+Shape = Map | Items | Text | Number | Flag | OneOf | Keys | ListOf | Including | Fields
+
+_TYPES: dict[type, tuple[type, str]] = {
+    Map: (dict, "a map"),
+    Keys: (dict, "a map"),
+    Fields: (dict, "a map"),
+    Items: (list, "a list"),
+    ListOf: (list, "a list"),
+    Including: (list, "a list"),
+    Text: (str, "a text"),
+    Number: (int, "an integer"),
+    Flag: (bool, "true or false"),
+}
+
+
+def faults(shape: Shape, value: Any, path: Path = ()) -> Iterator[Fault]:
+    """What is not as the shape says, from the outside in."""
+    if not isinstance(shape, OneOf) and not _is_of_type(shape, value):
+        words = _TYPES[type(shape)][1]
+        yield Fault(path, f"must be {words}", f"write {words}")
+        return
+    match shape:
+        case Fields():
+            yield from _of_fields(shape, value, path)
+        case ListOf(item=item):
+            if not value:
+                yield Fault(path, "is empty", "write at least one item")
+            for number, each in enumerate(value):
+                yield from faults(item, each, (*path, number))
+        case Keys(refused=beginnings):
+            for key in value:
+                if str(key).startswith(beginnings):
+                    yield Fault((*path, key), "may not be set", "take it out")
+        case _:
+            yield from _of_value(shape, value, path)
+
+
+def _is_of_type(shape: Shape, value: Any) -> bool:
+    wanted, _ = _TYPES[type(shape)]
+    # To Python, true is a number.
+    return isinstance(value, wanted) and (wanted is bool or not isinstance(value, bool))
+
+
+def _of_value(shape: Shape, value: Any, path: Path) -> Iterator[Fault]:
+    match shape:
+        case OneOf(values=values):
+            if not any(type(value) is type(each) and value == each for each in values):
+                words = " or ".join(_written(each) for each in values)
+                yield Fault(path, f"is {_written(value)}, and must be {words}", f"write {words}")
+        case Text(refused=beginnings):
+            if beginnings and value.startswith(beginnings):
+                yield Fault(path, f"is {_written(value)}, which is not for it", "name another one")
+        case Number(least=least, most=most):
+            if (least is not None and value < least) or (most is not None and value > most):
+                words = f"at least {least}" if most is None else f"at most {most}"
+                yield Fault(path, f"is {value}, and must be {words}", f"write a number that is {words}")
+        case Including(value=wanted):
+            if wanted not in value:
+                yield Fault(path, f"lacks {wanted}", f"write [{wanted}]")
+
+
+def _of_fields(shape: Fields, value: dict[str, Any], path: Path) -> Iterator[Fault]:
+    known = {each.name: each for each in shape.entries if not each.by_server}
+    for name, inner in value.items():
+        if name not in known:
+            yield Fault((*path, name), "is no field that it may have", "take it out")
+        else:
+            yield from faults(known[name].shape, inner, (*path, name))
+    for name, entry in known.items():
+        if entry.required and name not in value:
+            yield Fault((*path, name), "is missing", f"write {_example(entry)}")
+
+
+def _example(entry: Entry) -> str:
+    """The field as it is to be written."""
+    match entry.shape:
+        case OneOf(values=values):
+            return f"{entry.name}: {_written(values[0])}"
+        case Including(value=value):
+            return f"{entry.name}: [{value}]"
+        case Fields(entries=entries):
+            inner = ", ".join(_example(each) for each in entries if each.required and not each.by_server)
+            return f"{entry.name}: {{{inner}}}"
+        case _:
+            return entry.name
+
+
+def _written(value: Any) -> str:
+    return value if isinstance(value, str) and value else msgspec.json.encode(value).decode()

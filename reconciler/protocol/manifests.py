@@ -1,0 +1,30 @@
+"""Whether a manifest may be applied at all: asked again before it is sent, whoever the plan comes from.
+
+Policies are checked when they are read. A saved plan, a custom resource or a fault of ours could bring a manifest that
+no template may yield.
+"""
+
+import msgspec
+
+from reconciler.model.manifest_rules.kinds import why_not_applied
+from reconciler.model.planned.action import Apply
+from reconciler.model.planned.decision import Decision
+from reconciler.protocol.presumed import Settled
+
+
+def why_unapplied(decision: Decision) -> Settled | None:
+    """How it ends without a write; None where the manifest is of its subject, and may be applied."""
+    act, subject = decision.act, decision.subject
+    if not isinstance(act, Apply):
+        return None
+    if why := why_not_applied(act.manifest):
+        return Settled("refused", f"{subject.title} is not applied: {why}")
+    manifest = msgspec.json.decode(act.manifest)
+    metadata = manifest["metadata"]
+    if (manifest["kind"], metadata.get("namespace", ""), metadata.get("name")) != (
+        subject.kind,
+        subject.namespace,
+        subject.name,
+    ):
+        return Settled("refused", f"{subject.title} is not applied: the manifest is of another object")
+    return None
