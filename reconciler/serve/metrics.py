@@ -20,6 +20,12 @@ class Metrics:
         self.registry = CollectorRegistry()
         for collector in (ProcessCollector, PlatformCollector, GCCollector):
             collector(registry=self.registry)
+        self._count_cycles()
+        self._smart_pods = SmartPodMetrics(self.registry)
+        self._durations = Durations(self.registry)
+        self._scale_down = ScaleDownMetrics(self.registry, self._durations)
+
+    def _count_cycles(self) -> None:
         self._cycles = Counter(
             "reconciler_cycles", "Cycles, by whether a plan was carried out.", ["result"], registry=self.registry
         )
@@ -57,9 +63,6 @@ class Metrics:
         self._aside: set[tuple[str, str]] = set()
         self._leaderless = Gauge("reconciler_leaderless", "1 while no replica leads.", registry=self.registry)
         self._leads = Gauge("reconciler_leads", "1 while this replica leads.", registry=self.registry)
-        self._smart_pods = SmartPodMetrics(self.registry)
-        self._durations = Durations(self.registry)
-        self._scale_down = ScaleDownMetrics(self.registry, self._durations)
 
     def publish(self, cycled: Cycled) -> None:
         self._cycles.labels("trouble" if cycled.trouble else "fine").inc()

@@ -46,7 +46,7 @@ def claim(name: str, count: Any) -> Whole:
 
 def lease(on: str, number: int, holder: str = "uid-of-a-pod") -> Lease:
     owner = OwnerReference(kind="Node", name=on, uid=f"uid-{on}")
-    return Lease(Metadata(f"gpu-{on}-{number}", names.OWN_NAMESPACE, owner_references=(owner,)), LeaseSpec(holder))
+    return Lease(Metadata(f"gpu-{on}-{number}", names.LEASES_NAMESPACE, owner_references=(owner,)), LeaseSpec(holder))
 
 
 PODS = some.lists(

@@ -65,7 +65,8 @@ def test_its_probes_and_ports_are_answered() -> None:
 
 
 def test_nobody_but_who_takes_metrics_may_connect() -> None:
-    (policy,) = [each for each in objects(CORE) if each["kind"] == "NetworkPolicy"]
+    policies = [each for each in objects(CORE) if each["kind"] == "NetworkPolicy"]
+    (policy,) = [each for each in policies if each["metadata"]["namespace"] == names.OWN_NAMESPACE]
     assert policy["spec"]["podSelector"] == controller()["spec"]["selector"]
     (rule,) = policy["spec"]["ingress"]
     assert rule["ports"] == [{"port": "http"}]

@@ -69,7 +69,6 @@ def test_half_open_connections_of_one_client_leave_others_their_place() -> None:
 def test_half_open_connections_of_many_clients_are_cut_off() -> None:
     with serving() as address:
         held = [opened(address, b"GET /he", f"127.0.1.{number}") for number in range(1, 60)]
-        assert status(address, client=OTHER) == 0
         time.sleep(1.5 * LIMITS.exchange_seconds)
         assert status(address, client=OTHER) == 200
         assert all(is_closed(each, 1) for each in held)

@@ -71,7 +71,8 @@ class Stock:
             found: Counts = self._free[column]
             return found
         found = np.zeros(self._free.shape[1], np.int64)
-        for row in {*self._rare.get(column, ()), *(row for row, each in self._taken_of.items() if column in each)}:
+        taken = {row for row, each in self._taken_of.items() if column in each}
+        for row in sorted(taken.union(self._rare.get(column, ()))):
             found[row] = self.free_at(row, column)
         return found
 

@@ -58,7 +58,7 @@ class Breadth:
         if requirement is None:
             return self._all
         # Never more than there are sets: one set has one value of a label, and values are there once.
-        return max(1, sum(self._with_label[requirement.key, value] for value in set(requirement.values)))
+        return max(1, sum(self._with_label[requirement.key, value] for value in sorted(set(requirement.values))))
 
 
 def compared(pod_class: PodClass, terms: Terms) -> AbstractSet[Compared]:

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Set
 from typing import TypeVar
 
 import msgspec
+from msgspec.structs import replace
 
 from reconciler.model.instant import Instant, later
 from reconciler.model.planned.decision import Decision
@@ -76,18 +77,9 @@ def drain(inputs: Inputs, draft: Draft) -> Verdict:
         began = begin(ground, rehomed, members, is_settling=settling.batch is not None)
         decisions += [*_timed(site, rehomed, refused, settling), *began.decisions, *_left_out(site, rehomed)]
         decisions += held(site, refused)
-    evicted = tuple(sorted(_kept(site, each) for each in site.memory.evicted if _counts_still(site, each)))
-    pods_of = moved(site)
-    under_way = {each.pool for each in evicted} | {each.pool for each in pods_of}
-    under_way |= {each.pool for each in site.draining.values()}
-    drained = Drained(
-        batch=settling.batch,
-        evicted=evicted,
+    drained = replace(
+        _drained(ground, settling, began),
         emptied=tuple(sorted(emptying.emptied)),
-        setbacks=_setbacks(site, settling),
-        moved=pods_of,
-        in_vain=tuple(ground.in_vain.values()),
-        begun=begun(site, ground.in_vain.values(), under_way, began.loads),
         begin_at=rehomed.left_out[0] if rehomed.left_out else "",
     )
     hints = Hints(rehomed.hints, tried(site, refused, rehomed))
@@ -97,6 +89,23 @@ def drain(inputs: Inputs, draft: Draft) -> Verdict:
     wake_at = min((each for each in wakes if each > site.now), default=None)
     memory = _memory(site, drained)
     return Verdict(tuple(decisions), memory=memory, weighed=weighed, hints=hints, wake_at=wake_at)
+
+
+def _drained(ground: Ground, settling: Settling, began: Began) -> Drained:
+    """What is to be remembered of batches, evictions and what came of them."""
+    site = ground.site
+    evicted = tuple(sorted(_kept(site, each) for each in site.memory.evicted if _counts_still(site, each)))
+    pods_of, in_vain = moved(site), ground.in_vain.values()
+    under_way = {each.pool for each in evicted} | {each.pool for each in pods_of}
+    under_way |= {each.pool for each in site.draining.values()}
+    return Drained(
+        batch=settling.batch,
+        evicted=evicted,
+        setbacks=_setbacks(site, settling),
+        moved=pods_of,
+        in_vain=tuple(in_vain),
+        begun=begun(site, in_vain, under_way, began.loads),
+    )
 
 
 def _stopped(site: Site, gangs: frozenset[Gang]) -> Iterator[Decision]:

@@ -19,8 +19,9 @@ class SmartPodIdentity:
 
     def __init__(self, desired: Desired) -> None:
         self._namespace_of = {pool.name: pool.spec.smart_pods.namespace for pool in desired.pools}
-        # Smart pods of pools that are no longer declared are where pools have theirs unless they say otherwise.
-        self._namespaces = frozenset({SmartPods().namespace, *self._namespace_of.values()})
+        # Smart pods of pools that are no longer declared are where pools have theirs unless they say otherwise. An older
+        # version had them in the controller's namespace, where nobody else has rights either.
+        self._namespaces = frozenset({SmartPods().namespace, names.OWN_NAMESPACE, *self._namespace_of.values()})
 
     def is_smart(self, pod: Pod) -> bool:
         """Whether the pod was made as a smart pod, readable or not: no workload of anybody."""
@@ -31,9 +32,9 @@ class SmartPodIdentity:
         if not self.is_smart(pod):
             return None
         request = request_by_name(pod)
-        if request is None or self._namespace_of.get(request.pool) != pod.metadata.namespace:
+        if request is None or request.pool not in self._namespace_of:
             return None
-        return request
+        return request if pod.metadata.namespace in {self._namespace_of[request.pool], names.OWN_NAMESPACE} else None
 
 
 def is_labelled_as_smart(pod: Pod) -> bool:
