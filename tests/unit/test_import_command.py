@@ -151,8 +151,21 @@ def test_a_file_that_holds_no_cluster_is_told_in_a_sentence(here: Path, capsys: 
 def test_text_from_the_cluster_can_not_steer_the_terminal(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     pool = fixed()
     pool["metadata"]["name"] = "a\x1b[2Jb"
-    assert main(["import", "--cluster", cluster(pool)]) == 0
-    assert r"NodePool/a\x1b[2Jb is left out" in capsys.readouterr().err
+    assert main(["import", "--cluster", cluster(pool)]) == 1
+    told = capsys.readouterr().err
+    assert r'"a\x1b[2Jb" is no name of a NodePool' in told
+    assert "\x1b" not in told
+
+
+@pytest.mark.parametrize("name", ["../../outside", "..", "a/b"])
+def test_a_name_that_would_lead_out_of_the_folder_writes_nothing(
+    here: Path, capsys: pytest.CaptureFixture[str], name: str
+) -> None:
+    pool = fixed()
+    pool["metadata"]["name"] = name
+    assert main(["import", "--cluster", cluster(pool), "--to", "fleet"]) == 1
+    assert "is no name of a NodePool" in capsys.readouterr().err
+    assert not Path("fleet").exists()
 
 
 def test_files_are_written_with_the_folders_that_they_need(tmp_path: Path) -> None:
