@@ -71,9 +71,10 @@ class Stock:
             found: Counts = self._free[column]
             return found
         found = np.zeros(self._free.shape[1], np.int64)
-        taken = {row for row, each in self._taken_of.items() if column in each}
-        for row in sorted(taken.union(self._rare.get(column, ()))):
-            found[row] = self.free_at(row, column)
+        for row, amount in self._rare.get(column, {}).items():
+            found[row] += amount
+        for row, taken in self._taken_of.items():
+            found[row] -= taken.get(column, 0)
         return found
 
     def allocatable_of(self, column: int) -> Counts:

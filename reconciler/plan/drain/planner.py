@@ -8,7 +8,6 @@ from collections.abc import Iterable, Iterator, Set
 from typing import TypeVar
 
 import msgspec
-from msgspec.structs import replace
 
 from reconciler.model.instant import Instant, later
 from reconciler.model.planned.decision import Decision
@@ -66,8 +65,7 @@ def drain(inputs: Inputs, draft: Draft) -> Verdict:
     members = Members(site)
     rehomed = rehome(site, found.order, members).rehomed
     emptying = Emptying(site, rehomed, members)
-    stopped = _stopped(site, members.on_their_way)
-    decisions = [*stopped, *settling.decisions, *emptying.decide(settling.nodes)]
+    decisions = [*_stopped(site, members.on_their_way), *settling.decisions, *emptying.decide(settling.nodes)]
     refused = found.refused | rehomed.refused
     began = Began()
     if rehomed.homeless[0]:
@@ -77,11 +75,16 @@ def drain(inputs: Inputs, draft: Draft) -> Verdict:
         began = begin(ground, rehomed, members, is_settling=settling.batch is not None)
         decisions += [*_timed(site, rehomed, refused, settling), *began.decisions, *_left_out(site, rehomed)]
         decisions += held(site, refused)
-    drained = replace(
-        _drained(ground, settling, began),
+    drained = Drained(
+        batch=settling.batch,
+        evicted=tuple(sorted(_kept(site, each) for each in site.memory.evicted if _counts_still(site, each))),
         emptied=tuple(sorted(emptying.emptied)),
+        setbacks=_setbacks(site, settling),
+        moved=moved(site),
+        in_vain=tuple(ground.in_vain.values()),
         begin_at=rehomed.left_out[0] if rehomed.left_out else "",
     )
+    drained = msgspec.structs.replace(drained, begun=_begun(site, drained, began))
     hints = Hints(rehomed.hints, tried(site, refused, rehomed))
     weighed = tuple(_weighed(site, refused, rehomed, hints))
     wakes = [*_wakes(site, rehomed, drained), *ground.wakes, *site.wakes, *emptying.wakes]
@@ -91,21 +94,13 @@ def drain(inputs: Inputs, draft: Draft) -> Verdict:
     return Verdict(tuple(decisions), memory=memory, weighed=weighed, hints=hints, wake_at=wake_at)
 
 
-def _drained(ground: Ground, settling: Settling, began: Began) -> Drained:
-    """What is to be remembered of batches, evictions and what came of them."""
-    site = ground.site
-    evicted = tuple(sorted(_kept(site, each) for each in site.memory.evicted if _counts_still(site, each)))
-    pods_of, in_vain = moved(site), ground.in_vain.values()
-    under_way = {each.pool for each in evicted} | {each.pool for each in pods_of}
-    under_way |= {each.pool for each in site.draining.values()}
-    return Drained(
-        batch=settling.batch,
-        evicted=evicted,
-        setbacks=_setbacks(site, settling),
-        moved=pods_of,
-        in_vain=tuple(in_vain),
-        begun=begun(site, in_vain, under_way, began.loads),
-    )
+def _begun(site: Site, drained: Drained, began: Began) -> tuple[Begun, ...]:
+    """A node of a batch may bear its taint, and not have been seen with it yet."""
+    batch = site.memory.batch
+    nodes = [site.by_name[name] for name, _ in batch.nodes if name in site.by_name] if batch is not None else []
+    under_way = {each.pool for each in (*nodes, *site.draining.values())}
+    under_way |= {each.pool for each in drained.evicted} | {each.pool for each in drained.moved}
+    return begun(site, drained.in_vain, under_way, began.loads)
 
 
 def _stopped(site: Site, gangs: frozenset[Gang]) -> Iterator[Decision]:
