@@ -32,7 +32,7 @@ from reconciler.model.kinds.change_guard import ChangeGuard
 from reconciler.model.kinds.drain_policy import DrainPolicy
 from reconciler.model.kinds.gpu_pool import GpuPool, SmartPods
 from reconciler.model.kinds.node_provisioner import NodeProvisioner
-from reconciler.model.planned.drained import Batch, Drained, Emptied, Evicted, InVain, Load, Moved, Setback
+from reconciler.model.planned.drained import Batch, Begun, Drained, Emptied, Evicted, InVain, Load, Moved, Setback
 from reconciler.model.planned.inputs import Inputs
 from reconciler.model.planned.memory import Hints, Memory
 from reconciler.model.planned.plan import Plan
@@ -235,6 +235,7 @@ class World:
                 for app, (since, ago, *wanted) in said.get("moved", {}).items()
             ),
             in_vain=tuple(_in_vain(pool, *told) for pool, told in said.get("in_vain", {}).items()),
+            begun=tuple(Begun(pool, Load(*load)) for pool, load in said.get("begun", {}).items()),
             begin_at=said.get("begin_at", ""),
         )
 

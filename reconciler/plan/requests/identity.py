@@ -19,8 +19,8 @@ class SmartPodIdentity:
 
     def __init__(self, desired: Desired) -> None:
         self._namespace_of = {pool.name: pool.spec.smart_pods.namespace for pool in desired.pools}
-        # Smart pods of pools that are no longer declared are where pools have theirs unless they say otherwise. An older
-        # version had them in the controller's namespace, where nobody else has rights either.
+        # Smart pods of undeclared pools are where pools have theirs unless they say otherwise. An older version
+        # had them in the namespace of the controller, where nobody else has rights either.
         self._namespaces = frozenset({SmartPods().namespace, names.OWN_NAMESPACE, *self._namespace_of.values()})
 
     def is_smart(self, pod: Pod) -> bool:
