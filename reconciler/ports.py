@@ -19,6 +19,10 @@ from reconciler.model.problem import Problem
 from reconciler.model.rendering import Rendering, RenderRequest
 
 
+class Declined(Exception):
+    """A person, or what a saved plan presumes, speaks against the plan: no fault, and told by whoever asked for it."""
+
+
 class Unavailable(Exception):
     """What was asked for is not to be had now; the sentence says why, for people. Nothing is done without it."""
 

@@ -62,6 +62,16 @@ def reconciler() -> None:
     """Plans and applies policies for GPU clusters on Kubernetes."""
 
 
+def _show(wrong: click.ClickException) -> None:
+    """What quotes words of others is made visible; an exception with a report of its own has seen to that."""
+    if type(wrong).show not in {click.ClickException.show, click.UsageError.show}:
+        wrong.show()
+        return
+    shown = StringIO()
+    wrong.show(shown)
+    click.echo(visible_lines(shown.getvalue()), err=True, nl=False)
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs one command and gives its exit code; click's own code for wrong usage, 2, means something else here."""
     try:
@@ -71,10 +81,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             click.echo("interrupted", err=True)
         return ExitCode.INTERRUPTED
     except click.ClickException as wrong:
-        shown = StringIO()
-        wrong.show(shown)
         with suppress(OSError):  # there may be no room where it would be told
-            click.echo(visible_lines(shown.getvalue()), err=True, nl=False)
+            _show(wrong)
         return ExitCode.WRONG_USAGE if isinstance(wrong, click.UsageError) else ExitCode.FAILED
     except OSError as wrong:  # a file that can't be written, say; a closed pipe click itself minds
         with suppress(OSError):

@@ -26,6 +26,7 @@ from reconciler.ports import (
     Brain,
     Clock,
     Cluster,
+    Declined,
     Fence,
     MemoryStore,
     Policies,
@@ -118,6 +119,8 @@ class Cycle:
             plan = self._parts.brain.plan(inputs)
         except (Unavailable, BrokenInvariant) as fault:
             return msgspec.structs.replace(cycled, trouble=_why_no_plan(fault))
+        except Declined:
+            raise
         except Exception as fault:  # noqa: BLE001 - a plan that can't be made leaves the cluster as it is
             return msgspec.structs.replace(cycled, trouble=_fault("planning", fault))
         finally:

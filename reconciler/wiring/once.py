@@ -21,7 +21,7 @@ from reconciler.plan.check import check as check_plan
 from reconciler.plan.kept.saved import SavedPlan, exactly, moved
 from reconciler.plan.kept.scene import Scene
 from reconciler.policy.environments import chosen
-from reconciler.ports import Brain, Wished
+from reconciler.ports import Brain, Declined, Wished
 from reconciler.wiring.cluster import Sight, current_instant
 from reconciler.wiring.dry_run import Question
 from reconciler.wiring.leading import Tell, leading
@@ -49,7 +49,7 @@ class Once(msgspec.Struct, frozen=True):
     cycled: Cycled | None = None
 
 
-class NotConfirmed(Exception):
+class NotConfirmed(Declined):
     """A person was asked, and did not agree; the sentence says why nothing was done."""
 
 
@@ -61,7 +61,7 @@ class NotAllowed(Exception):
         self.sentences = sentences
 
 
-class Moved(Exception):
+class Moved(Declined):
     """What a saved plan presumes is not so any more."""
 
     def __init__(self, sentences: tuple[str, ...]) -> None:

@@ -194,8 +194,9 @@ def test_nothing_is_bound_to_a_node_that_is_not_there(ground: Ground, name: str)
 
 
 def test_the_last_gate_is_lifted_too(ground: Ground, name: str) -> None:
-    pod = ground.put(objects.gated(name))
-    for gate in ("gpu.scheduling/claim", "example.com/quota"):
+    gates = ("gpu.scheduling/claim", "gpu.scheduling/capacity")
+    pod = ground.put(objects.pod(name).gated(*gates).manifest())
+    for gate in gates:
         assert one(ground.apply([decision(pod, Ungate(gate=gate))])).result == "done"
     found = ground.get(pod)
     assert found
