@@ -5,6 +5,7 @@ from reconciler.plan import containment, removal
 from reconciler.plan.drain import reasons as drain
 from reconciler.plan.guards import cluster_min, frozen, one_action, set_aside
 from reconciler.plan.guards import reasons as guards
+from reconciler.plan.holds import standstill
 from reconciler.plan.manifests import reasons as manifests
 from reconciler.plan.reasons import by_code
 from reconciler.plan.release import reasons as release
@@ -17,6 +18,7 @@ REASONS = by_code(
         *guards.REASONS,
         *frozen.REASONS,
         *one_action.REASONS,
+        *standstill.REASONS,
         *removal.REASONS,
         *containment.REASONS,
         *set_aside.REASONS,

@@ -3,7 +3,7 @@
 
 A hold is `blocked` where a person must act before the held action can go on: approve it, edit the policy, or settle
 who owns an object or a field. Every other hold is `waiting`: for a timer, a window, demand, a freeze, or because its
-pool only observes. A blocked hold ends `plan` and `apply` with exit code 4 (see `holds.py`).
+pool only observes. A blocked hold ends `plan` and `apply` with exit code 4 (see `holds/classes.py`).
 """
 
 from collections.abc import Sequence

@@ -9,7 +9,7 @@ from reconciler.model.planned.action import Hold, Ref
 from reconciler.model.planned.cycled import Cycled
 from reconciler.model.planned.decision import Decision
 from reconciler.model.planned.outcome import Outcome
-from reconciler.plan.at_rest import is_at_rest
+from reconciler.plan.holds.at_rest import is_at_rest
 from reconciler.report.blocks import Blank, Block, Detail, Item, Items, Line, Note, Notes, Section, line
 from reconciler.report.document import Document, Finding, Judged
 from reconciler.report.plans.blocked import blocked_titles, hold_findings, reason_lines

@@ -142,7 +142,10 @@ COMPLETING_CANDIDATE = Because(
     "{node} is not needed. It goes once {pods} on it completed (first by name: {pod}), and not before {minutes} min.",
 )
 NO_CANDIDATE = Because("NoLongerCandidate", "{node} is no candidate any more: {why}")
-NOT_NAMED = Because("NoDrainPolicy", "no DrainPolicy that is not suspended names {pool}: {node} is left as it is.")
+NOT_NAMED = Because(
+    "NoDrainPolicy",
+    "no DrainPolicy that is not suspended names {pool}: {node} is not drained, and the taint {key} comes off.",
+)
 WINDOW_CLOSED = Because(
     "WindowClosed", "the windows of {policy} are closed until {time}: {node} is not drained before."
 )
@@ -266,6 +269,12 @@ KEEPS_TIMER = frozenset({BEING_DRAINED.code, OTHERS_TURN.code, NOT_EVALUATED.cod
 
 # Of nodes, by which nothing is held that was asked for: they are told where a node is asked about.
 RESTING = CANDIDATES | {each.code for each in (NEXT_CANDIDATE, WAITS_EMPTY, POD_LEAVES, BATCH_SETTLES, SAVES)}
+
+# Of candidates, what they wait for.
+BEFORE_GOING = CANDIDATES | {
+    each.code
+    for each in (NEXT_CANDIDATE, WINDOW_CLOSED, IN_VAIN, AWAITS_COMPLETION, NO_SLOT, AWAITS_CREW, AWAITS_BATCH)
+}
 
 ELIGIBILITY = (
     FROZEN_NODE, BEING_DRAINED, SCALED_DOWN, OTHERS_TURN, JUST_CAME, LOST, LOST_WITH_POD, LEAVES_SLOWLY, SET_BACK, LENT,

@@ -149,3 +149,6 @@ REASONS = (
 
 # By which nothing is held that was asked for: it waits for its time, or for what holds its provisioner as well.
 RESTING = frozenset({SURPLUS.code, MARK_HELD.code, PLACE_KEPT.code, UNREADY_LEFT.code})
+
+# Of marked nodes, what they wait for.
+BEFORE_GOING = frozenset({SURPLUS.code, MARK_HELD.code, JUST_CAME.code})

@@ -16,7 +16,7 @@ from reconciler.plan.impact.blame import Blame
 from reconciler.plan.scaling.reasons import PLANNER as SCALING
 from reconciler.plan.smart_pods.reasons import PLANNER as SMART_PODS
 from reconciler.report.blocks import Detail, Item, Tone
-from reconciler.report.plans.effects import drain_words, drift_words, effect
+from reconciler.report.plans.effects import SWITCHES, drain_words, drift_words, effect
 from reconciler.report.plans.planned import Planned
 from reconciler.report.plans.purchases import buy_words, schedule_words
 from reconciler.report.told import Told, decision_items, place_of, would
@@ -93,7 +93,9 @@ def _scaled_items(planned: Planned) -> Iterator[Item]:
 
 def unexplained(planned: Planned) -> tuple[Told, ...]:
     """What is done because of this change, and that the list of changed policies does not lead to."""
-    edited = {each.name for each in planned.changes if each.kind == "GpuPool"}
+    # Where a pool is acted on that was not before, the fields that changed do not say what is written.
+    pools = (each for each in planned.changes if each.kind == "GpuPool")
+    edited = {each.name for each in pools if SWITCHES.isdisjoint(field.path for field in each.fields)}
     anyway = _deeds(planned)
     return tuple(
         each
@@ -122,7 +124,8 @@ def _deeds(planned: Planned) -> frozenset[bytes]:
 
 
 def _deed(decision: Decision) -> bytes:
-    return msgspec.json.encode((decision.subject, decision.act))
+    """What would be done in a pool that is only observed is not done."""
+    return msgspec.json.encode((decision.subject, decision.act, decision.would))
 
 
 def _policy_item(planned: Planned, blame: Blame, change: PolicyChange) -> Item:
@@ -142,6 +145,7 @@ def _policy_item(planned: Planned, blame: Blame, change: PolicyChange) -> Item:
     else:
         details = tuple(Detail(field_words(field), *effect(planned, blame, change, field)) for field in change.fields)
     observed = line is not None and line.mode == "Observe"
+    observed = observed and SWITCHES.isdisjoint(field.path for field in change.fields)
     return Item(mark, would(title, observed), place_of(change_origin(change)), details, tone)
 
 

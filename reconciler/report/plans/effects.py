@@ -22,6 +22,8 @@ _NEVER_DRIFT_OF_INSTANCE_TYPES = frozenset({"pricePerHour", "capacity"})
 _NEVER_BUY = frozenset({"adopt", "committedNodes", "disruption"})
 _DIM = frozenset({IN_PLACE, ALREADY})
 _DRIFTED: frozenset[Fate] = frozenset({"removed", "replaced", "blocked"})
+SWITCHES = frozenset({"mode", "adopt", "suspend"})  # fields that decide whether a pool is acted on at all
+_TAKEN: tuple[tuple[Fate, str, str], ...] = (("scaled", "scale down", "scales down"), ("drained", "drain", "drains"))
 
 
 def drift_words(planned: Planned, blamed: Blame, change: PolicyChange) -> str:
@@ -40,6 +42,20 @@ def drift_words(planned: Planned, blamed: Blame, change: PolicyChange) -> str:
     if undrifted:
         told.append(f"{would}end{'' if would else 's'} the drift of {counted(len(undrifted), 'node')}")
     return ", ".join(told)
+
+
+def switch_words(planned: Planned, blamed: Blame, change: PolicyChange) -> str:
+    """drifts all 9 nodes, scales down 3 of 9 nodes; or spares 5 nodes. What comes of a pool that is acted on from now
+    on, or no longer is."""
+    line = planned.pool(change.name)
+    is_supposed = line is not None and line.mode == "Observe"
+    told = [] if any(map(_may_drift, change.fields)) else [drift_words(planned, blamed, change)]
+    for fate, verb, verbs in _TAKEN:
+        if taken := _nodes(blamed.because, change.name, {fate}):
+            told.append(f"{f'would {verb}' if is_supposed else verbs} {_share(taken, line)}")
+    if spared := _nodes(blamed.spared, change.name, {fate for fate, _, _ in _TAKEN}):
+        told.append(f"spares {counted(len(spared), 'node')}")
+    return ", ".join(filter(None, told))
 
 
 def drained_pools(planned: Planned, policy: str) -> list[str]:
@@ -90,6 +106,9 @@ def effect(planned: Planned, blamed: Blame, change: PolicyChange, field: FieldCh
         return told, "warn" if buys or scheduled else tone
     if drains := drain_words(planned, blamed, change):
         return drains, "warn"
+    if change.kind == "GpuPool" and field.path in SWITCHES:
+        switched = "; ".join(filter(None, (switch_words(planned, blamed, change), buys)))
+        return (switched, "warn") if switched else (IN_PLACE, "dim")
     if change.kind != "GpuPool":
         return IN_PLACE, "dim"
     words = _drift_effect(planned, blamed, change) if _may_drift(field) else IN_PLACE

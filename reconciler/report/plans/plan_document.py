@@ -1,9 +1,10 @@
 """A plan as a document: what changes first, then what that does, what it costs, and what is held."""
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from reconciler.plan.guards.reasons import BY_LIMITS
+from reconciler.plan.holds.standstill import PLANNER as TAINTS
 from reconciler.plan.impact.blame import Blame, blame
 from reconciler.report.blocks import Blank, Block, Detail, Item, Items, Note, Notes, Section, line
 from reconciler.report.document import Document, Judged
@@ -15,8 +16,8 @@ from reconciler.report.plans.planned import Planned
 from reconciler.report.plans.pool_section import pool_sections
 from reconciler.report.plans.totals import cost_blocks, no_changes, totals
 from reconciler.report.setting import unread_notes
-from reconciler.report.told import decision_items
-from reconciler.report.wording import counted
+from reconciler.report.told import MOST_ALIKE, Told, decision_items
+from reconciler.report.wording import counted, listed
 
 
 def plan_document(planned: Planned) -> Document:
@@ -98,13 +99,36 @@ def _held(planned: Planned) -> Iterator[Block]:
 
 
 def _held_items(planned: Planned) -> Iterator[Item]:
-    """Nodes that would be scaled down in one line a pool: what they wait for is told of the others."""
-    alike = [each for each in planned.held if each.decision.subject.kind == "Node" and each.decision.pool]
-    alike = [each for each in alike if each.decision.reason.code in BY_LIMITS]
-    yield from decision_items([each for each in planned.held if each not in alike], planned.setting.now)
-    pools = Counter(each.decision.pool for each in alike)
+    """Nodes that would be scaled down in one line a pool: what they wait for is told of the others. So are nodes whose
+    taints stay."""
+    of_guards = [each for each in planned.held if _is_of_pool(each) and each.decision.reason.code in BY_LIMITS]
+    staying = [each for each in planned.held if _is_of_pool(each) and each.decision.planner == TAINTS]
+    others = [each for each in planned.held if each not in of_guards and each not in staying]
+    yield from decision_items(others, planned.setting.now)
+    yield from _staying_items(staying)
+    pools = Counter(each.decision.pool for each in of_guards)
     for pool, number in sorted(pools.items()):
-        first = next(each for each in alike if each.decision.pool == pool)
+        first = next(each for each in of_guards if each.decision.pool == pool)
         guard = first.decision.reason.fact("guard")
         title = f"{counted(number, 'Node')} of {pool}, which {'is' if number == 1 else 'are'} empty"
         yield Item("!", title, first.place, (Detail(f"marked to leave once {guard} lets them"),), "warn")
+
+
+def _is_of_pool(told: Told) -> bool:
+    return told.decision.subject.kind == "Node" and bool(told.decision.pool)
+
+
+def _staying_items(staying: Sequence[Told]) -> Iterator[Item]:
+    """One for each pool, reason and taint, with the first of the nodes as an example."""
+    alike: dict[tuple[str, str, str], list[Told]] = {}
+    for each in staying:
+        reason = each.decision.reason
+        alike.setdefault((each.decision.pool, reason.code, str(reason.fact("taints"))), []).append(each)
+    for (pool, _, _), group in alike.items():
+        first, names = group[0], [each.decision.subject.name for each in group]
+        if len(group) == 1:
+            yield Item("!", first.decision.subject.title, first.place, (Detail(first.sentence),), "warn")
+            continue
+        more = [f"{len(names) - MOST_ALIKE} more"] if len(names) > MOST_ALIKE else []
+        details = (Detail(listed([*names[:MOST_ALIKE], *more])), Detail(f"one of them: {first.sentence}"))
+        yield Item("!", f"{len(group)} Nodes of {pool}", first.place, details, "warn")

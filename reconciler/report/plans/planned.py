@@ -7,8 +7,8 @@ import msgspec
 from reconciler.model.change import PolicyChange
 from reconciler.model.cluster.observed import Unread
 from reconciler.model.planned.plan import Plan
-from reconciler.plan.at_rest import is_at_rest
 from reconciler.plan.guards.frozen import Freeze
+from reconciler.plan.holds.at_rest import is_at_rest
 from reconciler.plan.impact.scaled import Departing
 from reconciler.report.plans.plan_shape import Amount
 from reconciler.report.setting import Setting

@@ -10,8 +10,8 @@ import msgspec
 from reconciler.model.desired import Declared
 from reconciler.model.kinds.gpu_pool import GpuPool
 from reconciler.model.planned.consequence import LEAVES, Consequence
-from reconciler.plan.guards.door import observes
 from reconciler.plan.guards.frozen import why_stopped
+from reconciler.plan.guards.observing import observes
 from reconciler.plan.impact.blame import pool_of
 from reconciler.plan.impact.pricing import Bills
 from reconciler.plan.kept.scene import Scene

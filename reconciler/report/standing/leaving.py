@@ -9,7 +9,7 @@ from reconciler.model.instant import Instant
 from reconciler.model.planned.consequence import Consequence, Fate
 from reconciler.model.spoken_time import clock, moment
 from reconciler.plan.explanation.about import guard_holding
-from reconciler.plan.guards.door import observes
+from reconciler.plan.guards.observing import observes
 from reconciler.plan.impact.words import bought_when, bought_words
 from reconciler.plan.kept.scene import Scene
 from reconciler.report.wording import counted
@@ -61,7 +61,8 @@ class Leaving(msgspec.Struct, frozen=True):
 def leaving_of(scene: Scene) -> tuple[Leaving, ...]:
     """`scene`: with what scaling and drains take away among its consequences."""
     found = [*_deleted(scene)]
-    told = {name for each in found for name in each.nodes}
+    # A node that stands still is on its way nowhere: its hold says so.
+    told = {name for each in found for name in each.nodes} | scene.standstills.keys()
     for consequence in scene.plan.consequences:
         left = consequence.only(name for name in consequence.nodes if name not in told)
         if left is not None and left.fate in _BY_FATE:

@@ -1,7 +1,7 @@
 """Whether a pool may be asked for a node at all, apart from stock and limits."""
 
-from reconciler.plan.guards.door import observes
 from reconciler.plan.guards.frozen import Freezes
+from reconciler.plan.guards.observing import observes
 from reconciler.plan.scaling.ground import Ground
 
 
