@@ -10,6 +10,7 @@ from reconciler.model.origin import Origin
 from reconciler.model.planned.action import Apply, Delete, Hold
 from reconciler.model.planned.decision import Decision
 from reconciler.model.spoken_time import moment
+from reconciler.plan.guards.observing import Observation
 from reconciler.plan.reasons import HoldClass
 from reconciler.report.blocks import Detail, Item, Tone
 from reconciler.report.edited import Edited
@@ -27,10 +28,16 @@ class Told(msgspec.Struct, frozen=True):
     edited: tuple[Edited, ...] = ()  # what it changes in an object that is there
     hold: HoldClass | None = None  # None for an action
     blocks: bool = False  # a blocked hold that counts for the change: the command ends with exit code 4
+    observation: Observation | None = None  # why the decision is only supposed; None where it stands as it is
 
     @property
     def held(self) -> bool:
         return isinstance(self.decision.act, Hold)
+
+    @property
+    def is_supposed(self) -> bool:
+        """Whether it says what would be done, or waited for."""
+        return self.decision.would or self.observation is not None
 
     @property
     def until(self) -> Instant | None:
@@ -54,7 +61,7 @@ def decision_items(told: Sequence[Told], now: Instant) -> Iterator[Item]:
     """Of decisions for one reason the first few, and how many more there are."""
     alike: defaultdict[tuple[str, bool], list[Told]] = defaultdict(list)
     for each in told:
-        alike[each.decision.reason.code, each.decision.would].append(each)
+        alike[each.decision.reason.code, each.is_supposed].append(each)
     for (code, _), group in alike.items():
         yield from (_item(each, now) for each in group[:MOST_ALIKE])
         if len(group) > MOST_ALIKE:
@@ -70,7 +77,7 @@ def _item(told: Told, now: Instant) -> Item:
         details.append(Detail(f"remedy: {told.remedy}"))
     if told.until is not None:
         details.append(Detail(f"looked at again {moment(told.until, now)}"))
-    return Item(mark, would(decision.subject.title, decision.would), told.place, tuple(details), tone)
+    return Item(mark, would(decision.subject.title, told.is_supposed), told.place, tuple(details), tone)
 
 
 def _mark(told: Told) -> tuple[str, Tone]:

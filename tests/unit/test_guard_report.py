@@ -86,7 +86,7 @@ def test_pools_that_only_observe_are_told_what_would_be_held() -> None:
     case = OVER | {"pools": {"a100": {"nodes": 120, "busy": 80, "mode": "Observe"}}}
     told = text(case)
     assert not told[0].startswith("BLOCKED")
-    assert "Guard fleet (would: its pools only observe), policies/a100.yaml:4" in told
+    assert "Guard fleet (would: of pools that are only observed), policies/a100.yaml:4" in told
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 """Nodes that bear a taint of ours in a pool that no planner acts on: what is decided of them, and that every report
 agrees: none announces a deletion that never comes."""
 
+import json
 import re
 from typing import Any
 
@@ -14,7 +15,7 @@ from reconciler.model.planned.action import Label
 from reconciler.model.planned.decision import Decision
 from reconciler.plan.explain import sentence
 from reconciler.plan.explanation.subject import about, asked
-from reconciler.plan.guards.observing import observes
+from reconciler.plan.guards.observing import Observation, observes
 from reconciler.plan.holds.standstill import REASONS
 from reconciler.plan.impact.impact import with_impact
 from reconciler.plan.kept.scene import Scene
@@ -23,6 +24,7 @@ from reconciler.report.plans.plan_document import plan_document
 from reconciler.report.plans.planned_of import Compared, planned_of
 from reconciler.report.standing.overview import overview_document
 from reconciler.report.standing.overview_of import overview_of
+from reconciler.report.supposed import conditions
 from tests.unit.drain_told import told
 from tests.unit.scaling_stage import POLICY
 from tests.unit.standstill_stage import World, table
@@ -62,6 +64,9 @@ def test_case(name: str) -> None:
     sentences = [sentence(each.reason) for each in decided]
     for words in case.get("says", []):
         assert any(words in each for each in sentences), sentences
+    for where, text in reports(scene).items():
+        for words in case.get("never", []):
+            assert words not in text, where
 
 
 def test_each_reason_is_shown_by_a_case() -> None:
@@ -148,6 +153,69 @@ def test_what_a_pool_does_no_longer_is_spared_by_the_change_of_its_mode() -> Non
     }
     cost = payload["impact"]["micro_dollars_per_hour"]
     assert cost["now"] == cost["after"] == cost["before"] + 2 * 21_960_000
+
+
+@pytest.mark.parametrize(
+    ("supposed", "told"),
+    [
+        ({Observation("a", by_mode=True): 2}, [(2, "GpuPool/a were in mode Enforce")]),
+        ({Observation("a", is_unadopted=True): 1}, [(1, "NodePool/a, which someone else made, were adopted")]),
+        ({Observation("a", environment="qa"): 1}, [(1, "NodePool/a were not kept by environment qa")]),
+        (
+            {
+                Observation("a", by_mode=True): 2,
+                Observation("b", by_mode=True): 3,
+                Observation("c", is_unadopted=True): 1,
+            },
+            [(5, "their GpuPools were in mode Enforce"), (1, "NodePool/c, which someone else made, were adopted")],
+        ),
+        (
+            {Observation(each, by_mode=True, is_unadopted=True): 1 for each in "ab"},
+            [(2, "their GpuPools were in mode Enforce and their NodePools, which someone else made, were adopted")],
+        ),
+        (
+            {Observation(each, environment=each): 1 for each in "ab"},
+            [(2, "their NodePools were not kept by other environments")],
+        ),
+    ],
+)
+def test_what_would_have_to_be_is_told_by_its_cause(supposed: dict[Observation, int], told: list[Any]) -> None:
+    assert list(conditions(supposed)) == told
+
+
+THEIRS = CASES["a node marked before its NodePool turned out to be someone else's names the NodePool and not the mode"]
+
+
+def test_every_report_names_the_nodepool_of_someone_else_and_not_the_mode() -> None:
+    nodes = {"a": {"pods": ["web 5"]}, "b": {}, "c": {"pods": ["web 1"]}}
+    texts = reports(World({**THEIRS, "nodes": nodes}).scene())
+    cause = "NodePool/a100 was made by someone else and is not adopted"
+    clause = "NodePool/a100, which someone else made, were adopted"
+    for each in ("text", "markdown", "html"):
+        assert f"(would: {cause})" in texts[f"plan {each}"], each
+        assert f"2 more if {clause}" in texts[f"plan {each}"], each
+        assert f"2 would be if {clause}" in texts[f"status {each}"], each
+        assert f"Pool a100 is only observed: {cause}." in texts[f"status {each}"], each
+    decisions = json.loads(texts["plan json"])["decisions"]
+    assert {each["observed_because"] for each in decisions if each["would"]} == {cause}
+    assert [each["would"] for each in json.loads(texts["status json"])["leaving"]] == [True, True]
+    assert {each["observed_because"] for each in json.loads(texts["status json"])["leaving"]} == {cause}
+    assert f"Would, if {clause}: " in texts["explain node/b"]
+    assert f"Would, if {clause}: " in texts["explain pool/a100"]
+
+
+def test_a_hold_in_a_pool_that_is_only_observed_is_told_as_what_would_be_waited_for() -> None:
+    nodes = {
+        "a": {"pods": ["web 1"], "imagined": 9000},
+        "b": {"pods": ["web 1"], "imagined": 8000},
+        "c": {"pods": ["web 5"]},
+    }
+    limits = {"maxDrainParallelism": 1, "maxScaleDownParallelism": 1}
+    texts = reports(World({"nodes": nodes, "policy": limits, "pool": {"mode": "Observe"}}).scene())
+    assert "! Node/b (would)" in texts["plan text"]
+    assert "! Node/b (would)" in texts["status text"]
+    assert "would, if GpuPool/a100 were in mode Enforce: b is to go, and waits" in texts["plan sarif"]
+    assert "Would, if GpuPool/a100 were in mode Enforce: Held: b is to go" in texts["explain node/b"]
 
 
 NODES = st.fixed_dictionaries(

@@ -74,15 +74,6 @@ def why_unsure(observed: Observed) -> str:
     return observed.why_unread(*_PLACES)
 
 
-def why_stopped(inputs: Inputs, fleet: Fleet, pool: str) -> str:
-    """Why nothing is done in a pool, whatever its mode; empty where it is neither suspended nor frozen."""
-    declared = inputs.desired.pool(pool)
-    if declared is not None and declared.spec.suspend:
-        return f"GpuPool/{pool} is suspended"
-    freeze = Freezes(inputs, fleet).of_pool(pool)
-    return f"{freeze.what} is frozen {freeze.told}" if freeze is not None else ""
-
-
 class Freezes:
     """Owner of what was looked up of them for one plan."""
 

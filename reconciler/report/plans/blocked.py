@@ -49,7 +49,7 @@ def hold_findings(held: Iterable[Told]) -> Iterator[Finding]:
             line=origin.line if origin else 0,
             column=0,
             code=told.decision.reason.code,
-            sentence=told.sentence,
+            sentence=f"would, if {told.observation.unless}: {told.sentence}" if told.observation else told.sentence,
             remedy=told.remedy,
             severity=severity,
             subject=told.decision.subject.title,

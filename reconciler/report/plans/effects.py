@@ -36,7 +36,7 @@ def drift_words(planned: Planned, blamed: Blame, change: PolicyChange) -> str:
         drifted -= _nodes(planned.base.consequences, change.name, _DRIFTED)
     deleted = _nodes(blamed.because, change.name, {"deleted"})
     undrifted = _nodes(blamed.because, change.name, {"undrifted"}) | _nodes(blamed.spared, change.name, _DRIFTED)
-    would = "would " if line and line.mode == "Observe" else ""
+    would = "would " if line and line.observation else ""
     verbs = (("delete", _share(deleted, line)), ("drift", _share(drifted, line)))
     told = [f"{would}{verb if would else verb + 's'} {count}" for verb, count in verbs if count]
     if undrifted:
@@ -48,7 +48,7 @@ def switch_words(planned: Planned, blamed: Blame, change: PolicyChange) -> str:
     """drifts all 9 nodes, scales down 3 of 9 nodes; or spares 5 nodes. What comes of a pool that is acted on from now
     on, or no longer is."""
     line = planned.pool(change.name)
-    is_supposed = line is not None and line.mode == "Observe"
+    is_supposed = line is not None and line.observation is not None
     told = [] if any(map(_may_drift, change.fields)) else [drift_words(planned, blamed, change)]
     for fate, verb, verbs in _TAKEN:
         if taken := _nodes(blamed.because, change.name, {fate}):
@@ -72,7 +72,7 @@ def drain_words(planned: Planned, blamed: Blame, change: PolicyChange) -> str:
     told = []
     for pool in pools:
         line = planned.pool(pool)
-        would = "would " if line and line.mode == "Observe" else ""
+        would = "would " if line and line.observation else ""
         of = f" of {pool}" if len(pools) > 1 else ""
         if drained := _nodes(blamed.because, pool, {"drained"}):
             told.append(f"{would}{'drain' if would else 'drains'} {_share(drained, line)}{of}")

@@ -114,7 +114,7 @@ def _counts_anything(guarded: Guarded) -> bool:
 
 def _section(guarded: Guarded) -> Section:
     place = place_of(guarded.origin)
-    would = " (would: its pools only observe)" if guarded.would else ""
+    would = " (would: of pools that are only observed)" if guarded.would else ""
     heading = f"Guard {guarded.guard}{would}" + (f", {place}" if place else "")
     rows = tuple(_row(each, guarded) for each in guarded.counts)
     names = ", ".join(f"ChangeApproval/{each}" for each in guarded.approvals)

@@ -122,6 +122,7 @@ def decision_told(told: Told) -> DecisionTold:
         pool=decision.pool,
         action=None if isinstance(act, Hold) else act,
         would=decision.would,
+        observed_because=told.observation.told if told.observation is not None else "",
         reason=reason.code,
         facts=dict(reason.facts),
         sentence=told.sentence,

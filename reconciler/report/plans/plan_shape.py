@@ -64,7 +64,14 @@ class DecisionTold(msgspec.Struct, frozen=True):
     subject: Ref
     pool: Annotated[str, msgspec.Meta(description="The GpuPool it is for.")]
     action: Annotated[Action | None, msgspec.Meta(description="Null where nothing is done yet.")]
-    would: Annotated[bool, msgspec.Meta(description="The pool only observes: nothing is carried out.")]
+    would: Annotated[bool, msgspec.Meta(description="The pool is only observed: nothing is carried out.")]
+    observed_because: Annotated[
+        str,
+        msgspec.Meta(
+            description="Why the pool is only observed, where the decision says what would be done or waited for; "
+            "else empty."
+        ),
+    ]
     reason: Annotated[str, msgspec.Meta(description="A code.")]
     facts: dict[str, str | int]
     sentence: str
@@ -216,7 +223,7 @@ class GuardTold(msgspec.Struct, frozen=True):
 
     guard: str
     blocks: Annotated[bool, msgspec.Meta(description="It holds something, and nobody has approved that.")]
-    would: Annotated[bool, msgspec.Meta(description="Of pools that only observe: nothing is held.")]
+    would: Annotated[bool, msgspec.Meta(description="Of pools that are only observed: nothing is held.")]
     held: Annotated[int, msgspec.Meta(description="Decisions that it holds.")]
     until: Annotated[Time | None, msgspec.Meta(description="When there is room again, where only the hour is full.")]
     approval: Annotated[str, msgspec.Meta(description="The names of `approvals`, with commas between them.")]

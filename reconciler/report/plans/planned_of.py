@@ -12,6 +12,7 @@ from reconciler.plan.explain import sentence
 from reconciler.plan.guards.approvals import told_of_approvals
 from reconciler.plan.guards.elsewhere import told_of_guards
 from reconciler.plan.guards.frozen import Freezes
+from reconciler.plan.holds.at_rest import supposed_by
 from reconciler.plan.holds.classes import ChangeScope, blocked_holds, hold_class
 from reconciler.plan.impact.guarded import with_expected
 from reconciler.plan.impact.impact import with_impact
@@ -103,6 +104,7 @@ def told_of(inputs: Inputs, decisions: Iterable[Decision], scope: ChangeScope | 
             edited=edited(decision, inputs),
             hold=hold_class(inputs, decision),
             blocks=isinstance(decision.act, Hold) and decision in blocking,
+            observation=supposed_by(inputs, decision),
         )
         for decision in decisions
     )
