@@ -137,8 +137,10 @@ def _totals(applied: Applied, rest: Sequence[Told]) -> Line:
     told = [f"{applied.done} done"]
     if applied.not_done:
         told.append(f"{applied.not_done} not done: {AGAIN}")
-    if held := sum(each.held for each in rest):
+    if held := sum(each.held_by_someone for each in rest):
         told.append(f"{held} held")
+    if waiting := sum(each.waits for each in rest):
+        told.append(f"{waiting} waiting")
     supposed = Counter(each.observation for each in rest if not each.held and each.observation is not None)
     told += [f"{number} would be if {clause}" for number, clause in conditions(supposed)]
     return line(", ".join(told), "warn" if applied.not_done else "plain")

@@ -11,6 +11,7 @@ from reconciler.model.planned.action import Apply, Delete, Hold
 from reconciler.model.planned.decision import Decision
 from reconciler.model.spoken_time import moment
 from reconciler.plan.guards.observing import Observation
+from reconciler.plan.holds.classes import is_held
 from reconciler.plan.reasons import HoldClass
 from reconciler.report.blocks import Detail, Item, Tone
 from reconciler.report.edited import Edited
@@ -33,6 +34,16 @@ class Told(msgspec.Struct, frozen=True):
     @property
     def held(self) -> bool:
         return isinstance(self.decision.act, Hold)
+
+    @property
+    def held_by_someone(self) -> bool:
+        """Whether a person or a guard holds it."""
+        return is_held(self.decision)
+
+    @property
+    def waits(self) -> bool:
+        """Whether it is a hold that goes on by itself."""
+        return self.held and not self.held_by_someone
 
     @property
     def is_supposed(self) -> bool:
@@ -70,7 +81,7 @@ def decision_items(told: Sequence[Told], now: Instant) -> Iterator[Item]:
 
 def _item(told: Told, now: Instant) -> Item:
     decision = told.decision
-    mark, tone = _mark(told)
+    mark, tone = mark_of(told)
     details = [Detail(told.sentence)]
     details += [Detail(each.words) for each in told.edited]
     if told.remedy:
@@ -80,10 +91,11 @@ def _item(told: Told, now: Instant) -> Item:
     return Item(mark, would(decision.subject.title, told.is_supposed), told.place, tuple(details), tone)
 
 
-def _mark(told: Told) -> tuple[str, Tone]:
+def mark_of(told: Told) -> tuple[str, Tone]:
+    """What stands before its title, and how that is coloured."""
     match told.decision.act:
         case Hold():
-            return "!", "warn"
+            return ("!", "warn") if told.held_by_someone else (".", "dim")
         case Delete():
             return "-", "bad"
         case Apply(presumes=presumes) if presumes.absent:

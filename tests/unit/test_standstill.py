@@ -212,10 +212,10 @@ def test_a_hold_in_a_pool_that_is_only_observed_is_told_as_what_would_be_waited_
     }
     limits = {"maxDrainParallelism": 1, "maxScaleDownParallelism": 1}
     texts = reports(World({"nodes": nodes, "policy": limits, "pool": {"mode": "Observe"}}).scene())
-    assert "! Node/b (would)" in texts["plan text"]
-    assert "! Node/b (would)" in texts["status text"]
+    assert ". Node/b (would)" in texts["plan text"]
+    assert ". Node/b (would)" in texts["status text"]
     assert "would, if GpuPool/a100 were in mode Enforce: b is to go, and waits" in texts["plan sarif"]
-    assert "Would, if GpuPool/a100 were in mode Enforce: Held: b is to go" in texts["explain node/b"]
+    assert "Would, if GpuPool/a100 were in mode Enforce: Waiting: b is to go" in texts["explain node/b"]
 
 
 NODES = st.fixed_dictionaries(

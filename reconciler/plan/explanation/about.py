@@ -12,6 +12,7 @@ from reconciler.plan.explain import sentence
 from reconciler.plan.guards.observing import Observation, inaction_of
 from reconciler.plan.guards.reasons import BY_LIMITS
 from reconciler.plan.holds.at_rest import is_at_rest, supposed_by
+from reconciler.plan.holds.classes import is_held
 from reconciler.plan.impact.words import bought_when, bought_words
 from reconciler.plan.kept.scene import Scene
 
@@ -63,8 +64,14 @@ def placed(origin: Origin | None) -> str:
 def told(scene: Scene, decision: Decision) -> str:
     """What a decision says, as one sentence with the place that it goes back to."""
     place = placed(decision.reason.origin)
-    held = "Held: " if isinstance(decision.act, Hold) and not is_at_rest(decision) else ""
-    return f"{would(scene, decision)}{held}{sentence(decision.reason)}" + (f" {place}" if place else "")
+    return f"{would(scene, decision)}{_standing(decision)}{sentence(decision.reason)}" + (f" {place}" if place else "")
+
+
+def _standing(decision: Decision) -> str:
+    """Of a hold, whether somebody holds it, or it waits by itself."""
+    if not isinstance(decision.act, Hold) or is_at_rest(decision):
+        return ""
+    return "Held: " if is_held(decision) else "Waiting: "
 
 
 def would(scene: Scene, decision: Decision) -> str:

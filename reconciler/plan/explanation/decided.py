@@ -8,6 +8,7 @@ from reconciler.model.planned.decision import Decision
 from reconciler.plan.explanation.about import Asked, counted, told
 from reconciler.plan.guards.observing import observation_behind
 from reconciler.plan.holds.at_rest import is_at_rest
+from reconciler.plan.holds.classes import is_held
 from reconciler.plan.kept.scene import Scene
 
 
@@ -37,12 +38,12 @@ def decided_rows(scene: Scene, decisions: Iterable[Decision]) -> Iterator[tuple[
 
 
 def tally(scene: Scene, decisions: Iterable[Decision]) -> str:
-    """3 to carry out, 2 held, 4 waiting."""
+    """3 to carry out, 2 held, 4 waiting: for their time, or for what goes on by itself."""
     every = tuple(decisions)
     holds = [each for each in every if isinstance(each.act, Hold)]
-    resting = sum(map(is_at_rest, holds))
+    held = sum(is_held(each) and not is_at_rest(each) for each in holds)
     supposed = Counter(observation_behind(scene.inputs, each) for each in every if each.would)
     parts = [(len(every) - len(holds) - supposed.total(), "to carry out")]
     parts += [(number, f"to carry out if {each.unless}") for each, number in supposed.items() if each is not None]
-    parts += [(len(holds) - resting, "held"), (resting, "waiting")]
+    parts += [(held, "held"), (len(holds) - held, "waiting")]
     return f"{', '.join(f'{number} {what}' for number, what in parts if number)}."

@@ -245,9 +245,12 @@ def _ordinal(number: int) -> str:
 
 
 def marked_words(scene: Scene, evaluated: Evaluated) -> str:
-    """How many nodes are marked, and when they go; those that stand still go at no time."""
-    going = [each for each in evaluated.marked if each.node not in scene.standstills]
-    still = len(evaluated.marked) - len(going)
+    """How many nodes are marked, and when they go; those that stand still go at no time, and those that this plan takes
+    the mark off are none."""
+    left = departing(scene.inputs, scene.plan)
+    marked = [each for each in evaluated.marked if each.node in left]
+    going = [each for each in marked if each.node not in scene.standstills]
+    still = len(marked) - len(going)
     words = [_deleted_words(scene, evaluated.pool, [each.at for each in going])] if going else []
     words += [f"{counted(still, 'node')} marked, and not deleted as things stand"] if still else []
     return "; ".join(words)

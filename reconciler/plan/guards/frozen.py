@@ -22,14 +22,17 @@ from reconciler.model.planned.inputs import Inputs
 from reconciler.model.planned.reason import Reason
 from reconciler.plan.reasons import Because
 
-FROZEN = Because("Frozen", "{what} is frozen until {until}{because}: {object} is left as it is.")
+FROZEN = Because("Frozen", "{what} is frozen until {until}{because}: {object} is left as it is.", by_person=True)
 FROZEN_UNREADABLY = Because(
     "FrozenUnreadably",
     "{what} is frozen until {until}{because}, which is no time such as 2026-11-02T08:00:00Z: {object} is left as it is "
     "until that is corrected.",
+    by_person=True,
 )
 SUSPENDED = Because(
-    "PoolSuspended", "GpuPool/{pool} is suspended: {object} is left as it is until suspend is taken back."
+    "PoolSuspended",
+    "GpuPool/{pool} is suspended: {object} is left as it is until suspend is taken back.",
+    by_person=True,
 )
 
 REASONS = (FROZEN, FROZEN_UNREADABLY, SUSPENDED)

@@ -101,6 +101,6 @@ def is_only_told(inputs: Inputs, decision: Decision) -> bool:
 def observation_behind(inputs: Inputs, decision: Decision) -> Observation | None:
     """Why a decision is not carried out, whatever holds it besides; None where it is."""
     observation = observation_of(inputs, decision.pool)
-    if observation is None or decision.subject.kind in OF_NODES:
+    if observation is None or decision.subject.kind in OF_NODES | {"NodeProvisioner"}:
         return observation
     return Observation(decision.pool, by_mode=True) if observation.by_mode else None

@@ -10,18 +10,18 @@ from reconciler.plan.holds import standstill
 from reconciler.plan.scaling import reasons as scaling
 from reconciler.plan.smart_pods import reasons as smart_pods
 
-# What a node waits for that is to go: in a pool that is only observed it waits for nothing.
-_BEFORE_GOING = scaling.BEFORE_GOING | drains.BEFORE_GOING
-_CODES = drains.RESTING | scaling.RESTING | smart_pods.RESTING | standstill.RESTING
+# In a pool that is only observed nothing waits for these.
+_SUPPOSED = scaling.SUPPOSED | drains.SUPPOSED
+RESTING = drains.RESTING | scaling.RESTING | smart_pods.RESTING | standstill.RESTING
 
 
 def is_at_rest(decision: Decision) -> bool:
     """What waits for its time, or for its pods: a marked node, a candidate, one that is emptied; a pod whose place
     is kept, or that is being served."""
-    return decision.reason.code in _CODES and isinstance(decision.act, Hold)
+    return decision.reason.code in RESTING and isinstance(decision.act, Hold)
 
 
 def supposed_by(inputs: Inputs, decision: Decision) -> Observation | None:
     """Why a decision is only supposed; None where it is carried out, and where a hold is true as it is."""
-    waits = isinstance(decision.act, Hold) and decision.reason.code in _BEFORE_GOING
+    waits = isinstance(decision.act, Hold) and decision.reason.code in _SUPPOSED
     return observation_behind(inputs, decision) if decision.would or waits else None

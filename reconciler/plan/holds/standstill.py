@@ -37,6 +37,7 @@ STAYS = Because(
     "TaintStays",
     "{node} bears {taints}, and {cause}: {undone}. Once {goes_on}, planners go on with {node}; {untaint} takes {off} "
     "off.",
+    by_person=True,
 )
 OF_OTHER_ENVIRONMENT = Because(
     "TaintOfOtherEnvironment",

@@ -39,6 +39,7 @@ UNREAD = Because("KindUnread", "{object} could not be looked at ({why}): nothing
 ABSENT = Because(
     "KindAbsent",
     "the cluster serves no {kind}: install what defines it (Karpenter, for a NodePool), and {object} follows.",
+    by_person=True,
 )
 LEAVING = Because("BeingDeleted", "{object} is being deleted: what becomes of it is waited for.")
 NOT_OURS = Because(

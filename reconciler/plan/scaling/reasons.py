@@ -150,5 +150,7 @@ REASONS = (
 # By which nothing is held that was asked for: it waits for its time, or for what holds its provisioner as well.
 RESTING = frozenset({SURPLUS.code, MARK_HELD.code, PLACE_KEPT.code, UNREADY_LEFT.code})
 
-# Of marked nodes, what they wait for.
-BEFORE_GOING = frozenset({SURPLUS.code, MARK_HELD.code, JUST_CAME.code})
+# Holds that would be, in a pool that is only observed: what marked nodes wait for, and what a provisioner lacks.
+SUPPOSED = frozenset(
+    each.code for each in (SURPLUS, MARK_HELD, JUST_CAME, MISSING, WINDOW_CLOSED, CLUSTER_MIN_KEEPS, NOT_EMPTY)
+)

@@ -143,7 +143,8 @@ def _drifts_anyway(planned: Planned, pool: str) -> bool:
 
 def _is_held(planned: Planned, pool: str) -> bool:
     """Whether the NodePool stays as it is, whatever its policy says; what a guard holds comes once it is approved."""
-    held = (each.decision for each in planned.held if each.decision.reason.code not in BY_LIMITS)
+    holds = (*planned.held, *planned.waiting)
+    held = (each.decision for each in holds if each.decision.reason.code not in BY_LIMITS)
     return any(each.pool == pool and each.subject.kind == "NodePool" for each in held)
 
 

@@ -46,6 +46,7 @@ def _blocks(planned: Planned, blamed: Blame) -> Iterator[Block]:
         cost_blocks(planned, blamed),
         guard_blocks(planned),
         tuple(_held(planned)),
+        tuple(_waiting(planned)),
     )
     yield from blocked_lines(planned)
     yield from _warnings(planned)
@@ -96,6 +97,11 @@ def _pools(planned: Planned, blamed: Blame) -> Iterator[Block]:
 def _held(planned: Planned) -> Iterator[Block]:
     if planned.held:
         yield Section("Held", (Items(tuple(_held_items(planned))),))
+
+
+def _waiting(planned: Planned) -> Iterator[Block]:
+    if planned.waiting:
+        yield Section("Waiting", (Items(tuple(decision_items(planned.waiting, planned.setting.now))),))
 
 
 def _held_items(planned: Planned) -> Iterator[Item]:

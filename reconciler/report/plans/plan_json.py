@@ -128,6 +128,7 @@ def decision_told(told: Told) -> DecisionTold:
         sentence=told.sentence,
         remedy=told.remedy,
         hold=told.hold,
+        held=told.held_by_someone,
         hold_until=_time(told.until),
         edits=[EditTold(each.path, each.before, each.after) for each in told.edited],
         file=reason.origin.file if reason.origin else None,

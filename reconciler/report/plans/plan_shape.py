@@ -80,6 +80,10 @@ class DecisionTold(msgspec.Struct, frozen=True):
         HoldClass | None,
         msgspec.Meta(description="Blocked: until a person acts. Waiting: for time, demand or a mode. Null: an action."),
     ]
+    held: Annotated[
+        bool,
+        msgspec.Meta(description="A person or a guard holds it; false for an action, and a hold that ends by itself."),
+    ]
     hold_until: Time | None
     edits: Annotated[
         list[EditTold], msgspec.Meta(description="What it changes in an object, or would change if it were not held.")

@@ -65,8 +65,13 @@ class Planned(msgspec.Struct, frozen=True):
 
     @property
     def held(self) -> tuple[Told, ...]:
-        """A marked node that waits for its time is not held: the pools tell of it."""
-        return tuple(each for each in self.told if each.held and not is_at_rest(each.decision))
+        """What a person or a guard holds."""
+        return tuple(each for each in self.told if each.held_by_someone and not is_at_rest(each.decision))
+
+    @property
+    def waiting(self) -> tuple[Told, ...]:
+        """Holds that go on by themselves. A marked node that waits for its time is none: the pools tell of it."""
+        return tuple(each for each in self.told if each.waits and not is_at_rest(each.decision))
 
     @property
     def blocked(self) -> tuple[Told, ...]:

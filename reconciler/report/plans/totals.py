@@ -79,6 +79,8 @@ def totals(planned: Planned) -> Line:
         told += f", {held} held"
         if blocked := len(planned.blocked):
             told += f" ({blocked} blocked)"
+    if waiting := len(planned.waiting):
+        told += f", {waiting} waiting"
     told += "".join(f"; {more} more if {clause}" for more, clause in conditions(number.supposed))
     if planned.base is None:
         return line(f"{told}. Plan {short_digest(planned.plan.digest)}, of the cluster as it was seen.", "strong")

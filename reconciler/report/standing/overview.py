@@ -1,6 +1,6 @@
 """How things stand, as a document: the policies in force, the cluster, and each pool."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -33,7 +33,7 @@ from reconciler.report.setting import Setting, seen_at, unread_notes
 from reconciler.report.standing.controller import Controller, controller_words
 from reconciler.report.standing.leaving import Leaving
 from reconciler.report.supposed import conditions
-from reconciler.report.told import Told, would
+from reconciler.report.told import Told, mark_of, would
 from reconciler.report.wording import counted
 
 FORMAT_VERSION = 1
@@ -72,7 +72,8 @@ class Overview(msgspec.Struct, frozen=True):
     notices: tuple[str, ...] = ()
     pending: int = 0
     supposed: Mapping[Observation, int] = {}  # decisions about pools that are only observed
-    held: int = 0
+    held: int = 0  # by a person or a guard
+    waiting: int = 0  # until it goes on by itself
     freezes: tuple[Freeze, ...] = ()
     guarded: tuple[Guarded, ...] = ()
     controller: Controller | None = None  # None: nobody looked
@@ -110,8 +111,11 @@ def _blocks(overview: Overview) -> Iterator[Block]:
         yield Section("On their way", (Items(tuple(items)),))
         yield Blank()
     if overview.holds:
-        yield Section("Held", (Items(tuple(_holds(overview))),))
-        yield Blank()
+        for title, by_someone in (("Held", True), ("Waiting", False)):
+            holds = [each for each in overview.holds if each.held_by_someone == by_someone]
+            if holds:
+                yield Section(title, (Items(tuple(_holds(holds, overview.setting.now))),))
+                yield Blank()
     yield from (
         line(f"Pool {each.pool} is only observed: {each.observed_because}.", "warn")
         for each in overview.pools
@@ -124,10 +128,10 @@ def _blocks(overview: Overview) -> Iterator[Block]:
     yield line(_waiting(overview))
 
 
-def _holds(overview: Overview) -> Iterator[Item]:
+def _holds(holds: Sequence[Told], now: Instant) -> Iterator[Item]:
     """One for each reason: the first of those that share it, and how many they are."""
     alike: dict[tuple[str, bool], list[Told]] = {}
-    for each in overview.holds:
+    for each in holds:
         alike.setdefault((each.decision.reason.code, each.is_supposed), []).append(each)
     for group in alike.values():
         first = group[0]
@@ -135,9 +139,10 @@ def _holds(overview: Overview) -> Iterator[Item]:
         until = min((each.until for each in group if each.until is not None), default=None)
         details = [Detail(first.sentence)]
         if until is not None:
-            details.append(Detail(f"looked at again {moment(until, overview.setting.now)}"))
+            details.append(Detail(f"looked at again {moment(until, now)}"))
         title = would(f"{first.decision.subject.title}{more}", first.is_supposed)
-        yield Item("!", title, first.place, tuple(details), "warn")
+        mark, tone = mark_of(first)
+        yield Item(mark, title, first.place, tuple(details), tone)
 
 
 def _row(pool: PoolStanding) -> Row:
@@ -158,6 +163,8 @@ def _waiting(overview: Overview) -> str:
     told += [f"{number} would be if {clause}" for number, clause in conditions(overview.supposed)]
     if overview.held:
         told.append(f"{overview.held} held")
+    if overview.waiting:
+        told.append(f"{overview.waiting} waiting")
     if not told:
         more = "more " if overview.leaving else ""
         about = " about what could be read" if overview.unread else ""
@@ -182,6 +189,7 @@ def _payload(overview: Overview) -> dict[str, Any]:
         "pending": overview.pending,
         "would": sum(overview.supposed.values()),
         "held": overview.held,
+        "waiting": overview.waiting,
         "controller": _controller(overview.controller or Controller()),
         "leaving": [_leaving(each) for each in overview.leaving],
         "holds": [_hold(each) for each in overview.holds],
@@ -216,6 +224,7 @@ def _leaving(leaving: Leaving) -> dict[str, Any]:
 def _hold(told: Told) -> dict[str, Any]:
     return {
         "subject": told.decision.subject.title,
+        "held": told.held_by_someone,
         "reason": told.decision.reason.code,
         "sentence": told.sentence,
         "hold": told.hold,

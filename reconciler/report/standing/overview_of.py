@@ -9,6 +9,7 @@ from reconciler.plan.drain.reasons import NEXT_CANDIDATE
 from reconciler.plan.guards.frozen import Freezes
 from reconciler.plan.guards.observing import observation_of
 from reconciler.plan.holds.at_rest import is_at_rest, supposed_by
+from reconciler.plan.holds.classes import is_held
 from reconciler.plan.impact.impact import with_impact
 from reconciler.plan.kept.scene import Scene
 from reconciler.plan.planner import unread_of_use
@@ -46,7 +47,8 @@ def overview_of(setting: Setting, scene: Scene, notices: tuple[str, ...] = ()) -
         notices=(*notices, *set_aside_notices(scene.inputs.observed), *contained.notes),
         pending=len(acted) + len(later) - supposed.total(),
         supposed=supposed,
-        held=len(holds),
+        held=sum(map(is_held, holds)),
+        waiting=sum(not is_held(each) for each in holds),
         freezes=Freezes(scene.inputs, scene.fleet).all(),
         guarded=tuple(each for each in scene.plan.guarded if not each.would),
         controller=controller_of(scene.inputs.observed),
