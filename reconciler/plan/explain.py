@@ -36,3 +36,8 @@ REASONS = by_code(
 def sentence(reason: Reason) -> str:
     """What a person is told."""
     return REASONS[reason.code].tell(reason)
+
+
+def asked(reason: Reason) -> str:
+    """What a person is told of a decision that a guard holds."""
+    return REASONS[reason.code].ask(reason)

@@ -27,6 +27,7 @@ class Because(msgspec.Struct, frozen=True):
     sentence: str
     hold: HoldClass = "waiting"  # the class of a hold with this reason
     by_person: bool = False  # a hold that is waiting lasts until a person acts
+    asked: str = ""  # what a guard holds, in place of the sentence: without times that only come once it is let go
 
     @property
     def is_held(self) -> bool:
@@ -40,6 +41,10 @@ class Because(msgspec.Struct, frozen=True):
     def tell(self, reason: Reason) -> str:
         """The sentence, filled in."""
         return self.sentence.format_map(dict(reason.facts))
+
+    def ask(self, reason: Reason) -> str:
+        """The same of what a guard holds."""
+        return (self.asked or self.sentence).format_map(dict(reason.facts))
 
 
 def by_code(reasons: Sequence[Because]) -> dict[str, Because]:

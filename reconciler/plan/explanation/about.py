@@ -1,5 +1,7 @@
 """What is told of a subject: a headline, what will happen, and rows of what is behind it."""
 
+from collections.abc import Iterator
+
 import msgspec
 
 from reconciler.model.origin import Origin
@@ -98,6 +100,21 @@ def condition_of(scene: Scene, consequence: Consequence) -> str:
         return would_if(inaction)
     guard = guard_holding(scene, consequence)
     return f"Once {guard} lets it: " if guard else ""
+
+
+def by_guard(scene: Scene, consequence: Consequence) -> Iterator[tuple[str, Consequence]]:
+    """The parts of it that one guard holds, each with the guard; first what no guard holds."""
+    groups: dict[str, list[str]] = {}
+    for name in consequence.nodes if consequence.cause == "change" else ():
+        own = consequence.only((name,))
+        groups.setdefault(guard_holding(scene, own) if own is not None else "", []).append(name)
+    if len(groups) <= 1:
+        yield next(iter(groups), ""), consequence
+        return
+    for guard, nodes in sorted(groups.items()):
+        part = consequence.only(nodes)
+        if part is not None:
+            yield guard, part
 
 
 def guard_holding(scene: Scene, consequence: Consequence) -> str:

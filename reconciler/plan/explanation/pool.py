@@ -9,6 +9,7 @@ from reconciler.plan.explanation.about import (
     COMES,
     About,
     UnknownSubject,
+    by_guard,
     coming_words,
     condition_of,
     counted,
@@ -66,8 +67,8 @@ def _departing(scene: Scene, pool: str) -> str:
     begins = f"Of its {size}, "
     by_condition: dict[str, Counter[Fate]] = {}  # Would, if GpuPool/a100 were in mode Enforce: of its 12 nodes,
     for each in scene.plan.consequences:
-        if each.pool == pool and each.fate not in COMES:
-            by_condition.setdefault(would_be(scene, each, begins), Counter())[each.fate] += len(each.nodes)
+        for _, part in by_guard(scene, each) if each.pool == pool and each.fate not in COMES else ():
+            by_condition.setdefault(would_be(scene, part, begins), Counter())[part.fate] += len(part.nodes)
     return " ".join(f"{condition}{_become(nodes)}." for condition, nodes in by_condition.items())
 
 
@@ -114,9 +115,12 @@ def _rows(scene: Scene, name: str) -> Iterator[tuple[str, str]]:
     for consequence in scene.plan.consequences:
         if consequence.pool == name:
             cause = "because of this change" if consequence.cause == "change" else "as things stand"
-            each = f"{counted(len(consequence.nodes), 'node')}: each {fate_of(scene, consequence)}"
-            is_coming = consequence.fate in COMES
-            yield cause, would_be(scene, consequence, coming_words(scene, consequence) if is_coming else each)
+            if consequence.fate in COMES:
+                yield cause, would_be(scene, consequence, coming_words(scene, consequence))
+                continue
+            for _, part in by_guard(scene, consequence):
+                each = f"{counted(len(part.nodes), 'node')}: each {fate_of(scene, part)}"
+                yield cause, would_be(scene, part, each)
     for evaluated in scene.plan.sizes:
         if evaluated.pool == name:
             marked = f", {marked_words(scene, evaluated)}" if evaluated.marked else ""

@@ -1,6 +1,7 @@
 """Why a provisioner keeps as many nodes as it does, what it is about to do, and what keeps it from that."""
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Set
 
 from reconciler.model import names
 from reconciler.model.desired import Declared
@@ -26,6 +27,7 @@ from reconciler.plan.explanation.going import marked_words
 from reconciler.plan.explanation.pool import headline
 from reconciler.plan.explanation.standing_orders import freeze_rows, guard_rows
 from reconciler.plan.guards.frozen import Freezes
+from reconciler.plan.guards.reasons import BY_LIMITS
 from reconciler.plan.impact.scaled import departing
 from reconciler.plan.kept.scene import Scene
 from reconciler.plan.scaling.reasons import PLANNER
@@ -120,9 +122,12 @@ def _why(evaluated: Evaluated) -> str:
 def _about_to(scene: Scene, evaluated: Evaluated) -> Iterator[Row]:
     """What this plan does for it, alike decisions together."""
     pools = departing(scene.inputs, scene.plan)
-    new = [each for each in pools.values() if each.pool == evaluated.pool and not each.is_marked]
+    of_pool = [each for each in pools.values() if each.pool == evaluated.pool and not each.is_marked]
+    new = [each for each in of_pool if each.at is not None]
     if new:
         yield "about to", f"mark {counted(len(new), 'more node')}, such as {new[0].node}"
+    for guard, held in sorted(_held_by_guards(scene, {each.node for each in of_pool if each.at is None}).items()):
+        yield "kept from", f"marking {counted(held, 'more node')}: {guard} holds that"
     marked = {each.node for each in new}
     others = [
         each
@@ -134,3 +139,9 @@ def _about_to(scene: Scene, evaluated: Evaluated) -> Iterator[Row]:
     for code in codes:
         alike = [each for each in others if each.reason.code == code]
         yield "about to", f"{counted(len(alike), 'node')}: {told(scene, alike[0])}"
+
+
+def _held_by_guards(scene: Scene, nodes: Set[str]) -> Counter[str]:
+    """How many of these nodes each guard holds."""
+    decisions = [each for each in scene.plan.decisions if each.planner == PLANNER and each.subject.name in nodes]
+    return Counter(str(each.reason.fact("guard")) for each in decisions if each.reason.code in BY_LIMITS)

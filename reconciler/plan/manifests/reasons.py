@@ -129,6 +129,7 @@ OBJECT_ONLY_LABELLED = Because(
     "ObjectOnlyLabelled",
     "no policy yields {object}, and whoever may write to its namespace could have given it our labels. It stays until "
     "somebody agrees to lose it (reconciler approve --prune {object}).",
+    by_person=True,
 )
 PRUNED_NODE_POOL = Because(
     "NodePoolPruned",

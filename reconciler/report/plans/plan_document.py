@@ -1,11 +1,11 @@
 """A plan as a document: what changes first, then what that does, what it costs, and what is held."""
 
-from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from reconciler.plan.guards.reasons import BY_LIMITS
+from reconciler.plan.guards.reasons import BY_LIMITS, OVER_PLAN
 from reconciler.plan.holds.standstill import PLANNER as TAINTS
 from reconciler.plan.impact.blame import Blame, blame
+from reconciler.plan.scaling.reasons import PLANNER as SCALING
 from reconciler.report.blocks import Blank, Block, Detail, Item, Items, Note, Notes, Section, line
 from reconciler.report.document import Document, Judged
 from reconciler.report.plans.beside_lines import annotations, findings
@@ -105,19 +105,31 @@ def _waiting(planned: Planned) -> Iterator[Block]:
 
 
 def _held_items(planned: Planned) -> Iterator[Item]:
-    """Nodes that would be scaled down in one line a pool: what they wait for is told of the others. So are nodes whose
+    """Nodes that a guard holds in one line a pool, since the guard's section says what is counted. So are nodes whose
     taints stay."""
     of_guards = [each for each in planned.held if _is_of_pool(each) and each.decision.reason.code in BY_LIMITS]
     staying = [each for each in planned.held if _is_of_pool(each) and each.decision.planner == TAINTS]
     others = [each for each in planned.held if each not in of_guards and each not in staying]
     yield from decision_items(others, planned.setting.now)
     yield from _staying_items(staying)
-    pools = Counter(each.decision.pool for each in of_guards)
-    for pool, number in sorted(pools.items()):
-        first = next(each for each in of_guards if each.decision.pool == pool)
-        guard = first.decision.reason.fact("guard")
-        title = f"{counted(number, 'Node')} of {pool}, which {'is' if number == 1 else 'are'} empty"
-        yield Item("!", title, first.place, (Detail(f"marked to leave once {guard} lets them"),), "warn")
+    yield from _guarded_items(of_guards)
+
+
+def _guarded_items(of_guards: Sequence[Told]) -> Iterator[Item]:
+    """One for each pool, planner and guard."""
+    alike: dict[tuple[str, bool, str], list[Told]] = {}
+    for each in of_guards:
+        decision = each.decision
+        key = decision.pool, decision.planner == SCALING, str(decision.reason.fact("guard"))
+        alike.setdefault(key, []).append(each)
+    for (pool, is_scaled, guard), group in sorted(alike.items()):
+        is_one = len(group) == 1
+        what, becomes = ("empty", "marked to leave") if is_scaled else ("not needed", "drained")
+        title = f"{counted(len(group), 'Node')} of {pool}, which {'is' if is_one else 'are'} {what}"
+        details = [Detail(f"{becomes} once {guard} lets {'it' if is_one else 'them'}")]
+        if any(each.decision.reason.code == OVER_PLAN.code for each in group):
+            details.append(Detail("perPlan holds all that the plan takes, until the plan takes less or is approved"))
+        yield Item("!", title, group[0].place, tuple(details), "warn")
 
 
 def _is_of_pool(told: Told) -> bool:

@@ -236,6 +236,10 @@ class GuardTold(msgspec.Struct, frozen=True):
     needed_objects: Annotated[list[str], msgspec.Meta(description="Policies that it would have to name.")]
     needed_losses: Annotated[list[str], msgspec.Meta(description="Objects whose loss it would have to agree to.")]
     alone: Annotated[list[str], msgspec.Meta(description="What would pass by itself.")]
+    by_the_hour: Annotated[
+        list[str],
+        msgspec.Meta(description="Limits of perPlan that would let all go bit by bit, if they stood below perHour."),
+    ]
     too_large: Annotated[
         int,
         msgspec.Meta(description="Nodes to be drained later that exceed a limit each by itself: they will be held."),

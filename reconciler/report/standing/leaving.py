@@ -8,7 +8,7 @@ from reconciler.model import names
 from reconciler.model.instant import Instant
 from reconciler.model.planned.consequence import Consequence, Fate
 from reconciler.model.spoken_time import clock, moment
-from reconciler.plan.explanation.about import guard_holding
+from reconciler.plan.explanation.about import by_guard
 from reconciler.plan.guards.observing import Observation, inaction_of
 from reconciler.plan.impact.words import bought_when, bought_words
 from reconciler.plan.kept.scene import Scene
@@ -66,12 +66,12 @@ def leaving_of(scene: Scene) -> tuple[Leaving, ...]:
     for consequence in scene.plan.consequences:
         left = consequence.only(name for name in consequence.nodes if name not in told)
         if left is not None and left.fate in _BY_FATE:
-            found.append(_of(scene, left))
+            found += [_of(scene, part, guard) for guard, part in by_guard(scene, left)]
     found += [*_arriving(scene), *_bought(scene)]
     return tuple(sorted(found, key=lambda each: (each.pool, each.first_at or 0, each.how)))
 
 
-def _of(scene: Scene, consequence: Consequence) -> Leaving:
+def _of(scene: Scene, consequence: Consequence, guard: str) -> Leaving:
     times = [each.at for each in consequence.shares if each.at is not None]
     return Leaving(
         consequence.pool or consequence.node_pool,
@@ -81,7 +81,7 @@ def _of(scene: Scene, consequence: Consequence) -> Leaving:
         min(times, default=None),
         max(times, default=None),
         observation=_why_not_done(scene, consequence),
-        guard=guard_holding(scene, consequence) if consequence.cause == "change" else "",
+        guard=guard,
     )
 
 
