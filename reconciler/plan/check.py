@@ -16,9 +16,10 @@ from reconciler.model.planned.inputs import Inputs
 from reconciler.model.planned.plan import Plan
 from reconciler.plan.draft import takes_node_away
 from reconciler.plan.drain.reasons import PLANNER as DRAIN
-from reconciler.plan.guards.door import is_blind, is_only_told
+from reconciler.plan.guards.door import is_blind
 from reconciler.plan.guards.frozen import Freezes
 from reconciler.plan.guards.ledger import Ledger, key_of
+from reconciler.plan.guards.observing import is_only_told
 from reconciler.plan.guards.set_aside import SetAsides
 from reconciler.plan.guards.stage import Stage
 from reconciler.plan.guards.taken import taken

@@ -5,6 +5,7 @@ from reconciler.plan import containment, removal
 from reconciler.plan.drain import reasons as drain
 from reconciler.plan.guards import cluster_min, frozen, one_action, set_aside
 from reconciler.plan.guards import reasons as guards
+from reconciler.plan.holds import standstill
 from reconciler.plan.manifests import reasons as manifests
 from reconciler.plan.reasons import by_code
 from reconciler.plan.release import reasons as release
@@ -17,6 +18,7 @@ REASONS = by_code(
         *guards.REASONS,
         *frozen.REASONS,
         *one_action.REASONS,
+        *standstill.REASONS,
         *removal.REASONS,
         *containment.REASONS,
         *set_aside.REASONS,
@@ -34,3 +36,8 @@ REASONS = by_code(
 def sentence(reason: Reason) -> str:
     """What a person is told."""
     return REASONS[reason.code].tell(reason)
+
+
+def asked(reason: Reason) -> str:
+    """What a person is told of a decision that a guard holds."""
+    return REASONS[reason.code].ask(reason)

@@ -26,6 +26,7 @@ from reconciler.plan.guards.imagined import imagined_after
 from reconciler.plan.guards.judging import Judged, Proposed, judge
 from reconciler.plan.guards.one_action import one_action_each
 from reconciler.plan.guards.set_aside import SetAsides
+from reconciler.plan.holds.standstill import told_of_standstills
 from reconciler.plan.manifests.planner import manifests
 from reconciler.plan.scaling.planner import scaling
 from reconciler.plan.sizes_by_time import next_change
@@ -55,7 +56,8 @@ def plan(inputs: Inputs, fleet: Fleet, planners: tuple[Planner, ...] | None = No
         passed, follows = door.passed(found.verdict)
         decisions += passed
         consequences += follows
-    proposed = Proposed(tuple(decisions), tuple(consequences))
+    told = troubles.attempt("taints", lambda: told_of_standstills(inputs, fleet, decisions))
+    proposed = Proposed(tuple(decisions) if told is None else told, tuple(consequences))
     settled = _settled(inputs, fleet, proposed, (verdicts, troubles))
     moments = [each.wake_at for each in verdicts if each.wake_at is not None]
     moments += _looks_again(settled.decisions, inputs.now)

@@ -26,8 +26,10 @@ DISRUPTED = Because("DisruptedByKarpenter", "Karpenter is disrupting {node}: wha
 DRIVER_UPGRADE = Because(
     "DriverUpgrade", "the GPU driver of {node} is being upgraded ({upgrade}): it is left alone until that is done."
 )
-CORDONED = Because("CordonedByOthers", "{node} was cordoned by someone else: it is left alone until that is undone.")
-OPTED_OUT = Because("NodeOptedOut", "{node} carries {annotation}: it is neither drained nor deleted.")
+CORDONED = Because(
+    "CordonedByOthers", "{node} was cordoned by someone else: it is left alone until that is undone.", by_person=True
+)
+OPTED_OUT = Because("NodeOptedOut", "{node} carries {annotation}: it is neither drained nor deleted.", by_person=True)
 
 REASONS = (NODE_GONE, NODE_LEAVING, DISRUPTED, DRIVER_UPGRADE, CORDONED, OPTED_OUT)
 

@@ -1,6 +1,7 @@
 """What one cycle did, as a document: each write and what came of it, what was not written and why, and what is held."""
 
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -9,13 +10,14 @@ from reconciler.model.planned.action import Hold, Ref
 from reconciler.model.planned.cycled import Cycled
 from reconciler.model.planned.decision import Decision
 from reconciler.model.planned.outcome import Outcome
-from reconciler.plan.at_rest import is_at_rest
+from reconciler.plan.holds.at_rest import is_at_rest
 from reconciler.report.blocks import Blank, Block, Detail, Item, Items, Line, Note, Notes, Section, line
 from reconciler.report.document import Document, Finding, Judged
 from reconciler.report.plans.blocked import blocked_titles, hold_findings, reason_lines
 from reconciler.report.plans.plan_json import decision_told
 from reconciler.report.plans.planned_of import told_of
 from reconciler.report.setting import Setting
+from reconciler.report.supposed import conditions
 from reconciler.report.told import Told, decision_items
 
 FORMAT_VERSION = 1
@@ -107,7 +109,7 @@ def _blocks(applied: Applied) -> Iterator[Block]:
         yield Blank()
         yield Section("Not done", (Items(tuple(decision_items(rest, applied.setting.now))),))
     yield Blank()
-    yield _totals(applied, len(rest))
+    yield _totals(applied, rest)
 
 
 def _items(applied: Applied, acted: list[Told]) -> Iterator[Item]:
@@ -130,12 +132,17 @@ def _why_not(outcome: Outcome | None) -> str:
     return f"{outcome.result}: {outcome.detail}" if outcome.detail else outcome.result
 
 
-def _totals(applied: Applied, held: int) -> Line:
+def _totals(applied: Applied, rest: Sequence[Told]) -> Line:
+    """What would be done in a pool that is only observed is not held."""
     told = [f"{applied.done} done"]
     if applied.not_done:
         told.append(f"{applied.not_done} not done: {AGAIN}")
-    if held:
+    if held := sum(each.held_by_someone for each in rest):
         told.append(f"{held} held")
+    if waiting := sum(each.waits for each in rest):
+        told.append(f"{waiting} waiting")
+    supposed = Counter(each.observation for each in rest if not each.held and each.observation is not None)
+    told += [f"{number} would be if {clause}" for number, clause in conditions(supposed)]
     return line(", ".join(told), "warn" if applied.not_done else "plain")
 
 

@@ -10,6 +10,8 @@ from reconciler.model.origin import Origin
 from reconciler.model.planned.action import Apply, Delete, Hold
 from reconciler.model.planned.decision import Decision
 from reconciler.model.spoken_time import moment
+from reconciler.plan.guards.observing import Observation
+from reconciler.plan.holds.classes import is_held
 from reconciler.plan.reasons import HoldClass
 from reconciler.report.blocks import Detail, Item, Tone
 from reconciler.report.edited import Edited
@@ -27,10 +29,26 @@ class Told(msgspec.Struct, frozen=True):
     edited: tuple[Edited, ...] = ()  # what it changes in an object that is there
     hold: HoldClass | None = None  # None for an action
     blocks: bool = False  # a blocked hold that counts for the change: the command ends with exit code 4
+    observation: Observation | None = None  # why the decision is only supposed; None where it stands as it is
 
     @property
     def held(self) -> bool:
         return isinstance(self.decision.act, Hold)
+
+    @property
+    def held_by_someone(self) -> bool:
+        """Whether a person or a guard holds it."""
+        return is_held(self.decision)
+
+    @property
+    def waits(self) -> bool:
+        """Whether it is a hold that goes on by itself."""
+        return self.held and not self.held_by_someone
+
+    @property
+    def is_supposed(self) -> bool:
+        """Whether it says what would be done, or waited for."""
+        return self.decision.would or self.observation is not None
 
     @property
     def until(self) -> Instant | None:
@@ -54,7 +72,7 @@ def decision_items(told: Sequence[Told], now: Instant) -> Iterator[Item]:
     """Of decisions for one reason the first few, and how many more there are."""
     alike: defaultdict[tuple[str, bool], list[Told]] = defaultdict(list)
     for each in told:
-        alike[each.decision.reason.code, each.decision.would].append(each)
+        alike[each.decision.reason.code, each.is_supposed].append(each)
     for (code, _), group in alike.items():
         yield from (_item(each, now) for each in group[:MOST_ALIKE])
         if len(group) > MOST_ALIKE:
@@ -63,20 +81,21 @@ def decision_items(told: Sequence[Told], now: Instant) -> Iterator[Item]:
 
 def _item(told: Told, now: Instant) -> Item:
     decision = told.decision
-    mark, tone = _mark(told)
+    mark, tone = mark_of(told)
     details = [Detail(told.sentence)]
     details += [Detail(each.words) for each in told.edited]
     if told.remedy:
         details.append(Detail(f"remedy: {told.remedy}"))
     if told.until is not None:
         details.append(Detail(f"looked at again {moment(told.until, now)}"))
-    return Item(mark, would(decision.subject.title, decision.would), told.place, tuple(details), tone)
+    return Item(mark, would(decision.subject.title, told.is_supposed), told.place, tuple(details), tone)
 
 
-def _mark(told: Told) -> tuple[str, Tone]:
+def mark_of(told: Told) -> tuple[str, Tone]:
+    """What stands before its title, and how that is coloured."""
     match told.decision.act:
         case Hold():
-            return "!", "warn"
+            return ("!", "warn") if told.held_by_someone else (".", "dim")
         case Delete():
             return "-", "bad"
         case Apply(presumes=presumes) if presumes.absent:

@@ -76,7 +76,7 @@ _WRITTEN: dict[Path, SearchStrategy[Any]] = {
     ("disruption", "budgets"): some.lists(_budgets(), max_size=4)
     | some.just([{"nodes": "0", "reasons": ["Empty", "Underutilized"]}, {"nodes": "10%", "reasons": ["Drifted"]}]),
     ("limits",): some.dictionaries(
-        some.sampled_from(("nodes", "cpu", "memory", "nvidia.com/gpu", "odd_name")),
+        some.sampled_from(("nodes", "cpu", "memory", "nvidia.com/gpu", "odd_name", "gpus")),
         some.sampled_from((8, "8", "1000m", "1e3", "-1", "5n", "1024Gi", "1.5Ti")),
     ),
 }

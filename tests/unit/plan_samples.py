@@ -14,6 +14,7 @@ from reconciler.model.planned.memory import Hints, Memory
 from reconciler.model.planned.plan import Plan
 from reconciler.model.planned.reason import Reason
 from reconciler.model.pool_use import Use
+from reconciler.plan.guards.observing import Observation
 from reconciler.report.plans.plan_shape import Amount
 from reconciler.report.plans.planned import Cost, Planned, PoolLine
 from reconciler.report.setting import Setting
@@ -68,7 +69,6 @@ CHANGES = (
 )
 POOL = PoolLine(
     pool=A100,
-    mode="Enforce",
     nodes=120,
     busy_nodes=80,
     gpus=960,
@@ -109,6 +109,7 @@ MADE = Told(
         would=True,
     ),
     "NodePool/new is not in the cluster yet: it is made.",
+    observation=Observation("new", by_mode=True),
 )
 
 

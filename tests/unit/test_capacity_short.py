@@ -122,7 +122,7 @@ def test_one_behind_the_gate_of_another_too_says_whose_turn_it_is() -> None:
 
 def test_a_smart_pod_says_whom_it_is_for_what_it_asks_for_and_how_far_it_is() -> None:
     outcome, found = smart(scene(smart=[{"age": 10, "kind": "on-demand"}]))
-    assert outcome.startswith("Held: Pod/gpu-smart-pods/smart-gpu-scheduler-a100-")
+    assert outcome.startswith("Waiting: Pod/gpu-smart-pods/smart-gpu-scheduler-a100-")
     assert found["is for"] == "Pod/research/wait-0-0"
     assert found["asks for"] == "p4d.24xlarge (on-demand) with 8 GPUs, in pool a100"
     assert found["phase"] == "Pending, no NodeClaim yet, for 10 s"

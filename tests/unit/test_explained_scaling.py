@@ -176,7 +176,7 @@ def test_dearer_nodes_go_first_and_that_is_said() -> None:
 def test_a_pool_that_only_observes_says_what_would_be() -> None:
     case = {**CASE, "pool": {**CASE["pool"], "mode": "Observe"}, "marked": {}}
     assert asked(case, "node/a100-082").outcome == (
-        "Would, were the pool acted on: will be deleted at 08:10Z (in 10 min) if still empty."
+        "Would, if GpuPool/a100 were in mode Enforce: will be deleted at 08:10Z (in 10 min) if still empty."
     )
 
 

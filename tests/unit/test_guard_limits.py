@@ -56,6 +56,14 @@ def test_guards_hold_what_the_case_says(case: dict[str, Any]) -> None:
     _judge_what_is_told(case, world, made, held)
 
 
+_LISTS = {
+    "needs_objects": "needed_objects",
+    "needs_losses": "needed_losses",
+    "alone": "alone",
+    "by_the_hour": "by_the_hour",
+}
+
+
 def _judge_what_is_told(case: dict[str, Any], world: World, made: Plan, held: list[Decision]) -> None:
     real = [each for each in made.guarded if not each.would]
     assert sum(each.held for each in real) == sum(each.reason.code in {one.code for one in REASONS} for each in held)
@@ -68,12 +76,9 @@ def _judge_what_is_told(case: dict[str, Any], world: World, made: Plan, held: li
         assert [msgspec.to_builtins(each.needed) for each in real] == [
             dict.fromkeys(msgspec.to_builtins(real[0].needed)) | case["needs"]
         ]
-    if "needs_objects" in case:
-        assert [each.needed_objects for each in real] == [tuple(case["needs_objects"])]
-    if "needs_losses" in case:
-        assert [each.needed_losses for each in real] == [tuple(case["needs_losses"])]
-    if "alone" in case:
-        assert [each.alone for each in real] == [tuple(case["alone"])]
+    for key, field in _LISTS.items():
+        if key in case:
+            assert [getattr(each, field) for each in real] == [tuple(case[key])]
     if "approval" in case:
         assert [each.approvals for each in real] == [tuple(case["approval"].split())]
     if "remembered" in case:

@@ -1,6 +1,7 @@
 """What a person reads of guards: that a plan is blocked, before all else; what was counted; and the ways on."""
 
 import json
+import re
 from typing import Any
 
 import msgspec
@@ -10,14 +11,26 @@ from jsonschema import Draft7Validator
 from reconciler import report
 from reconciler.cli.ending import Ending
 from reconciler.cli.exit_codes import ExitCode
+from reconciler.fleet.fleet import Fleet
+from reconciler.model.desired import Declared
+from reconciler.model.kinds.change_guard import ChangeGuard
+from reconciler.model.planned.action import Hold
 from reconciler.model.quantity import Duration
+from reconciler.plan.explain import sentence
+from reconciler.plan.explanation.subject import about, asked
 from reconciler.plan.kept.scene import Scene
 from reconciler.report.document import Document
+from reconciler.report.plans.guard_section import with_ways_on
 from reconciler.report.plans.plan_document import plan_document
 from reconciler.report.plans.plan_schema import plan_schema
-from reconciler.report.plans.planned_of import planned_of
+from reconciler.report.plans.planned_of import planned_of, told_of
+from reconciler.report.standing.overview import overview_document
+from reconciler.report.standing.overview_of import overview_of
+from tests.unit import drain_stage, scaling_stage
 from tests.unit.guards_stage import REVISION, World
 from tests.unit.plan_samples import ALONE
+from tests.unit.policy_texts import convert
+from tests.unit.scaling_stage import POLICY
 
 OVER: dict[str, Any] = {
     "pools": {"a100": {"nodes": 120, "busy": 80}},
@@ -58,6 +71,78 @@ def test_a_blocked_plan_says_so_first_and_ends_with_the_ways_on() -> None:
     )
 
 
+SURPLUS: dict[str, Any] = {"pools": {"a100": {"nodes": 4}}, "does": ["scale-down a100 0-3"]}
+
+
+def test_a_plan_that_is_held_as_a_whole_says_both_ways_on() -> None:
+    case = SURPLUS | {"guards": {"fleet": {"perPlan": {"maxRemovedPercent": 20}}}}
+    told = text(case)
+    way = "with perHour: {maxRemovedPercent: 20} in place of perPlan it goes bit by bit, as each hour has room"
+    at = told.index(f"Ways on: {way}; or")
+    assert told[at + 1].strip().startswith("reconciler approve")
+    (guard,) = json.loads(report.write(document(case), "json", color=False))["guards"]
+    assert guard["by_the_hour"] == ["maxRemovedPercent: 20"]
+
+
+def test_each_decision_that_a_guard_holds_has_both_ways_on_as_its_remedy() -> None:
+    setting = msgspec.structs.replace(ALONE, revision=REVISION)
+    for period, way in (
+        ("perPlan", "with perHour: {maxRemovedPercent: 20} in place of perPlan it goes bit by bit"),
+        ("perHour", "there is room at "),
+    ):
+        made = scene(SURPLUS | {"guards": {"fleet": {period: {"maxRemovedPercent": 20}}}})
+        told = with_ways_on(setting, made.plan.guarded, told_of(made.inputs, made.plan.decisions))
+        held = [each for each in told if each.held]
+        assert held
+        for each in held:
+            assert each.remedy.startswith(way), each.remedy
+            assert f"or approve it: reconciler approve {REVISION} --guard fleet" in each.remedy
+        assert not any(each.remedy for each in told if not each.held)
+
+
+def surplus(period: str) -> Scene:
+    """Four empty nodes that scaling takes away, with a limit of 20 percent."""
+    spec = convert({"poolNames": ["*"], period: {"maxRemovedPercent": 20}}, ChangeGuard)
+    guard = Declared("ChangeGuard", "fleet", spec, (("", POLICY),))
+    world = scaling_stage.World({"nodes": 4})
+    desired = msgspec.structs.replace(world.inputs.desired, guards=(guard,))
+    world.inputs = msgspec.structs.replace(world.inputs, desired=desired)
+    return Scene(world.inputs, Fleet(world.inputs.observed), world.planned())
+
+
+def test_what_a_guard_holds_has_no_time_at_which_it_goes() -> None:
+    for period in ("perPlan", "perHour"):
+        made = surplus(period)
+        held = [each for each in made.plan.decisions if isinstance(each.act, Hold)]
+        assert held
+        assert not any("deleted at" in sentence(each.reason) for each in held)
+
+
+def test_what_a_guard_holds_and_what_goes_are_told_apart() -> None:
+    made = surplus("perHour")
+    status = report.write(overview_document(overview_of(ALONE, made)), "text", color=False)
+    assert "a100: 3 nodes scaled down: a100-001, a100-002, a100-003 (once ChangeGuard/fleet allows it)" in status
+    assert re.search(r"a100: 1 node scaled down, .*: a100-000\n", status)
+    assert about(made, asked("pool/a100")).outcome == (
+        "Of its 4 nodes, 1 is scaled down. Once ChangeGuard/fleet lets it: of its 4 nodes, 3 are scaled down."
+    )
+    rows = about(made, asked("provisioner/a100")).rows
+    assert ("about to", "mark 1 more node, such as a100-000") in rows
+    assert ("kept from", "marking 3 more nodes: ChangeGuard/fleet holds that") in rows
+
+
+def test_nodes_whose_drain_a_guard_holds_are_not_called_empty() -> None:
+    case = {
+        "nodes": {"a": {"pods": ["web 3"], "candidate": 900}, "c": {"pods": ["big 5"]}},
+        "guard": {"poolNames": ["*"], "perPlan": {"maxDisruptedGPUs": 2}},
+    }
+    world = drain_stage.World(case)
+    made = Scene(world.inputs, Fleet(world.inputs.observed), world.planned())
+    told = report.write(plan_document(planned_of(ALONE, made, None)), "text", color=False)
+    assert "! 1 Node of a100, which is not needed" in told
+    assert "drained once ChangeGuard/fleet lets it" in told
+
+
 def test_what_waits_for_room_says_until_when() -> None:
     case = {
         "pools": {"a100": {"nodes": 30}},
@@ -86,7 +171,7 @@ def test_pools_that_only_observe_are_told_what_would_be_held() -> None:
     case = OVER | {"pools": {"a100": {"nodes": 120, "busy": 80, "mode": "Observe"}}}
     told = text(case)
     assert not told[0].startswith("BLOCKED")
-    assert "Guard fleet (would: its pools only observe), policies/a100.yaml:4" in told
+    assert "Guard fleet (would: of pools that are only observed), policies/a100.yaml:4" in told
 
 
 @pytest.mark.parametrize(

@@ -24,6 +24,7 @@ from reconciler.model.planned.reason import Reason
 from reconciler.model.quantity import Duration
 from reconciler.plan.explain import REASONS
 from reconciler.plan.guards.reasons import BY_LIMITS, WRONG_CLUSTER
+from reconciler.plan.holds.at_rest import RESTING
 from reconciler.plan.kept.scene import Scene
 from reconciler.plan.manifests import reasons as manifests
 from reconciler.report.applied import Applied, applied_document
@@ -77,8 +78,8 @@ def test_the_exit_code_and_every_report_follow_from_the_class_of_the_holds(name:
     assert {told.decision.subject.title: told.decision.reason.code for told in planned.blocked} == case.get(
         "blocked", {}
     )
-    held = {told.decision.subject.title: told.decision.reason.code for told in planned.held if not told.blocks}
-    assert held == case.get("waiting", {})
+    others = [told.decision for told in (*planned.held, *planned.waiting) if not told.blocks]
+    assert {each.subject.title: each.reason.code for each in others} == case.get("waiting", {})
     is_blocked = "blocked" in case
     assert ENDING.code(planned) is (ExitCode.BLOCKED if is_blocked else ExitCode.FINE)
     assert blocks(plan_document(planned)) == {is_blocked}
@@ -104,6 +105,32 @@ def test_each_reason_ends_a_command_as_its_class_says(code: str) -> None:
     applied = Applied(ALONE, Cycled(scene.inputs.now, scene.inputs, scene.plan))
     assert code_of(applied) is wanted
     assert blocks(applied_document(applied)) == {wanted is ExitCode.BLOCKED}
+
+
+@pytest.mark.parametrize("code", sorted(REASONS.keys() - RESTING))
+def test_each_format_says_alike_whether_somebody_holds_what_has_a_reason(code: str) -> None:
+    because = REASONS[code]
+    document = plan_document(planned_of(ALONE, held_by(code), None))
+    texts = {name: report.write(document, name, color=False) for name in ("text", "json", "sarif", "junit")}
+    title = "Held" if because.is_held else "Waiting"
+    assert (f"\n{title}\n" in texts["text"]) != (f"\n{'Waiting' if because.is_held else 'Held'}\n" in texts["text"])
+    assert f"1 {title.lower()}" in texts["text"]
+    (told,) = json.loads(texts["json"])["decisions"]
+    assert (told["hold"], told["held"]) == (because.hold, because.is_held)
+    (run,) = json.loads(texts["sarif"])["runs"]
+    level = "error" if because.hold == "blocked" else "warning" if because.by_person else "note"
+    assert {each["level"] for each in run["results"] if each["ruleId"] == code} == {level}
+    (suite,) = ET.fromstring(texts["junit"].encode())  # noqa: S314 - written above
+    counted = {name: suite.attrib[name] for name in ("failures", "skipped")}
+    assert counted == {"failures": str(int(level == "error")), "skipped": str(int(level == "warning"))}
+
+
+def test_only_what_a_person_or_a_guard_holds_is_held() -> None:
+    held = {code for code, each in REASONS.items() if each.by_person}
+    assert {"Frozen", "FrozenUnreadably", "PoolSuspended", "CordonedByOthers", "NodeOptedOut", "TaintStays"} <= held
+    by_itself = {"CapacityMissing", "TakesTurns", "FollowsHeld", "WindowClosed", "NoDrainSlot", "SurplusInUse"}
+    assert by_itself.isdisjoint(code for code, each in REASONS.items() if each.is_held)
+    assert not any(each.by_person for each in REASONS.values() if each.hold == "blocked")
 
 
 def test_limits_of_guards_other_clusters_field_conflicts_and_ownership_block() -> None:

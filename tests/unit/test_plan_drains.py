@@ -164,7 +164,7 @@ def test_the_summary_counts_all_candidates_though_one_plan_taints_200() -> None:
     assert "204 objects to change, 0 to add, 0 to delete" in told
     would = text(case | {"pool": {"mode": "Observe"}})
     assert "0 objects to change" in would
-    assert "204 more if their pools did not only observe" in would
+    assert "204 more if GpuPool/a100 were in mode Enforce" in would
     assert "not needed, drained    204" in told
 
 

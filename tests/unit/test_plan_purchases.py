@@ -140,7 +140,7 @@ def test_explain_and_status_tell_of_the_same_nodes(name: str) -> None:
 
 def test_explain_says_would_where_nothing_is_done() -> None:
     told = about(scene_of(CASES["so would one that is suspended"]), asked("pool/a100"))
-    assert told.outcome == "Would, were the pool acted on: 1 node is bought: p4d.24xlarge (on-demand)."
+    assert told.outcome == "Would, if GpuPool/a100 were not suspended: 1 node is bought: p4d.24xlarge (on-demand)."
 
 
 def test_explain_says_what_it_costs_and_when() -> None:

@@ -9,6 +9,7 @@ from reconciler.model.planned.action import Hold, Ref
 from reconciler.model.planned.consequence import Consequence
 from reconciler.model.planned.decision import Decision
 from reconciler.model.planned.reason import Reason
+from reconciler.plan.guards.observing import Observation
 from reconciler.report import FORMATS, write
 from reconciler.report.plans.plan_document import plan_document
 from reconciler.report.plans.plan_shape import Amount
@@ -92,7 +93,7 @@ def test_a_plan_by_itself_tells_what_it_would_write_and_delete() -> None:
         "  as things stand\n"
         "    - empty, drifted, not replaced      6    48  -131.76  Karpenter, 12 at a time; about 10 min\n"
         "\n"
-        "1 object to change, 0 to add, 1 to delete; 1 more if its pool did not only observe. "
+        "1 object to change, 0 to add, 1 to delete; 1 more if GpuPool/new were in mode Enforce. "
         "Plan sha256:5d09c15d, of the cluster as it was seen.\n"
     )
 
@@ -115,10 +116,10 @@ def test_what_could_not_be_read_is_warned_of_first_and_nothing_is_called_unchang
 
 
 def test_a_pool_that_only_observes_is_told_what_would_be_done() -> None:
-    lines = told(replace(PULL_REQUEST, pools=(replace(POOL, mode="Observe"),)))
+    lines = told(replace(PULL_REQUEST, pools=(replace(POOL, observation=Observation(A100, by_mode=True)),)))
     assert "~ GpuPool/a100-training (would)" in lines
     assert "would drift 114 of 120 nodes" in lines
-    assert "  because of this change (would: the pool only observes)\n" in lines
+    assert "  because of this change (would: GpuPool/a100-training is in mode Observe)\n" in lines
 
 
 def test_all_nodes_drift_where_all_do() -> None:

@@ -4,6 +4,7 @@ import json
 
 import msgspec
 
+from reconciler.plan.guards.observing import Observation
 from reconciler.report import FORMATS, write
 from reconciler.report.explained import Explained, explained_document
 from reconciler.report.standing.overview import Overview, PoolStanding, overview_document
@@ -21,6 +22,7 @@ NODE = Explained(
     ),
     told=(HELD,),
 )
+OBSERVED = Observation("l4-inference", by_mode=True)
 STATUS = Overview(
     setting=ALONE,
     pools=(
@@ -28,7 +30,7 @@ STATUS = Overview(
         PoolStanding("l4-inference", "Observe", 12, 12, 48, 31, 0),
     ),
     pending=1,
-    would=3,
+    supposed={OBSERVED: 3},
     held=2,
 )
 
@@ -67,12 +69,13 @@ def test_the_status_shows_each_pool_and_how_many_decisions_wait() -> None:
         "a100-training  Enforce    120    80   960     640        6\n"
         "l4-inference   Observe     12    12    48      31        0\n"
         "\n"
-        "1 to carry out, 3 would be if their pools did not only observe, 2 held: reconciler plan tells which.\n"
+        "1 to carry out, 3 would be if GpuPool/l4-inference were in mode Enforce, 2 held: "
+        "reconciler plan tells which.\n"
     )
 
 
 def test_a_status_never_calls_done_what_could_not_be_read() -> None:
-    quiet = msgspec.structs.replace(STATUS, pending=0, would=0, held=0)
+    quiet = msgspec.structs.replace(STATUS, pending=0, supposed={}, held=0)
     assert write(overview_document(quiet), "text", color=False).endswith("\nNothing is to be done.\n")
     told = write(overview_document(msgspec.structs.replace(quiet, unread=UNREAD, pools=())), "text", color=False)
     assert told.startswith("! nodepools.karpenter.sh could not be read")

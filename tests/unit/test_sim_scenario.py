@@ -50,6 +50,18 @@ def test_the_shortest_scenario_is_read() -> None:
         ("  cluster: {objects: ['kind: Pod']}", "7:23 RC105 this is no object of a cluster; write one object"),
         ("  cluster: {objects: ['{']}", "7:23 RC105 "),
         ("  faults: [{fault: SlowKubelets, at: 1m, pool: a}]", "7:42 RC310 a SlowKubelets has no pool"),
+        (
+            "  cluster: {nodes: [{name: x, count: 1, capacity: {memory: 40}}]}",
+            "7:52 RC208 spec.cluster.nodes[0].capacity.memory: 40 is 40 bytes, which cannot be meant; write 40Gi",
+        ),
+        (
+            "  market: {machines: [{name: x, capacity: {gpus: 8}, pricePerHour: {spot: '1.00'}}]}",
+            '7:44 RC318 no node has a resource "gpus"; did you mean "nvidia.com/gpu"?; write nvidia.com/gpu',
+        ),
+        (
+            "  workloads: [{name: a, constant: {pods: 1}, resources: {memory: 8}}]",
+            "7:58 RC208 spec.workloads[0].resources.memory: 8 is 8 bytes, which cannot be meant; write 8Gi",
+        ),
         ("  start: tomorrow", '7:10 RC106 spec.start: expected a time such as "2026-11-16T08:00:00Z"'),
     ],
 )

@@ -65,7 +65,7 @@ def test_drains_are_shown_before_they_begin_and_while_they_last() -> None:
     assert "a100: 1 node drained, since 07:59Z: a" in text(drain_stage.World({"nodes": nodes}))
 
 
-def test_what_is_held_is_shown_with_its_reason_once_for_all_that_share_it() -> None:
+def test_what_waits_is_shown_with_its_reason_once_for_all_that_share_it() -> None:
     world = drain_stage.World(
         {
             "nodes": {"a": {"pods": ["web 1"], "candidate": 900}, "b": {"pods": ["web 1"], "candidate": 900}}
@@ -74,9 +74,11 @@ def test_what_is_held_is_shown_with_its_reason_once_for_all_that_share_it() -> N
         }
     )
     told = text(world)
-    assert "! Node/a and 1 more" in told
+    assert "Waiting\n  . Node/a and 1 more" in told
+    assert "Held" not in told
     assert "the windows of DrainPolicy/drains are closed until 2026-11-02T20:00:00Z" in told
-    assert [each["reason"] for each in payload(world)["holds"]] == ["WindowClosed", "WindowClosed"]
+    assert [(each["reason"], each["held"]) for each in payload(world)["holds"]] == [("WindowClosed", False)] * 2
+    assert (payload(world)["held"], payload(world)["waiting"]) == (0, 2)
 
 
 def test_all_candidates_are_counted_though_one_plan_taints_200() -> None:

@@ -17,6 +17,7 @@ from reconciler.plan.explanation.about import UnknownSubject
 from reconciler.plan.explanation.subject import about, asked
 from reconciler.plan.kept.scene import Scene
 from reconciler.report.explained import Explained, explained_document
+from reconciler.report.plans.guard_section import with_ways_on
 from reconciler.report.plans.planned_of import told_of
 
 
@@ -34,26 +35,23 @@ def command(subject: str, question: wiring.Question, at: Instant | None, **given
         meant = asked(subject)
     except UnknownSubject as unknown:
         raise click.UsageError(str(unknown)) from None
+    origins = None
     if at is not None:
         sight, head = _past(history, at)
     else:
         run = answered(lambda: wiring.dry_run(question))
         if run.sight is None or run.head is None:
             return refused(run.checkup, **given)
-        sight, head = run.sight, run.head
+        sight, head, origins = run.sight, run.head, run.origins
     tell_sight(sight)
     try:
         answer = about(head, meant)
     except UnknownSubject as unknown:
         raise click.ClickException(str(unknown)) from None
-    explained = Explained(
-        setting_of(sight, head),
-        answer.title,
-        answer.headline,
-        answer.outcome,
-        answer.rows,
-        told_of(head.inputs, answer.decisions),
-    )
+    setting = setting_of(sight, head, origins=origins)
+    real = [each for each in head.plan.guarded if not each.would]
+    told = with_ways_on(setting, real, told_of(head.inputs, answer.decisions))
+    explained = Explained(setting, answer.title, answer.headline, answer.outcome, answer.rows, told)
     write(explained_document(explained), **given)
     return ExitCode.FINE
 

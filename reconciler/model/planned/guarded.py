@@ -53,6 +53,7 @@ class Guarded(msgspec.Struct, frozen=True, gc=False):
     needed_objects: tuple[str, ...] = ()  # titles of the policies that an approval would have to name
     needed_losses: tuple[str, ...] = ()  # titles of the objects whose loss it would have to agree to
     alone: tuple[str, ...] = ()  # titles of what would pass by itself, where something else does not
+    by_the_hour: tuple[str, ...] = ()  # limits of perPlan that would let all of it go bit by bit below perHour
     too_large: int = 0  # nodes to be drained later that exceed a limit each by itself; told in reports alone
 
     @property

@@ -1,7 +1,7 @@
 """Taints that nobody looks at any more: their DrainPolicy is suspended or gone from the policies, and they come off.
 
-Else a node would be kept from pods for ever. Of a pool that only observes nothing is taken off, and what somebody else
-takes away is left to them.
+Else a node would be kept from pods for ever. In a pool that is only observed they would come off, and stay
+(plan/holds/standstill.py). What somebody else takes away is left to them.
 """
 
 from collections.abc import Iterator
@@ -10,7 +10,6 @@ from reconciler.model.planned.decision import Decision
 from reconciler.plan.drain.marks import candidate_mark, draining_mark
 from reconciler.plan.drain.reasons import NOT_NAMED, PLANNER
 from reconciler.plan.drain.site import Site, ref_of
-from reconciler.plan.guards.door import observes
 from reconciler.plan.removal import untouchable
 
 
@@ -18,9 +17,9 @@ def left_behind(site: Site) -> Iterator[Decision]:
     """The hard one first, where a node has both: one action a subject."""
     for facts in site.fleet.nodes_drained:
         node, pool = facts.node, site.pools.get(facts.pool)
-        if facts.pool in site.policy_of or pool is None or observes(site.inputs, pool.name):
+        if facts.pool in site.policy_of or pool is None:
             continue
         mark = draining_mark(node) or candidate_mark(node)
         if mark is not None and untouchable(node) is None and not site.is_claimed(ref_of(node)):
-            why = NOT_NAMED.reason(pool.origin(), node=node.name, pool=pool.name)
+            why = NOT_NAMED.reason(pool.origin(), node=node.name, pool=pool.name, key=mark.key)
             yield Decision(PLANNER, ref_of(node), mark.off, why, pool.name)

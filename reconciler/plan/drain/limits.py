@@ -23,7 +23,7 @@ from reconciler.model.kinds.node_provisioner import NodeProvisioner
 from reconciler.model.planned.action import Delete, Taint
 from reconciler.plan.drain.marks import SOFT
 from reconciler.plan.drain.site import Seen, Site, ref_of
-from reconciler.plan.guards.door import observes
+from reconciler.plan.guards.observing import observes
 
 Facts = dict[str, str | int]
 

@@ -18,11 +18,13 @@ LOST = Because(
     "NodeLost",
     "{node} is not ready, its kubelet has stopped to report, and nobody ends its machine: the node is not Karpenter's. "
     "End the machine and delete the Node.",
+    by_person=True,
 )
 LOST_WITH_POD = Because(
     "NodeLostWithPod",
     "{node} is not ready, {pod} stays Terminating there, and nobody ends its machine: the node is not Karpenter's. End "
     "the machine and delete the Node.",
+    by_person=True,
 )
 LEAVES_SLOWLY = Because(
     "PodLeavesSlowly",
@@ -58,13 +60,15 @@ NOT_TRIED = Because("NotTried", "{policy} looks for no candidates in this plan: 
 
 # What keeps a pod where it is, and so its node.
 KEPT_BY = "and so it keeps {node}."
-DO_NOT_DISRUPT_POD = Because("PodDoNotDisrupt", "{pod} carries karpenter.sh/do-not-disrupt, " + KEPT_BY)
+DO_NOT_DISRUPT_POD = Because("PodDoNotDisrupt", "{pod} carries karpenter.sh/do-not-disrupt, " + KEPT_BY, by_person=True)
 TO_COMPLETION = Because(
     "PodRunsToCompletion",
     "{pod} carries cluster-autoscaler.kubernetes.io/safe-to-evict: on-completion, and has not completed, " + KEPT_BY,
 )
 NOT_SAFE_TO_EVICT = Because(
-    "PodNotSafeToEvict", "{pod} carries cluster-autoscaler.kubernetes.io/safe-to-evict: false, " + KEPT_BY
+    "PodNotSafeToEvict",
+    "{pod} carries cluster-autoscaler.kubernetes.io/safe-to-evict: false, " + KEPT_BY,
+    by_person=True,
 )
 SMART_POD = Because("SmartPodStays", "{pod} is a smart pod, which is not moved, " + KEPT_BY)
 GANG = Because("GangStays", "{pod} is of gang {gang}, which moves together or not at all ({why}), " + KEPT_BY)
@@ -142,7 +146,10 @@ COMPLETING_CANDIDATE = Because(
     "{node} is not needed. It goes once {pods} on it completed (first by name: {pod}), and not before {minutes} min.",
 )
 NO_CANDIDATE = Because("NoLongerCandidate", "{node} is no candidate any more: {why}")
-NOT_NAMED = Because("NoDrainPolicy", "no DrainPolicy that is not suspended names {pool}: {node} is left as it is.")
+NOT_NAMED = Because(
+    "NoDrainPolicy",
+    "no DrainPolicy that is not suspended names {pool}: {node} is not drained, and the taint {key} comes off.",
+)
 WINDOW_CLOSED = Because(
     "WindowClosed", "the windows of {policy} are closed until {time}: {node} is not drained before."
 )
@@ -266,6 +273,12 @@ KEEPS_TIMER = frozenset({BEING_DRAINED.code, OTHERS_TURN.code, NOT_EVALUATED.cod
 
 # Of nodes, by which nothing is held that was asked for: they are told where a node is asked about.
 RESTING = CANDIDATES | {each.code for each in (NEXT_CANDIDATE, WAITS_EMPTY, POD_LEAVES, BATCH_SETTLES, SAVES)}
+
+# Holds that would be, in a pool that is only observed: what candidates wait for.
+SUPPOSED = CANDIDATES | {
+    each.code
+    for each in (NEXT_CANDIDATE, WINDOW_CLOSED, IN_VAIN, AWAITS_COMPLETION, NO_SLOT, AWAITS_CREW, AWAITS_BATCH)
+}
 
 ELIGIBILITY = (
     FROZEN_NODE, BEING_DRAINED, SCALED_DOWN, OTHERS_TURN, JUST_CAME, LOST, LOST_WITH_POD, LEAVES_SLOWLY, SET_BACK, LENT,

@@ -28,9 +28,9 @@ from reconciler.plan.drain.nodes.looked_at import LookedAt
 from reconciler.plan.drain.nodes.said import Said
 from reconciler.plan.drain.reasons import PLANNER
 from reconciler.plan.eviction import PodBudgets
-from reconciler.plan.guards.door import observes
 from reconciler.plan.guards.frozen import Freezes
 from reconciler.plan.guards.imagined import as_imagined, by_node
+from reconciler.plan.guards.observing import observes
 from reconciler.plan.reasons import Because
 from reconciler.plan.removal import untouchable
 from reconciler.plan.removers import drain_policies, provisioners

@@ -1,5 +1,7 @@
 """What is told of a subject: a headline, what will happen, and rows of what is behind it."""
 
+from collections.abc import Iterator
+
 import msgspec
 
 from reconciler.model.origin import Origin
@@ -8,15 +10,13 @@ from reconciler.model.planned.consequence import Consequence, Fate
 from reconciler.model.planned.decision import Decision
 from reconciler.model.revision import short_revision
 from reconciler.model.spoken_time import clock
-from reconciler.plan.at_rest import is_at_rest
 from reconciler.plan.explain import sentence
-from reconciler.plan.guards.door import observes
-from reconciler.plan.guards.frozen import why_stopped
+from reconciler.plan.guards.observing import Observation, inaction_of
 from reconciler.plan.guards.reasons import BY_LIMITS
+from reconciler.plan.holds.at_rest import is_at_rest, supposed_by
+from reconciler.plan.holds.classes import is_held
 from reconciler.plan.impact.words import bought_when, bought_words
 from reconciler.plan.kept.scene import Scene
-
-WOULD = "Would, were the pool acted on: "
 
 
 class Asked(msgspec.Struct, frozen=True):
@@ -63,12 +63,27 @@ def placed(origin: Origin | None) -> str:
     return origin.place + (f" @ {short_revision(origin.revision)}" if origin.revision else "")
 
 
-def told(decision: Decision) -> str:
+def told(scene: Scene, decision: Decision) -> str:
     """What a decision says, as one sentence with the place that it goes back to."""
     place = placed(decision.reason.origin)
-    would = WOULD if decision.would else ""
-    held = "Held: " if isinstance(decision.act, Hold) and not is_at_rest(decision) else ""
-    return f"{would}{held}{sentence(decision.reason)}" + (f" {place}" if place else "")
+    return f"{would(scene, decision)}{_standing(decision)}{sentence(decision.reason)}" + (f" {place}" if place else "")
+
+
+def _standing(decision: Decision) -> str:
+    """Of a hold, whether somebody holds it, or it waits by itself."""
+    if not isinstance(decision.act, Hold) or is_at_rest(decision):
+        return ""
+    return "Held: " if is_held(decision) else "Waiting: "
+
+
+def would(scene: Scene, decision: Decision) -> str:
+    """That a decision is not carried out, and what would have to be for that; nothing where it is carried out."""
+    return would_if(supposed_by(scene.inputs, decision))
+
+
+def would_if(observation: Observation | None) -> str:
+    """How a sentence begins about what would be done in a pool that is only observed."""
+    return f"Would, if {observation.unless}: " if observation is not None else ""
 
 
 def would_be(scene: Scene, consequence: Consequence, words: str) -> str:
@@ -81,10 +96,25 @@ def condition_of(scene: Scene, consequence: Consequence) -> str:
     """On what it depends, as a sentence begins with it; empty where it comes as it is."""
     if consequence.cause == "standing":
         return ""
-    if observes(scene.inputs, consequence.pool) or why_stopped(scene.inputs, scene.fleet, consequence.pool):
-        return WOULD
+    if inaction := inaction_of(scene.inputs, scene.fleet, consequence.pool):
+        return would_if(inaction)
     guard = guard_holding(scene, consequence)
     return f"Once {guard} lets it: " if guard else ""
+
+
+def by_guard(scene: Scene, consequence: Consequence) -> Iterator[tuple[str, Consequence]]:
+    """The parts of it that one guard holds, each with the guard; first what no guard holds."""
+    groups: dict[str, list[str]] = {}
+    for name in consequence.nodes if consequence.cause == "change" else ():
+        own = consequence.only((name,))
+        groups.setdefault(guard_holding(scene, own) if own is not None else "", []).append(name)
+    if len(groups) <= 1:
+        yield next(iter(groups), ""), consequence
+        return
+    for guard, nodes in sorted(groups.items()):
+        part = consequence.only(nodes)
+        if part is not None:
+            yield guard, part
 
 
 def guard_holding(scene: Scene, consequence: Consequence) -> str:

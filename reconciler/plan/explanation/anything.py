@@ -18,7 +18,7 @@ def about_object(scene: Scene, subject: Asked) -> About:
     title = decisions[0].subject.title if decisions else policy
     rows = tuple(_rows(scene, subject))
     drains = " ".join(f"It drains {text}." for label, text in rows if label == "drains")
-    outcome = " ".join(map(told, decisions)) or drains or "Nothing is decided about it itself."
+    outcome = " ".join(told(scene, each) for each in decisions) or drains or "Nothing is decided about it itself."
     return About(title, _headline(policy, subject), outcome, rows, decisions)
 
 

@@ -1,10 +1,14 @@
 """The decisions of a plan that are about one subject, and decisions that are alike, told together."""
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
 
 from reconciler.model.planned.action import Hold
 from reconciler.model.planned.decision import Decision
 from reconciler.plan.explanation.about import Asked, counted, told
+from reconciler.plan.guards.observing import observation_behind
+from reconciler.plan.holds.at_rest import is_at_rest
+from reconciler.plan.holds.classes import is_held
 from reconciler.plan.kept.scene import Scene
 
 
@@ -18,7 +22,7 @@ def decisions_about(scene: Scene, *subjects: Asked) -> tuple[Decision, ...]:
     )
 
 
-def decided_rows(decisions: Iterable[Decision]) -> Iterator[tuple[str, str]]:
+def decided_rows(scene: Scene, decisions: Iterable[Decision]) -> Iterator[tuple[str, str]]:
     """A row for each decision; one for all that share their reason, with the first of them as an example."""
     groups: dict[tuple[str, str, str, bool, bool], list[Decision]] = {}
     for each in decisions:
@@ -28,16 +32,18 @@ def decided_rows(decisions: Iterable[Decision]) -> Iterator[tuple[str, str]]:
     for (_, kind, _, _, _), alike in groups.items():
         first = alike[0]
         if len(alike) == 1:
-            yield "decided", told(first)
+            yield "decided", told(scene, first)
         else:
-            yield "decided", f"{counted(len(alike), kind)}, such as {first.subject.name}: {told(first)}"
+            yield "decided", f"{counted(len(alike), kind)}, such as {first.subject.name}: {told(scene, first)}"
 
 
-def tally(decisions: Iterable[Decision]) -> str:
-    """3 to carry out, 2 held."""
+def tally(scene: Scene, decisions: Iterable[Decision]) -> str:
+    """3 to carry out, 2 held, 4 waiting: for their time, or for what goes on by itself."""
     every = tuple(decisions)
-    held = sum(isinstance(each.act, Hold) for each in every)
-    would = sum(each.would for each in every)
-    parts = ((len(every) - held - would, "to carry out"), (would, "to carry out were the pool in mode Enforce"))
-    words = [f"{number} {what}" for number, what in (*parts, (held, "held")) if number]
-    return f"{', '.join(words)}."
+    holds = [each for each in every if isinstance(each.act, Hold)]
+    held = sum(is_held(each) and not is_at_rest(each) for each in holds)
+    supposed = Counter(observation_behind(scene.inputs, each) for each in every if each.would)
+    parts = [(len(every) - len(holds) - supposed.total(), "to carry out")]
+    parts += [(number, f"to carry out if {each.unless}") for each, number in supposed.items() if each is not None]
+    parts += [(held, "held"), (len(holds) - held, "waiting")]
+    return f"{', '.join(f'{number} {what}' for number, what in parts if number)}."

@@ -16,6 +16,7 @@ from reconciler.model.spoken_time import clock
 from reconciler.plan.explain import sentence
 from reconciler.plan.explanation.about import counted, placed
 from reconciler.plan.guards.frozen import FROZEN, SUSPENDED, Freezes
+from reconciler.plan.guards.observing import Observation, observation_of
 from reconciler.plan.impact.scaled import Departing, departing
 from reconciler.plan.kept.scene import Scene
 from reconciler.plan.removal import opt_out, untouchable
@@ -88,9 +89,25 @@ class Going(msgspec.Struct, frozen=True, dict=True):
         return names_in_order.index(self.node.name) + 1 if self.node.name in names_in_order else 0
 
     @property
+    def observation(self) -> Observation | None:
+        """Why its pool is only observed."""
+        return observation_of(self.scene.inputs, self.evaluated.pool)
+
+    @property
+    def is_still(self) -> bool:
+        """Whether it bears a taint with which no planner goes on, and whose time says nothing therefore."""
+        return is_still(self.scene, self.node)
+
+    @property
     def is_hard(self) -> bool:
         taint = self.node.taint(names.DELETION_TIME)
         return taint is not None and taint.effect != "PreferNoSchedule"
+
+
+def is_still(scene: Scene, node: Node) -> bool:
+    """Whether the node bears a taint with which no planner goes on by itself."""
+    found = scene.standstills.get(node.name)
+    return found is not None and not found.goes_on_alone
 
 
 def going(scene: Scene, node: Node) -> Going | None:
@@ -103,13 +120,14 @@ def going(scene: Scene, node: Node) -> Going | None:
 
 def why_rows(node: Going) -> Iterator[Row]:
     """Of one that goes: why, why this one, and what would keep it. Of one that stays: why that one."""
-    if node.own is None:
+    if node.own is None or node.is_still:
         yield from _stays(node)
         return
     use, evaluated = node.evaluated.use, node.evaluated
     gone = min(evaluated.surplus, len(node.empty))
     told = f"{use.busy_nodes} of {counted(use.nodes, 'node')} busy: {_why(evaluated)}"
-    yield "why", f"{told}, so {gone} of the {len(node.empty)} empty {'goes' if gone == 1 else 'go'}"
+    go = "would go" if node.observation else "goes" if gone == 1 else "go"
+    yield "why", f"{told}, so {gone} of the {len(node.empty)} empty {go}"
     by = decide_size(use, node.wish.spec).by
     yield "why", f"{by}, {placed(node.wish.origin(f'spec.{by}'))}"
     yield from (("kept from", told) for _, told in kept_from(node))
@@ -135,7 +153,7 @@ def kept_from(node: Going) -> Iterator[tuple[str, str]]:
 
 def stop_rows(node: Going) -> Iterator[Row]:
     """How a person keeps it."""
-    if node.own is not None:
+    if node.own is not None and not node.is_still and not node.observation:
         yield "to stop it", f'reconciler freeze node/{node.node.name} --for 4h --reason "..."'
 
 
@@ -150,7 +168,8 @@ def _stays(node: Going) -> Iterator[Row]:
     elif not node.rank:
         return
     elif surplus:
-        are = f"of {counted(len(node.empty), 'empty node')} {'is' if surplus == 1 else 'are'} to go"
+        go = "would go" if node.observation else "is to go" if surplus == 1 else "are to go"
+        are = f"of {counted(len(node.empty), 'empty node')} {go}"
         yield "scaled down", f"{surplus} {are}, and it comes {_ordinal(node.rank)}; {by}"
     else:
         yield "scaled down", f"no: {_why(node.evaluated)}; {by}"
@@ -159,6 +178,8 @@ def _stays(node: Going) -> Iterator[Row]:
 def _why_not(node: Going) -> str:
     """Why it is no empty node, whatever the size; the provisioner that says so follows."""
     scene, seen = node.scene, node.node
+    if node.is_still:
+        return "not as things stand, whatever size is asked for by"
     if seen.taint(names.DRAINING) is not None:
         return "not while it is drained: it is left to whoever drains it;"
     if is_busy(scene.fleet, seen):
@@ -223,11 +244,21 @@ def _ordinal(number: int) -> str:
     return f"{number}{'th' if number % 100 in {11, 12, 13} else last}"
 
 
-def marked_words(evaluated: Evaluated, now: Instant) -> str:
-    """How many nodes are marked, and when they go."""
-    times = sorted({each.at for each in evaluated.marked})
-    if not times:
-        return ""
-    first, last = clock(times[0], now), clock(times[-1], now)
+def marked_words(scene: Scene, evaluated: Evaluated) -> str:
+    """How many nodes are marked, and when they go; those that stand still go at no time, and those that this plan takes
+    the mark off are none."""
+    left = departing(scene.inputs, scene.plan)
+    marked = [each for each in evaluated.marked if each.node in left]
+    going = [each for each in marked if each.node not in scene.standstills]
+    still = len(marked) - len(going)
+    words = [_deleted_words(scene, evaluated.pool, [each.at for each in going])] if going else []
+    words += [f"{counted(still, 'node')} marked, and not deleted as things stand"] if still else []
+    return "; ".join(words)
+
+
+def _deleted_words(scene: Scene, pool: str, times: list[Instant]) -> str:
+    first, last = clock(min(times), scene.inputs.now), clock(max(times), scene.inputs.now)
     when = first if first == last else f"{first} to {last}"
-    return f"{counted(len(evaluated.marked), 'node')}, deleted at {when} if still empty"
+    observation = observation_of(scene.inputs, pool)
+    deleted = "deleted" if observation is None else f"to be deleted, if {observation.unless},"
+    return f"{counted(len(times), 'node')}, {deleted} at {when} if still empty"

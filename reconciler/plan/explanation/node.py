@@ -5,15 +5,15 @@ from collections.abc import Iterator
 from reconciler.model.cluster.karpenter import NodeClaim
 from reconciler.model.cluster.node import Node
 from reconciler.model.instant import timestamp
-from reconciler.model.planned.action import Evict, Label
+from reconciler.model.planned.action import Evict, Hold, Label
 from reconciler.model.planned.consequence import Consequence, Fate
 from reconciler.model.planned.decision import Decision
 from reconciler.model.planned.weighed import Weighed
 from reconciler.model.spoken_time import moment
+from reconciler.plan.drain.reasons import BEING_DRAINED, SCALED_DOWN
 from reconciler.plan.drain.reasons import PLANNER as DRAIN
 from reconciler.plan.explain import sentence
 from reconciler.plan.explanation.about import (
-    WOULD,
     About,
     Asked,
     UnknownSubject,
@@ -22,21 +22,24 @@ from reconciler.plan.explanation.about import (
     placed,
     told,
     unread,
+    would,
     would_be,
 )
 from reconciler.plan.explanation.decided import decisions_about
 from reconciler.plan.explanation.flips.changes import changes_of
-from reconciler.plan.explanation.going import Going, going, kept_from, leaves_at, stop_rows, why_rows
+from reconciler.plan.explanation.going import Going, going, is_still, kept_from, leaves_at, stop_rows, why_rows
 from reconciler.plan.explanation.keeping import MOST_TOLD, keeping_rows
 from reconciler.plan.explanation.standing_orders import freeze_rows, guard_rows
 from reconciler.plan.guards.frozen import Freezes
-from reconciler.plan.guards.reasons import BY_LIMITS
+from reconciler.plan.holds.standstill import PLANNER as TAINTS
+from reconciler.plan.holds.standstill import STOPPED
 from reconciler.plan.kept.scene import Scene
 from reconciler.plan.removal import opt_out, untouchable
-from reconciler.plan.scaling.reasons import PLANNER
+from reconciler.plan.scaling.reasons import MARK_HELD, PLANNER, SURPLUS
 from reconciler.plan.sums.usage import gpus_in_use
 
 OUR_DOMAIN = "gpu.scheduling/"
+_BY_TAINT = frozenset({BEING_DRAINED.code, SCALED_DOWN.code})  # true only where a planner goes on with the taint
 OWN: dict[Fate, str] = {"scaled": PLANNER, "drained": DRAIN}  # who takes a node away, where Karpenter does not
 
 
@@ -50,13 +53,15 @@ def about_node(scene: Scene, name: str) -> About:
     decisions = decisions_about(scene, Asked("Node", name), *claimed)
     fates = [own for each in scene.plan.consequences if (own := each.only((name,))) is not None]
     scaled = going(scene, node)
-    outcome = [_outcome(scene, scaled, each) for each in decisions if not isinstance(each.act, Label)]
+    # What is true of the taints that the node bears comes before what would be done.
+    ordered = sorted(decisions, key=lambda each: each.planner != TAINTS)
+    outcome = [_outcome(scene, scaled, each) for each in ordered if not isinstance(each.act, Label)]
     # What we do to the node ourselves is told by the decision; its pods may be all that this plan acts on.
     is_told = {each.planner for each in decisions}
     outcome += [
         would_be(scene, each, f"It {fate_of(scene, each)}.") for each in fates if OWN.get(each.fate) not in is_told
     ]
-    labels = tuple(told(each) for each in decisions if isinstance(each.act, Label))
+    labels = tuple(told(scene, each) for each in decisions if isinstance(each.act, Label))
     rows = (
         *(why_rows(scaled) if scaled else ()),
         *_why(scene, node, fates),
@@ -92,14 +97,22 @@ def _evicted(scene: Scene, node: Node) -> Iterator[tuple[str, str]]:
 def _outcome(scene: Scene, scaled: Going | None, decision: Decision) -> str:
     """What scaling does to it in as few words as will do, since the rows tell the rest."""
     at = leaves_at(scaled) if scaled else None
-    if scaled is None or at is None or decision.planner != PLANNER or decision.reason.code in BY_LIMITS:
-        return told(decision)
+    if scaled is None or at is None or scaled.is_still or not _announces(decision):
+        return told(scene, decision)
     if kept := [words for words, _ in kept_from(scaled)]:
-        return f"Marked; not deleted while {' and '.join(kept)}."
+        return f"{would(scene, decision)}Marked; not deleted while {' and '.join(kept)}."
     if at <= scene.inputs.now:
-        return told(decision)
+        return told(scene, decision)
     words = f"ill be deleted {moment(at, scene.inputs.now)} if still empty."
-    return f"{WOULD}w{words}" if decision.would else f"W{words}"
+    begins = would(scene, decision)
+    return f"{begins}w{words}" if begins else f"W{words}"
+
+
+def _announces(decision: Decision) -> bool:
+    """Whether it says when scaling takes the node away, or what that waits for."""
+    if decision.planner not in {PLANNER, TAINTS}:
+        return False
+    return not isinstance(decision.act, Hold) or decision.reason.code in {SURPLUS.code, MARK_HELD.code, *STOPPED}
 
 
 def _headline(scene: Scene, node: Node) -> str:
@@ -117,10 +130,10 @@ def _load(scene: Scene, node: Node) -> tuple[str, ...]:
 
 
 def _why(scene: Scene, node: Node, fates: list[Consequence]) -> Iterator[tuple[str, str]]:
-    causes = {each.node_pool for each in fates if each.cause == "change"}
+    causes = {each.node_pool for each in fates if each.cause == "change" and each.fate not in OWN}
     for decision in scene.plan.decisions:
         if decision.subject.kind == "NodePool" and decision.subject.name in causes:
-            yield "why", told(decision)
+            yield "why", told(scene, decision)
     if reason := untouchable(node):
         yield "left alone", sentence(reason)
     elif opted_out := opt_out(node, scene.inputs.now):
@@ -153,7 +166,7 @@ def _drifted(claim: NodeClaim) -> str:
 def _drained(scene: Scene, node: Node) -> Iterator[tuple[str, str]]:
     """What it was found to be when candidates for a drain were looked for."""
     for each in scene.plan.weighed:
-        if each.node != node.name:
+        if each.node != node.name or (each.reason.code in _BY_TAINT and is_still(scene, node)):
             continue
         since = f" It is one since {timestamp(each.since)}." if each.since is not None else ""
         place = placed(each.reason.origin)

@@ -25,7 +25,7 @@ def about_pod(scene: Scene, namespace: str, name: str) -> About:
     pod = found[0]
     decisions = decisions_about(scene, Asked("Pod", name, namespace))
     fates = list(_fates(scene, pod))
-    sentences = [told(each) for each in decisions]
+    sentences = [told(scene, each) for each in decisions]
     sentences += [would_be(scene, each, f"Its node {fate_of(scene, each)}.") for each in fates]
     outcome = " ".join(sentences) or _undecided(scene, pod)
     rows = (*_rows(scene, pod), *_homeless(pod, fates))

@@ -9,6 +9,7 @@ from reconciler.plan.explanation.about import (
     COMES,
     About,
     UnknownSubject,
+    by_guard,
     coming_words,
     condition_of,
     counted,
@@ -49,10 +50,10 @@ def about_pool(scene: Scene, name: str) -> About:
         none = f"there is no pool {name}: no policy, no NodePool and no node names it"
         raise UnknownSubject(unread(scene, NODE_POOLS, "nodes") or none)
     decisions = tuple(each for each in scene.plan.decisions if name in {each.pool, each.subject.name})
-    decided = tuple(decided_rows(decisions))
+    decided = tuple(decided_rows(scene, decisions))
     outcomes = " ".join(filter(None, (_departing(scene, name), _coming(scene, name))))
     if outcomes or len(decided) > 1:
-        outcome = outcomes or tally(decisions)
+        outcome = outcomes or tally(scene, decisions)
         rows = (*decided, *_rows(scene, name))
     else:
         outcome = decided[0][1] if decided else "It is as the policies want it; nothing is to be done."
@@ -64,10 +65,10 @@ def _departing(scene: Scene, pool: str) -> str:
     """Of its 120 nodes, 6 are scaled down and 4 are drained."""
     size = counted(use_of(scene.fleet, pool, 0).nodes, "node")
     begins = f"Of its {size}, "
-    by_condition: dict[str, Counter[Fate]] = {}  # Would, were the pool acted on: of its 12 nodes,
+    by_condition: dict[str, Counter[Fate]] = {}  # Would, if GpuPool/a100 were in mode Enforce: of its 12 nodes,
     for each in scene.plan.consequences:
-        if each.pool == pool and each.fate not in COMES:
-            by_condition.setdefault(would_be(scene, each, begins), Counter())[each.fate] += len(each.nodes)
+        for _, part in by_guard(scene, each) if each.pool == pool and each.fate not in COMES else ():
+            by_condition.setdefault(would_be(scene, part, begins), Counter())[part.fate] += len(part.nodes)
     return " ".join(f"{condition}{_become(nodes)}." for condition, nodes in by_condition.items())
 
 
@@ -114,12 +115,15 @@ def _rows(scene: Scene, name: str) -> Iterator[tuple[str, str]]:
     for consequence in scene.plan.consequences:
         if consequence.pool == name:
             cause = "because of this change" if consequence.cause == "change" else "as things stand"
-            each = f"{counted(len(consequence.nodes), 'node')}: each {fate_of(scene, consequence)}"
-            is_coming = consequence.fate in COMES
-            yield cause, would_be(scene, consequence, coming_words(scene, consequence) if is_coming else each)
+            if consequence.fate in COMES:
+                yield cause, would_be(scene, consequence, coming_words(scene, consequence))
+                continue
+            for _, part in by_guard(scene, consequence):
+                each = f"{counted(len(part.nodes), 'node')}: each {fate_of(scene, part)}"
+                yield cause, would_be(scene, part, each)
     for evaluated in scene.plan.sizes:
         if evaluated.pool == name:
-            marked = f", {marked_words(evaluated, scene.inputs.now)}" if evaluated.marked else ""
+            marked = f", {marked_words(scene, evaluated)}" if evaluated.marked else ""
             yield "scaled by", f"provisioner/{evaluated.provisioner}: target {evaluated.target}{marked}"
     if short := short_of(scene.plan.memory.shortages, name, scene.inputs.now):
         yield "can't be had", short_words(short)

@@ -1,7 +1,9 @@
 """Why a provisioner keeps as many nodes as it does, what it is about to do, and what keeps it from that."""
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Set
 
+from reconciler.model import names
 from reconciler.model.desired import Declared
 from reconciler.model.instant import Instant, timestamp
 from reconciler.model.kinds.node_provisioner import NodeProvisioner
@@ -25,6 +27,7 @@ from reconciler.plan.explanation.going import marked_words
 from reconciler.plan.explanation.pool import headline
 from reconciler.plan.explanation.standing_orders import freeze_rows, guard_rows
 from reconciler.plan.guards.frozen import Freezes
+from reconciler.plan.guards.reasons import BY_LIMITS
 from reconciler.plan.impact.scaled import departing
 from reconciler.plan.kept.scene import Scene
 from reconciler.plan.scaling.reasons import PLANNER
@@ -48,7 +51,7 @@ def about_provisioner(scene: Scene, name: str) -> About:
     warm = f", {spec.warm_nodes} of them warm" if spec.warm_nodes else ""
     policy = ("policy", f"{spec.min_size} to {spec.max_size} nodes of {spec.pool_name}{warm}, {placed(found.origin())}")
     decisions = decisions_about(scene, Asked("NodeProvisioner", name))
-    sentences = tuple(("told", told(each)) for each in decisions)
+    sentences = tuple(("told", told(scene, each)) for each in decisions)
     if why := unread(scene, "nodes", "pods"):
         rows = (policy, ("target", why), *sentences)
         return About(title, headline(scene, use), "Its target is not known.", rows, decisions)
@@ -84,11 +87,13 @@ def _by_time(wish: Declared[NodeProvisioner], now: Instant) -> Iterator[Row]:
 def _rows(scene: Scene, evaluated: Evaluated) -> Iterator[Row]:
     place = placed(evaluated.reason.origin)
     yield "target", f"{counted(evaluated.target, 'node')}: {_why(evaluated)}. {place}"
-    if words := marked_words(evaluated, scene.inputs.now):
+    if words := marked_words(scene, evaluated):
         yield "marked", words
     yield from _about_to(scene, evaluated)
-    if evaluated.leaving_otherwise:
-        yield "leaving", f"{counted(evaluated.leaving_otherwise, 'node')} by other hands: drained, or by Karpenter"
+    still = [each for each in scene.standstills.values() if each.node.pool == evaluated.pool]
+    left = evaluated.leaving_otherwise - sum(each.node.taint(names.DRAINING) is not None for each in still)
+    if left > 0:
+        yield "leaving", f"{counted(left, 'node')} by other hands: drained, or by Karpenter"
     if evaluated.arriving:
         yield "arriving", counted(evaluated.arriving, "node")
     for consequence in scene.plan.consequences:
@@ -105,7 +110,7 @@ def _rows(scene: Scene, evaluated: Evaluated) -> Iterator[Row]:
         yield "kept from", sentence(each.reason)
     for decision in decisions_about(scene, Asked("NodeProvisioner", evaluated.provisioner)):
         if not any(each.reason == decision.reason for each in evaluated.limits):
-            yield "told", told(decision)
+            yield "told", told(scene, decision)
     yield from freeze_rows(Freezes(scene.inputs, scene.fleet).of_pool(evaluated.pool))
     yield from guard_rows(scene, evaluated.pool)
 
@@ -117,17 +122,26 @@ def _why(evaluated: Evaluated) -> str:
 def _about_to(scene: Scene, evaluated: Evaluated) -> Iterator[Row]:
     """What this plan does for it, alike decisions together."""
     pools = departing(scene.inputs, scene.plan)
-    new = [each for each in pools.values() if each.pool == evaluated.pool and not each.is_marked]
+    of_pool = [each for each in pools.values() if each.pool == evaluated.pool and not each.is_marked]
+    new = [each for each in of_pool if each.at is not None]
     if new:
         yield "about to", f"mark {counted(len(new), 'more node')}, such as {new[0].node}"
-    names = {each.node for each in new}
+    for guard, held in sorted(_held_by_guards(scene, {each.node for each in of_pool if each.at is None}).items()):
+        yield "kept from", f"marking {counted(held, 'more node')}: {guard} holds that"
+    marked = {each.node for each in new}
     others = [
         each
         for each in scene.plan.decisions
         if each.planner == PLANNER and each.pool == evaluated.pool and each.subject.kind == "Node"
-        if not isinstance(each.act, Hold) and each.subject.name not in names
+        if not isinstance(each.act, Hold) and each.subject.name not in marked
     ]
     codes = dict.fromkeys(each.reason.code for each in others)
     for code in codes:
         alike = [each for each in others if each.reason.code == code]
-        yield "about to", f"{counted(len(alike), 'node')}: {told(alike[0])}"
+        yield "about to", f"{counted(len(alike), 'node')}: {told(scene, alike[0])}"
+
+
+def _held_by_guards(scene: Scene, nodes: Set[str]) -> Counter[str]:
+    """How many of these nodes each guard holds."""
+    decisions = [each for each in scene.plan.decisions if each.planner == PLANNER and each.subject.name in nodes]
+    return Counter(str(each.reason.fact("guard")) for each in decisions if each.reason.code in BY_LIMITS)

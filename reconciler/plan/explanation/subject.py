@@ -62,7 +62,7 @@ def _decided_alone(scene: Scene, subject: Asked, error: Exception) -> About:
     kind = {"claim": "NodeClaim", "pool": "NodePool"}.get(subject.kind, subject.kind)
     decisions = decisions_about(scene, Asked(kind, subject.name, subject.namespace))
     why = f"Why could not be told, by a fault of reconciler: {type(error).__name__}: {error}."
-    outcome = " ".join(map(told, decisions)) or "Nothing is decided about it itself."
+    outcome = " ".join(told(scene, each) for each in decisions) or "Nothing is decided about it itself."
     return About(subject.title, f"an object of kind {kind}", f"{outcome} {why}", (), decisions)
 
 

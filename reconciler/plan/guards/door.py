@@ -18,6 +18,7 @@ from reconciler.plan.guards.about import About
 from reconciler.plan.guards.cluster_min import HELD, ClusterMin, nodes_named
 from reconciler.plan.guards.elsewhere import of_another_cluster
 from reconciler.plan.guards.frozen import Freezes
+from reconciler.plan.guards.observing import is_only_told
 from reconciler.plan.guards.one_action import waits_for
 from reconciler.plan.guards.reasons import UNVERSIONED
 from reconciler.plan.guards.set_aside import SetAsides
@@ -125,27 +126,6 @@ def is_blind(decision: Decision) -> bool:
         return False
     presumes = decision.act.presumes
     return not (presumes.absent or presumes.resource_version or presumes.fields or decision.subject.uid)
-
-
-def observes(inputs: Inputs, pool: str) -> bool:
-    """Whether the pool is only looked at: its policy says so, or its NodePool was neither made nor adopted by these
-    policies."""
-    declared = inputs.desired.pool(pool) if pool else None
-    return declared is not None and (declared.spec.mode == "Observe" or pool in inputs.unowned_node_pools)
-
-
-def is_only_told(inputs: Inputs, decision: Decision) -> bool:
-    """Whether the action is told and not carried out. The NodePool itself may be adopted, and then the nodes get its
-    labels: both follow from the mode alone."""
-    if not observes(inputs, decision.pool):
-        return False
-    declared = inputs.desired.pool(decision.pool)
-    is_told = declared is not None and declared.spec.mode == "Observe"
-    return is_told or (decision.subject.kind in _OF_NODES and not decision.after)
-
-
-# Whose nodes they are decides over these.
-_OF_NODES = frozenset({"Node", "NodeClaim", "Pod"})
 
 
 def _barred(asked: Iterable[Decision], settled: Iterable[Decision]) -> frozenset[str]:

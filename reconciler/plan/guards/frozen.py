@@ -22,14 +22,17 @@ from reconciler.model.planned.inputs import Inputs
 from reconciler.model.planned.reason import Reason
 from reconciler.plan.reasons import Because
 
-FROZEN = Because("Frozen", "{what} is frozen until {until}{because}: {object} is left as it is.")
+FROZEN = Because("Frozen", "{what} is frozen until {until}{because}: {object} is left as it is.", by_person=True)
 FROZEN_UNREADABLY = Because(
     "FrozenUnreadably",
     "{what} is frozen until {until}{because}, which is no time such as 2026-11-02T08:00:00Z: {object} is left as it is "
     "until that is corrected.",
+    by_person=True,
 )
 SUSPENDED = Because(
-    "PoolSuspended", "GpuPool/{pool} is suspended: {object} is left as it is until suspend is taken back."
+    "PoolSuspended",
+    "GpuPool/{pool} is suspended: {object} is left as it is until suspend is taken back.",
+    by_person=True,
 )
 
 REASONS = (FROZEN, FROZEN_UNREADABLY, SUSPENDED)
@@ -72,15 +75,6 @@ def freeze_of(what: str, written: str, reason: str, now: Instant) -> Freeze | No
 def why_unsure(observed: Observed) -> str:
     """Why something may be frozen that does not look so; nothing when all could be read."""
     return observed.why_unread(*_PLACES)
-
-
-def why_stopped(inputs: Inputs, fleet: Fleet, pool: str) -> str:
-    """Why nothing is done in a pool, whatever its mode; empty where it is neither suspended nor frozen."""
-    declared = inputs.desired.pool(pool)
-    if declared is not None and declared.spec.suspend:
-        return f"GpuPool/{pool} is suspended"
-    freeze = Freezes(inputs, fleet).of_pool(pool)
-    return f"{freeze.what} is frozen {freeze.told}" if freeze is not None else ""
 
 
 class Freezes:

@@ -11,7 +11,7 @@ from reconciler.model.planned.action import Taint
 from reconciler.model.planned.decision import Decision
 from reconciler.model.planned.imagined import Imagined
 from reconciler.model.planned.inputs import Inputs
-from reconciler.plan.guards.door import observes
+from reconciler.plan.guards.observing import observes
 
 ByNode = Mapping[tuple[str, str], Sequence[Imagined]]
 

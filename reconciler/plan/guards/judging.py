@@ -13,7 +13,7 @@ from reconciler.model.planned.guarded import Guarded
 from reconciler.model.planned.inputs import Inputs
 from reconciler.model.planned.mark import Mark
 from reconciler.plan.causes import Cause, cause_of
-from reconciler.plan.explain import sentence
+from reconciler.plan.explain import asked
 from reconciler.plan.guards.approvals import Approvals
 from reconciler.plan.guards.elsewhere import is_elsewhere
 from reconciler.plan.guards.ledger import HOUR_MS, Ledger
@@ -109,8 +109,7 @@ def _held(decision: Decision, held: Held | None) -> Decision:
         return decision
     room, guard = held.room, held.tally.guard
     origin = room.over[0].origin if room.over else guard.origin("spec.perHour")
-    asked = sentence(decision.reason)
-    facts = {"guard": f"ChangeGuard/{guard.name}", "asked": asked, "sums": sums_told(room.over)}
+    facts = {"guard": f"ChangeGuard/{guard.name}", "asked": asked(decision.reason), "sums": sums_told(room.over)}
     return msgspec.structs.replace(decision, act=Hold(room.until), reason=held.because.reason(origin, **facts))
 
 

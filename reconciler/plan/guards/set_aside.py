@@ -23,11 +23,13 @@ PLANNER = "set_aside"
 SET_ASIDE = Because(
     "ObjectSetAside",
     "{object} cannot be understood ({why}): it is set aside, and nothing is done to it.",
+    by_person=True,
 )
 BEHIND_SET_ASIDE = Because(
     "BehindSetAside",
     "{other}, which {object} depends on, cannot be understood ({why}): {object} is left as it is until that is "
     "corrected.",
+    by_person=True,
 )
 
 REASONS = (SET_ASIDE, BEHIND_SET_ASIDE)

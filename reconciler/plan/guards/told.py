@@ -7,6 +7,7 @@ import msgspec
 from reconciler.model.planned.guarded import GuardCount, Guarded, Measure, Needed
 from reconciler.plan.guards.panel import Held, Panel
 from reconciler.plan.guards.reasons import OVER_PLAN
+from reconciler.plan.guards.sums import FIELDS, limit_of
 from reconciler.plan.guards.tally import Tally
 
 WORDS: dict[Measure, str] = {
@@ -37,6 +38,7 @@ def guarded_of(panel: Panel, tally: Tally, *, would: bool = False) -> Guarded:
         needed_objects=tuple(sorted({f"{kind}/{name}" for cause in causes for kind, name in cause.policies})),
         needed_losses=tuple(sorted({cause.lost for cause in causes if cause.lost})),
         alone=tuple(_alone(panel, tally)) if any(each.because is OVER_PLAN for each in held) else (),
+        by_the_hour=tuple(_by_the_hour(panel, tally)) if any(each.because is OVER_PLAN for each in held) else (),
     )
 
 
@@ -78,3 +80,14 @@ def _alone(panel: Panel, tally: Tally) -> Iterator[str]:
         marks = {each.mark for take in panel.takes if take.title == title for each in tally.own(take)}
         if not tally.sum_of(marks).over(tally.guard.spec.per_plan):
             yield title
+
+
+def _by_the_hour(panel: Panel, tally: Tally) -> Iterator[str]:
+    """The limits that the plan exceeds as a whole, where nothing of it does so by itself: maxRemovedPercent: 20."""
+    limits = tally.guard.spec.per_plan
+    if any(tally.sum_of(each.mark for each in tally.own(take)).over(limits) for take in panel.takes):
+        return
+    for measure in tally.plan.over(limits):
+        limit = limit_of(limits, measure)
+        if limit:
+            yield f"{FIELDS[measure]}: {limit}"

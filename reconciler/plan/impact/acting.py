@@ -8,8 +8,7 @@ that sets `mode: Enforce` shows what will be done because of it, and one that su
 import msgspec
 
 from reconciler.model.planned.purchase import Stage
-from reconciler.plan.guards.door import observes
-from reconciler.plan.guards.frozen import why_stopped
+from reconciler.plan.guards.observing import inaction_of
 from reconciler.plan.impact.blame import pool_of
 from reconciler.plan.kept.scene import Scene
 
@@ -45,4 +44,4 @@ def _side(scene: Scene, quiet: frozenset[str]) -> Side:
 
 
 def _acts(scene: Scene, pool: str) -> bool:
-    return not observes(scene.inputs, pool) and not why_stopped(scene.inputs, scene.fleet, pool)
+    return inaction_of(scene.inputs, scene.fleet, pool) is None

@@ -2,6 +2,9 @@
 
 A node that goes anyway goes so, whatever else would become of it. A node that only this plan would mark goes by its
 drift, where it drifts.
+
+A node that stands still (plan/holds/standstill.py) goes nowhere. Of a pool in which nothing is carried out all is told
+as what the plan would do: nothing of it comes anyway, and a node that really bears a taint goes at no time.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -12,9 +15,12 @@ from reconciler.fleet.fleet import Fleet
 from reconciler.model.instant import Instant
 from reconciler.model.planned.consequence import Cause, Consequence, Fate, Share, summed
 from reconciler.plan.drain.blockers import moves
+from reconciler.plan.guards.elsewhere import of_another_cluster
+from reconciler.plan.guards.observing import inaction_of
 from reconciler.plan.impact.acting import Side
 from reconciler.plan.impact.drains import Drain, drains
 from reconciler.plan.impact.scaled import departing
+from reconciler.plan.kept.scene import Scene
 
 
 class _Departure(msgspec.Struct, frozen=True, gc=False):
@@ -50,7 +56,18 @@ def _departures(side: Side) -> dict[str, _Departure]:
     found = {name: _of_drain(each) for name, each in drains(scene).items()}
     for name, each in departing(scene.inputs, scene.plan).items():
         found[name] = _Departure(each.pool, "scaled", "standing" if each.is_marked else "change", each.at)
-    return {name: each for name, each in sorted(found.items()) if side.does(each.pool)}
+    told = ((name, _as_it_stands(scene, name, each)) for name, each in sorted(found.items()) if side.does(each.pool))
+    return {name: each for name, each in told if each is not None}
+
+
+def _as_it_stands(scene: Scene, node: str, departure: _Departure) -> _Departure | None:
+    """The same as far as it is carried out, or would be."""
+    standstill = scene.standstills.get(node)
+    if of_another_cluster(scene.inputs, departure.pool):
+        return None
+    if inaction_of(scene.inputs, scene.fleet, departure.pool) is None:
+        return departure if standstill is None else None
+    return msgspec.structs.replace(departure, cause="change", at=None if standstill else departure.at)
 
 
 def _of_drain(drain: Drain) -> _Departure:

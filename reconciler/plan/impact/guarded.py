@@ -13,8 +13,8 @@ from reconciler.model.desired import Declared
 from reconciler.model.kinds.change_guard import ChangeGuard
 from reconciler.model.planned.guarded import GuardCount, Guarded
 from reconciler.model.planned.mark import Mark
-from reconciler.plan.guards.door import observes
 from reconciler.plan.guards.ledger import Ledger
+from reconciler.plan.guards.observing import observes
 from reconciler.plan.guards.stage import Stage
 from reconciler.plan.guards.sums import Roll, Sums
 from reconciler.plan.impact.drains import drains

@@ -39,6 +39,7 @@ UNREAD = Because("KindUnread", "{object} could not be looked at ({why}): nothing
 ABSENT = Because(
     "KindAbsent",
     "the cluster serves no {kind}: install what defines it (Karpenter, for a NodePool), and {object} follows.",
+    by_person=True,
 )
 LEAVING = Because("BeingDeleted", "{object} is being deleted: what becomes of it is waited for.")
 NOT_OURS = Because(
@@ -128,6 +129,7 @@ OBJECT_ONLY_LABELLED = Because(
     "ObjectOnlyLabelled",
     "no policy yields {object}, and whoever may write to its namespace could have given it our labels. It stays until "
     "somebody agrees to lose it (reconciler approve --prune {object}).",
+    by_person=True,
 )
 PRUNED_NODE_POOL = Because(
     "NodePoolPruned",

@@ -27,8 +27,8 @@ from reconciler.model.planned.inputs import Inputs
 from reconciler.model.pool_use import Use
 from reconciler.plan.draft import Draft
 from reconciler.plan.guards.cluster_min import ClusterMin
-from reconciler.plan.guards.door import observes
 from reconciler.plan.guards.imagined import ByNode, as_imagined
+from reconciler.plan.guards.observing import observes
 from reconciler.plan.removal import untouchable
 from reconciler.plan.removers import drain_policies
 from reconciler.plan.requests.choices import Outlook, digest_of, live, outlook_of, zones_of

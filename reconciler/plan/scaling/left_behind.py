@@ -1,7 +1,7 @@
 """Marks that nobody looks at any more: their provisioner is suspended, or gone from the policies, and they come off.
 
-Else they would stay for ever, and a hard one keeps all pods from an empty node. Of a pool that only observes nothing is
-taken off, and what somebody else takes away is left to them.
+Else they would stay for ever, and a hard one keeps all pods from an empty node. In a pool that is only observed they
+would come off, and stay (plan/holds/standstill.py). What somebody else takes away is left to them.
 """
 
 from collections.abc import Iterator
@@ -10,7 +10,6 @@ from reconciler.model import names
 from reconciler.model.instant import timestamp
 from reconciler.model.planned.action import Taint
 from reconciler.model.planned.decision import Decision
-from reconciler.plan.guards.door import observes
 from reconciler.plan.removal import untouchable
 from reconciler.plan.scaling import marks
 from reconciler.plan.scaling.ground import Site
@@ -20,7 +19,7 @@ from reconciler.plan.scaling.turn import ref_of
 
 def left_behind(site: Site, scaled: frozenset[str]) -> Iterator[Decision]:
     """`scaled` are the pools whose provisioners have their turn."""
-    pools = {each.name: each for each in site.inputs.desired.pools if not observes(site.inputs, each.name)}
+    pools = {each.name: each for each in site.inputs.desired.pools}
     for node in (each.node for each in site.fleet.nodes_unsettled):
         mark, pool = marks.mark_of(node), pools.get(node.pool)
         if mark is None or pool is None or pool.name in scaled:

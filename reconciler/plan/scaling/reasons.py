@@ -17,14 +17,18 @@ SURPLUS = Because(
     "SurplusEmptyNode",
     "{node} is empty, and {surplus} of {size} nodes of {pool} are to go: {why}. It is deleted at {time} if it is still "
     "empty.",
+    asked="{node} is empty, and {surplus} of {size} nodes of {pool} are to go: {why}.",
 )
 HARDENED = Because(
-    "DeletionNear", "{node} is to be deleted at {time}: from now on pods that do not tolerate it are kept away."
+    "DeletionNear",
+    "{node} is to be deleted at {time}: from now on pods that do not tolerate it are kept away.",
+    asked="{node} is marked, and pods that do not tolerate it are to be kept away.",
 )
 HARDENED_LATE = Because(
     "DeletionNearLate",
     "{node} was to be deleted at {before}, and pods were not kept away in time: they are now, and it is deleted at "
     "{time} if it is still empty.",
+    asked="{node} is marked, and pods that do not tolerate it are to be kept away.",
 )
 DELETED = Because(
     "EmptyNodeDeleted", "{node} is empty, its time was {time}, and pods were kept away before: it is deleted."
@@ -149,3 +153,8 @@ REASONS = (
 
 # By which nothing is held that was asked for: it waits for its time, or for what holds its provisioner as well.
 RESTING = frozenset({SURPLUS.code, MARK_HELD.code, PLACE_KEPT.code, UNREADY_LEFT.code})
+
+# Holds that would be, in a pool that is only observed: what marked nodes wait for, and what a provisioner lacks.
+SUPPOSED = frozenset(
+    each.code for each in (SURPLUS, MARK_HELD, JUST_CAME, MISSING, WINDOW_CLOSED, CLUSTER_MIN_KEEPS, NOT_EMPTY)
+)

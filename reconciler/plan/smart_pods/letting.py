@@ -13,7 +13,7 @@ from reconciler.model.planned.decision import Decision
 from reconciler.model.planned.inputs import Inputs
 from reconciler.model.planned.reason import Reason
 from reconciler.plan.draft import Draft, Missing
-from reconciler.plan.guards.door import observes
+from reconciler.plan.guards.observing import observes
 from reconciler.plan.reasons import Because, counted
 from reconciler.plan.requests.gangs import Gang, Gangs
 from reconciler.plan.requests.waiting import is_gated

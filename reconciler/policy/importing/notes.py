@@ -1,13 +1,17 @@
 """What a person must look at after an import: each a sentence about a file, and what to do."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
+from typing import Any
 
 import msgspec
 
+from reconciler.model.quantity import Quantity
 from reconciler.policy.importing.found_pool import FoundPool
 from reconciler.policy.importing.machine_gpus import is_shared, of_type
 from reconciler.policy.importing.plain_yaml import flow
 from reconciler.policy.importing.sayable import can_say
+from reconciler.policy.rules.resources import NODES, OF_NODES, wrong_amounts, wrong_names
 
 # Refused by `validate` in each field that it may stand in.
 UNKNOWN = "UNKNOWN"
@@ -24,7 +28,7 @@ class Note(msgspec.Struct, frozen=True):
 
 def notes(pool: FoundPool, unread: str) -> Iterator[Note]:
     """All about one pool; `unread` is why its machines could not be seen, if they could not."""
-    for tell in (_devices, _mixed, _types, _capacity):
+    for tell in (_devices, _mixed, _types, _capacity, _limits):
         for sentence, remedy in tell(pool):
             because = f" ({unread})" if unread and tell in {_devices, _types, _capacity} else ""
             yield Note(pool.policy_file, sentence + because, remedy)
@@ -39,7 +43,7 @@ def _devices(pool: FoundPool) -> Told:
         yield "nothing tells the model of its GPUs", "write spec.devices.model, such as a100 or l4"
     if not usual.count:
         yield "nothing tells how many GPUs a node has", "write spec.devices.count"
-    elif not can_say("devices", {"model": "a", "count": usual.count, "memory": 1}):
+    elif not can_say("devices", {"model": "a", "count": usual.count, "memory": "1Gi"}):
         yield f"its nodes have {usual.count} GPUs, more than a GpuPool can say", "see whether its nodes share GPUs"
     if not usual.memory:
         yield "nothing tells the memory of a GPU", "write spec.devices.memory: that of one GPU, such as 40Gi"
@@ -77,6 +81,23 @@ def _capacity(pool: FoundPool) -> Told:
     if not pool.portion.follows_capacity_types and not pool.living_capacity_types:
         told = "the NodePool does not say how its nodes may be bought, and none is alive"
         yield told, "see whether spec.capacityTypes, on-demand by default, says it"
+
+
+def _limits(pool: FoundPool) -> Told:
+    kept = pool.portion.kept.limits
+    for each in wrong_names("spec.limits", sorted(kept), (*OF_NODES, NODES)):
+        if each.severity == "error":
+            told = f"the NodePool has a limit that limits nothing, and its template keeps it: {each.sentence}"
+            yield told, f"take it out of the NodePool and the template, and {each.remedy} in spec.limits"
+    for each in wrong_amounts("spec.limits", dict(_readable(kept))):
+        told = f"its template keeps a limit of the NodePool that cannot be meant: {each.sentence}"
+        yield told, "correct it in the NodePool, take it out of the template, and write it in spec.limits"
+
+
+def _readable(limits: Mapping[str, Any]) -> Iterator[tuple[str, Quantity]]:
+    for name, amount in limits.items():
+        with suppress(ValueError):
+            yield name, Quantity.parse(str(amount))
 
 
 def _listed(values: Iterable[str]) -> str:

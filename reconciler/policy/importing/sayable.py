@@ -5,6 +5,7 @@ from typing import Any, TypeVar
 
 from reconciler.model.kinds.gpu_pool import GpuPool
 from reconciler.policy.read import read_spec
+from reconciler.policy.rules.resources import resource_problems
 from reconciler.policy.shape import describe
 from reconciler.policy.tree import Entry, Mapping, Mark, Node, Scalar, Sequence
 
@@ -12,7 +13,7 @@ T = TypeVar("T")
 
 _NOWHERE = Mark("", 0, 0)
 _SMALLEST = {
-    "devices": {"model": "a", "count": 1, "memory": 1},
+    "devices": {"model": "a", "count": 1, "memory": "1Gi"},
     "instanceTypes": [{"name": "a"}],
     "nodeClassRef": {"group": "a", "kind": "A", "name": "a"},
 }
@@ -20,8 +21,8 @@ _SMALLEST = {
 
 def can_say(field: str, value: Any) -> bool:
     """Whether the field of a GpuPool's spec may have this value."""
-    _, problems = read_spec(describe(GpuPool), _node({**_SMALLEST, field: value}), _NOWHERE)
-    return not problems
+    spec, problems = read_spec(describe(GpuPool), _node({**_SMALLEST, field: value}), _NOWHERE)
+    return spec is not None and not problems and all(each.severity != "error" for each in resource_problems(spec))
 
 
 def parted(items: Iterable[T], fits: Callable[[list[T]], bool]) -> tuple[list[T], list[T]]:

@@ -15,6 +15,7 @@ from reconciler.model.kinds.node_provisioner import NodeProvisioner
 from reconciler.model.kinds.window import Window
 from reconciler.model.problem import Problem
 from reconciler.policy.kind import Kind
+from reconciler.policy.rules.resources import ResourceProblem, resource_problems
 from reconciler.policy.tree import Mark, problem
 from reconciler.policy.words import did_you_mean
 
@@ -37,7 +38,13 @@ def own_problems(kind: Kind, spec: msgspec.Struct, marks: Mapping[str, Mark]) ->
             if schedule.min_size is None and schedule.warm_nodes is None:
                 told = "a schedule without minSize and warmNodes changes nothing"
                 found.append((f"spec.schedules[{number}]", "RC310", told, "add minSize or warmNodes"))
-    return [problem(marks.get(path) or marks[""], *told) for path, *told in found]
+    problems = [problem(marks.get(path) or marks[""], *told) for path, *told in found]
+    return problems + [_of_resource(each, marks) for each in resource_problems(spec)]
+
+
+def _of_resource(found: ResourceProblem, marks: Mapping[str, Mark]) -> Problem:
+    told = problem(marks.get(found.path) or marks[""], found.code, found.sentence, found.remedy)
+    return msgspec.structs.replace(told, severity=found.severity)
 
 
 Told = tuple[str, str, str, str]  # path, code, sentence, remedy

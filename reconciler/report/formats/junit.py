@@ -1,4 +1,5 @@
-"""The findings of a document as a pipeline shows tests: what an error was found about failed, the rest was skipped."""
+"""The findings of a document as a pipeline shows tests: what an error was found about failed, what a warning was found
+about was skipped, and what there are only notes about passed."""
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
@@ -17,13 +18,14 @@ def write(document: Document) -> str:
     for finding in document.findings:
         tests[finding.subject or finding.file].append(finding)
     failures = sum(_failed(found) for found in tests.values())
+    skipped = sum(not _failed(found) and not _passes(found) for found in tests.values())
     others = max(0, document.judged.number - len(tests))
     passed = bool(others or not tests)
     counts = f'tests="{len(tests) + passed}" failures="{failures}"'
     lines = [
         '<?xml version="1.0" encoding="UTF-8"?>',
         f"<testsuites {counts}>",
-        f'  <testsuite name="{suite}" {counts} errors="0" skipped="{len(tests) - failures}">',
+        f'  <testsuite name="{suite}" {counts} errors="0" skipped="{skipped}">',
         *(line for name, found in tests.items() for line in _test(suite, name or "no file", _outcomes(found))),
         *(_passed(document, suite, others) if passed else ()),
         "  </testsuite>",
@@ -36,6 +38,10 @@ def _failed(findings: Sequence[Finding]) -> bool:
     return any(each.severity == "error" for each in findings)
 
 
+def _passes(findings: Sequence[Finding]) -> bool:
+    return all(each.severity == "note" for each in findings)
+
+
 def _outcomes(findings: Sequence[Finding]) -> Iterator[str]:
     """Each error by itself, and beside errors what else was found; of a test that was skipped there is only one
     outcome."""
@@ -46,6 +52,9 @@ def _outcomes(findings: Sequence[Finding]) -> Iterator[str]:
         others = "\n".join(_told(each) for each in findings if each.severity != "error")
         if others:
             yield f"<system-out>{others}</system-out>"
+    elif _passes(findings):
+        told = "\n".join(map(_told, findings))
+        yield f"<system-out>{told}</system-out>"
     else:
         told = "\n".join(map(_told, findings))
         yield f'<skipped message="{_xml(findings[0].sentence)}">{told}</skipped>'

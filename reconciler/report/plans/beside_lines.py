@@ -42,7 +42,7 @@ def annotations(planned: Planned, blamed: Blame) -> tuple[Finding, ...]:
 
 def findings(planned: Planned, blamed: Blame) -> tuple[Finding, ...]:
     """Decisions that are held, and nodes that this change would move and that something holds up."""
-    return tuple(sorted([*hold_findings(planned.held), *_held_up(planned, blamed)]))
+    return tuple(sorted([*hold_findings((*planned.held, *planned.waiting)), *_held_up(planned, blamed)]))
 
 
 def _blocked(planned: Planned) -> Iterator[Finding]:

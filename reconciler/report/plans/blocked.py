@@ -40,16 +40,17 @@ def reason_lines(told: Iterable[Told]) -> Iterator[Line]:
 
 
 def hold_findings(held: Iterable[Told]) -> Iterator[Finding]:
-    """A blocked hold that counts is an error, any other hold a warning."""
+    """A blocked hold that counts is an error, what else a person or a guard holds a warning, and what waits by itself
+    a note."""
     for told in held:
         origin = told.decision.reason.origin
-        severity: Severity = "error" if told.blocks else "warning"
+        severity: Severity = "error" if told.blocks else "warning" if told.held_by_someone else "note"
         yield Finding(
             file=origin.file if origin else "",
             line=origin.line if origin else 0,
             column=0,
             code=told.decision.reason.code,
-            sentence=told.sentence,
+            sentence=f"would, if {told.observation.unless}: {told.sentence}" if told.observation else told.sentence,
             remedy=told.remedy,
             severity=severity,
             subject=told.decision.subject.title,

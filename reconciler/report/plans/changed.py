@@ -1,7 +1,7 @@
 """What changes, as a list: policies and their fields; without a base to compare with, what is written and deleted."""
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Literal
 
 import msgspec
@@ -12,11 +12,12 @@ from reconciler.model.planned.action import Apply, Delete, Hold
 from reconciler.model.planned.decision import Decision
 from reconciler.plan.drain.reasons import NEXT_CANDIDATE
 from reconciler.plan.drain.reasons import PLANNER as DRAIN
+from reconciler.plan.guards.observing import Observation
 from reconciler.plan.impact.blame import Blame
 from reconciler.plan.scaling.reasons import PLANNER as SCALING
 from reconciler.plan.smart_pods.reasons import PLANNER as SMART_PODS
 from reconciler.report.blocks import Detail, Item, Tone
-from reconciler.report.plans.effects import drain_words, drift_words, effect
+from reconciler.report.plans.effects import SWITCHES, drain_words, drift_words, effect
 from reconciler.report.plans.planned import Planned
 from reconciler.report.plans.purchases import buy_words, schedule_words
 from reconciler.report.told import Told, decision_items, place_of, would
@@ -32,22 +33,20 @@ class Count(msgspec.Struct, frozen=True):
     change: int = 0
     add: int = 0
     remove: int = 0
-    would: int = 0  # objects, if their pools did not only observe
+    supposed: Mapping[Observation, int] = {}  # objects of pools that are only observed
 
 
 def count(planned: Planned) -> Count:
     """Of policies, compared with a base; else of objects in the cluster."""
     verbs: list[Verb] = [each.verb for each in planned.changes]
-    would = 0
+    supposed: Counter[Observation] = Counter()
     if planned.base is None:
-        verbs = [verb_of(each.decision) for each in planned.acted if not each.decision.would]
-        would = len(planned.acted) - len(verbs)
         # One plan writes to some of the candidates of a drain, and its counts are of all.
-        later = [each.decision.pool for each in planned.told if each.decision.reason.code == NEXT_CANDIDATE.code]
-        observed = {each.pool for each in planned.pools if each.mode == "Observe"}
-        verbs += ["change" for pool in later if pool not in observed]
-        would += sum(pool in observed for pool in later)
-    return Count(verbs.count("change"), verbs.count("add"), verbs.count("remove"), would)
+        later = [each for each in planned.told if each.decision.reason.code == NEXT_CANDIDATE.code]
+        verbs = [verb_of(each.decision) for each in planned.acted if each.observation is None]
+        verbs += ["change" for each in later if each.observation is None]
+        supposed = Counter(each.observation for each in (*planned.acted, *later) if each.observation is not None)
+    return Count(verbs.count("change"), verbs.count("add"), verbs.count("remove"), supposed)
 
 
 def verb_of(decision: Decision) -> Verb:
@@ -93,7 +92,9 @@ def _scaled_items(planned: Planned) -> Iterator[Item]:
 
 def unexplained(planned: Planned) -> tuple[Told, ...]:
     """What is done because of this change, and that the list of changed policies does not lead to."""
-    edited = {each.name for each in planned.changes if each.kind == "GpuPool"}
+    # Where a pool is acted on that was not before, the fields that changed do not say what is written.
+    pools = (each for each in planned.changes if each.kind == "GpuPool")
+    edited = {each.name for each in pools if SWITCHES.isdisjoint(field.path for field in each.fields)}
     anyway = _deeds(planned)
     return tuple(
         each
@@ -122,7 +123,8 @@ def _deeds(planned: Planned) -> frozenset[bytes]:
 
 
 def _deed(decision: Decision) -> bytes:
-    return msgspec.json.encode((decision.subject, decision.act))
+    """What would be done in a pool that is only observed is not done."""
+    return msgspec.json.encode((decision.subject, decision.act, decision.would))
 
 
 def _policy_item(planned: Planned, blame: Blame, change: PolicyChange) -> Item:
@@ -141,7 +143,8 @@ def _policy_item(planned: Planned, blame: Blame, change: PolicyChange) -> Item:
             details = (*details, Detail("", words, "warn"))
     else:
         details = tuple(Detail(field_words(field), *effect(planned, blame, change, field)) for field in change.fields)
-    observed = line is not None and line.mode == "Observe"
+    observed = line is not None and line.observation is not None
+    observed = observed and SWITCHES.isdisjoint(field.path for field in change.fields)
     return Item(mark, would(title, observed), place_of(change_origin(change)), details, tone)
 
 

@@ -22,6 +22,8 @@ _NEVER_DRIFT_OF_INSTANCE_TYPES = frozenset({"pricePerHour", "capacity"})
 _NEVER_BUY = frozenset({"adopt", "committedNodes", "disruption"})
 _DIM = frozenset({IN_PLACE, ALREADY})
 _DRIFTED: frozenset[Fate] = frozenset({"removed", "replaced", "blocked"})
+SWITCHES = frozenset({"mode", "adopt", "suspend"})  # fields that decide whether a pool is acted on at all
+_TAKEN: tuple[tuple[Fate, str, str], ...] = (("scaled", "scale down", "scales down"), ("drained", "drain", "drains"))
 
 
 def drift_words(planned: Planned, blamed: Blame, change: PolicyChange) -> str:
@@ -34,12 +36,26 @@ def drift_words(planned: Planned, blamed: Blame, change: PolicyChange) -> str:
         drifted -= _nodes(planned.base.consequences, change.name, _DRIFTED)
     deleted = _nodes(blamed.because, change.name, {"deleted"})
     undrifted = _nodes(blamed.because, change.name, {"undrifted"}) | _nodes(blamed.spared, change.name, _DRIFTED)
-    would = "would " if line and line.mode == "Observe" else ""
+    would = "would " if line and line.observation else ""
     verbs = (("delete", _share(deleted, line)), ("drift", _share(drifted, line)))
     told = [f"{would}{verb if would else verb + 's'} {count}" for verb, count in verbs if count]
     if undrifted:
         told.append(f"{would}end{'' if would else 's'} the drift of {counted(len(undrifted), 'node')}")
     return ", ".join(told)
+
+
+def switch_words(planned: Planned, blamed: Blame, change: PolicyChange) -> str:
+    """drifts all 9 nodes, scales down 3 of 9 nodes; or spares 5 nodes. What comes of a pool that is acted on from now
+    on, or no longer is."""
+    line = planned.pool(change.name)
+    is_supposed = line is not None and line.observation is not None
+    told = [] if any(map(_may_drift, change.fields)) else [drift_words(planned, blamed, change)]
+    for fate, verb, verbs in _TAKEN:
+        if taken := _nodes(blamed.because, change.name, {fate}):
+            told.append(f"{f'would {verb}' if is_supposed else verbs} {_share(taken, line)}")
+    if spared := _nodes(blamed.spared, change.name, {fate for fate, _, _ in _TAKEN}):
+        told.append(f"spares {counted(len(spared), 'node')}")
+    return ", ".join(filter(None, told))
 
 
 def drained_pools(planned: Planned, policy: str) -> list[str]:
@@ -56,7 +72,7 @@ def drain_words(planned: Planned, blamed: Blame, change: PolicyChange) -> str:
     told = []
     for pool in pools:
         line = planned.pool(pool)
-        would = "would " if line and line.mode == "Observe" else ""
+        would = "would " if line and line.observation else ""
         of = f" of {pool}" if len(pools) > 1 else ""
         if drained := _nodes(blamed.because, pool, {"drained"}):
             told.append(f"{would}{'drain' if would else 'drains'} {_share(drained, line)}{of}")
@@ -90,6 +106,9 @@ def effect(planned: Planned, blamed: Blame, change: PolicyChange, field: FieldCh
         return told, "warn" if buys or scheduled else tone
     if drains := drain_words(planned, blamed, change):
         return drains, "warn"
+    if change.kind == "GpuPool" and field.path in SWITCHES:
+        switched = "; ".join(filter(None, (switch_words(planned, blamed, change), buys)))
+        return (switched, "warn") if switched else (IN_PLACE, "dim")
     if change.kind != "GpuPool":
         return IN_PLACE, "dim"
     words = _drift_effect(planned, blamed, change) if _may_drift(field) else IN_PLACE
@@ -124,7 +143,8 @@ def _drifts_anyway(planned: Planned, pool: str) -> bool:
 
 def _is_held(planned: Planned, pool: str) -> bool:
     """Whether the NodePool stays as it is, whatever its policy says; what a guard holds comes once it is approved."""
-    held = (each.decision for each in planned.held if each.decision.reason.code not in BY_LIMITS)
+    holds = (*planned.held, *planned.waiting)
+    held = (each.decision for each in holds if each.decision.reason.code not in BY_LIMITS)
     return any(each.pool == pool and each.subject.kind == "NodePool" for each in held)
 
 

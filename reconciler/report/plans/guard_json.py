@@ -31,6 +31,7 @@ def _guard(guarded: Guarded) -> GuardTold:
         needed_objects=list(guarded.needed_objects),
         needed_losses=list(guarded.needed_losses),
         alone=list(guarded.alone),
+        by_the_hour=list(guarded.by_the_hour),
         too_large=guarded.too_large,
         limits=[_limit(each) for each in guarded.counts],
     )

@@ -1,17 +1,18 @@
 """What guards say to a plan: that it is blocked, before all else; what each counted; and the ways on."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import msgspec
 
 from reconciler.model.planned.guarded import GuardCount, Guarded, Measure, Needed
 from reconciler.model.spoken_time import clock
+from reconciler.plan.guards.reasons import BY_LIMITS
 from reconciler.plan.guards.told import WORDS
 from reconciler.report.blocks import Block, Column, Group, Line, Row, Section, Table, line
 from reconciler.report.plans.blocked import beside_guards, is_blocking, reason_lines
 from reconciler.report.plans.planned import Planned
 from reconciler.report.setting import Setting
-from reconciler.report.told import place_of
+from reconciler.report.told import Told, place_of
 from reconciler.report.wording import counted
 
 # For a sentence, the gravest first.
@@ -52,15 +53,39 @@ def ways_on(planned: Planned, guarded: Guarded) -> Iterator[Line]:
     """What a person can do about what is held."""
     if not guarded.blocks:
         return
-    ways = [f"{title} alone passes" for title in guarded.alone]
-    if guarded.until is not None:
-        ways.append(f"there is room at {clock(guarded.until, planned.setting.now)}")
+    ways = list(other_ways(planned.setting, guarded))
     approve = approve_words(planned.setting, guarded)
     if approve:
         yield line(f"Ways on: {'; '.join([*ways, 'or'])}" if ways else "Way on:")
         yield line(f"  {approve}")
     elif ways:
         yield line(f"Ways on: {'; '.join(ways)}")
+
+
+def other_ways(setting: Setting, guarded: Guarded) -> Iterator[str]:
+    """But for an approval."""
+    yield from (f"{title} alone passes" for title in guarded.alone)
+    if guarded.until is not None:
+        yield f"there is room at {clock(guarded.until, setting.now)}"
+    if guarded.by_the_hour:
+        limits = ", ".join(guarded.by_the_hour)
+        yield f"with perHour: {{{limits}}} in place of perPlan it goes bit by bit, as each hour has room"
+
+
+def with_ways_on(setting: Setting, guards: Sequence[Guarded], told: Iterable[Told]) -> tuple[Told, ...]:
+    """The decisions, with the ways on as the remedy of those that a guard holds."""
+    ways = {}
+    for each in guards:
+        approve = approve_words(setting, each)
+        words = [*other_ways(setting, each), *([f"approve it: {approve}"] if approve else [])]
+        ways[f"ChangeGuard/{each.guard}"] = "; or ".join(words)
+    return tuple(_with_remedy(each, ways) for each in told)
+
+
+def _with_remedy(told: Told, ways: Mapping[str, str]) -> Told:
+    reason = told.decision.reason
+    remedy = ways.get(str(reason.fact("guard")), "") if reason.code in BY_LIMITS else ""
+    return msgspec.structs.replace(told, remedy=remedy) if remedy else told
 
 
 def approve_words(setting: Setting, guarded: Guarded) -> str:
@@ -114,7 +139,7 @@ def _counts_anything(guarded: Guarded) -> bool:
 
 def _section(guarded: Guarded) -> Section:
     place = place_of(guarded.origin)
-    would = " (would: its pools only observe)" if guarded.would else ""
+    would = " (would: of pools that are only observed)" if guarded.would else ""
     heading = f"Guard {guarded.guard}{would}" + (f", {place}" if place else "")
     rows = tuple(_row(each, guarded) for each in guarded.counts)
     names = ", ".join(f"ChangeApproval/{each}" for each in guarded.approvals)

@@ -1,10 +1,11 @@
 """A plan as a document: what changes first, then what that does, what it costs, and what is held."""
 
-from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
-from reconciler.plan.guards.reasons import BY_LIMITS
+from reconciler.plan.guards.reasons import BY_LIMITS, OVER_PLAN
+from reconciler.plan.holds.standstill import PLANNER as TAINTS
 from reconciler.plan.impact.blame import Blame, blame
+from reconciler.plan.scaling.reasons import PLANNER as SCALING
 from reconciler.report.blocks import Blank, Block, Detail, Item, Items, Note, Notes, Section, line
 from reconciler.report.document import Document, Judged
 from reconciler.report.plans.beside_lines import annotations, findings
@@ -15,8 +16,8 @@ from reconciler.report.plans.planned import Planned
 from reconciler.report.plans.pool_section import pool_sections
 from reconciler.report.plans.totals import cost_blocks, no_changes, totals
 from reconciler.report.setting import unread_notes
-from reconciler.report.told import decision_items
-from reconciler.report.wording import counted
+from reconciler.report.told import MOST_ALIKE, Told, decision_items
+from reconciler.report.wording import counted, listed
 
 
 def plan_document(planned: Planned) -> Document:
@@ -45,6 +46,7 @@ def _blocks(planned: Planned, blamed: Blame) -> Iterator[Block]:
         cost_blocks(planned, blamed),
         guard_blocks(planned),
         tuple(_held(planned)),
+        tuple(_waiting(planned)),
     )
     yield from blocked_lines(planned)
     yield from _warnings(planned)
@@ -97,14 +99,54 @@ def _held(planned: Planned) -> Iterator[Block]:
         yield Section("Held", (Items(tuple(_held_items(planned))),))
 
 
+def _waiting(planned: Planned) -> Iterator[Block]:
+    if planned.waiting:
+        yield Section("Waiting", (Items(tuple(decision_items(planned.waiting, planned.setting.now))),))
+
+
 def _held_items(planned: Planned) -> Iterator[Item]:
-    """Nodes that would be scaled down in one line a pool: what they wait for is told of the others."""
-    alike = [each for each in planned.held if each.decision.subject.kind == "Node" and each.decision.pool]
-    alike = [each for each in alike if each.decision.reason.code in BY_LIMITS]
-    yield from decision_items([each for each in planned.held if each not in alike], planned.setting.now)
-    pools = Counter(each.decision.pool for each in alike)
-    for pool, number in sorted(pools.items()):
-        first = next(each for each in alike if each.decision.pool == pool)
-        guard = first.decision.reason.fact("guard")
-        title = f"{counted(number, 'Node')} of {pool}, which {'is' if number == 1 else 'are'} empty"
-        yield Item("!", title, first.place, (Detail(f"marked to leave once {guard} lets them"),), "warn")
+    """Nodes that a guard holds in one line a pool, since the guard's section says what is counted. So are nodes whose
+    taints stay."""
+    of_guards = [each for each in planned.held if _is_of_pool(each) and each.decision.reason.code in BY_LIMITS]
+    staying = [each for each in planned.held if _is_of_pool(each) and each.decision.planner == TAINTS]
+    others = [each for each in planned.held if each not in of_guards and each not in staying]
+    yield from decision_items(others, planned.setting.now)
+    yield from _staying_items(staying)
+    yield from _guarded_items(of_guards)
+
+
+def _guarded_items(of_guards: Sequence[Told]) -> Iterator[Item]:
+    """One for each pool, planner and guard."""
+    alike: dict[tuple[str, bool, str], list[Told]] = {}
+    for each in of_guards:
+        decision = each.decision
+        key = decision.pool, decision.planner == SCALING, str(decision.reason.fact("guard"))
+        alike.setdefault(key, []).append(each)
+    for (pool, is_scaled, guard), group in sorted(alike.items()):
+        is_one = len(group) == 1
+        what, becomes = ("empty", "marked to leave") if is_scaled else ("not needed", "drained")
+        title = f"{counted(len(group), 'Node')} of {pool}, which {'is' if is_one else 'are'} {what}"
+        details = [Detail(f"{becomes} once {guard} lets {'it' if is_one else 'them'}")]
+        if any(each.decision.reason.code == OVER_PLAN.code for each in group):
+            details.append(Detail("perPlan holds all that the plan takes, until the plan takes less or is approved"))
+        yield Item("!", title, group[0].place, tuple(details), "warn")
+
+
+def _is_of_pool(told: Told) -> bool:
+    return told.decision.subject.kind == "Node" and bool(told.decision.pool)
+
+
+def _staying_items(staying: Sequence[Told]) -> Iterator[Item]:
+    """One for each pool, reason and taint, with the first of the nodes as an example."""
+    alike: dict[tuple[str, str, str], list[Told]] = {}
+    for each in staying:
+        reason = each.decision.reason
+        alike.setdefault((each.decision.pool, reason.code, str(reason.fact("taints"))), []).append(each)
+    for (pool, _, _), group in alike.items():
+        first, names = group[0], [each.decision.subject.name for each in group]
+        if len(group) == 1:
+            yield Item("!", first.decision.subject.title, first.place, (Detail(first.sentence),), "warn")
+            continue
+        more = [f"{len(names) - MOST_ALIKE} more"] if len(names) > MOST_ALIKE else []
+        details = (Detail(listed([*names[:MOST_ALIKE], *more])), Detail(f"one of them: {first.sentence}"))
+        yield Item("!", f"{len(group)} Nodes of {pool}", first.place, details, "warn")

@@ -64,7 +64,14 @@ class DecisionTold(msgspec.Struct, frozen=True):
     subject: Ref
     pool: Annotated[str, msgspec.Meta(description="The GpuPool it is for.")]
     action: Annotated[Action | None, msgspec.Meta(description="Null where nothing is done yet.")]
-    would: Annotated[bool, msgspec.Meta(description="The pool only observes: nothing is carried out.")]
+    would: Annotated[bool, msgspec.Meta(description="The pool is only observed: nothing is carried out.")]
+    observed_because: Annotated[
+        str,
+        msgspec.Meta(
+            description="Why the pool is only observed, where the decision says what would be done or waited for; "
+            "else empty."
+        ),
+    ]
     reason: Annotated[str, msgspec.Meta(description="A code.")]
     facts: dict[str, str | int]
     sentence: str
@@ -72,6 +79,10 @@ class DecisionTold(msgspec.Struct, frozen=True):
     hold: Annotated[
         HoldClass | None,
         msgspec.Meta(description="Blocked: until a person acts. Waiting: for time, demand or a mode. Null: an action."),
+    ]
+    held: Annotated[
+        bool,
+        msgspec.Meta(description="A person or a guard holds it; false for an action, and a hold that ends by itself."),
     ]
     hold_until: Time | None
     edits: Annotated[
@@ -216,7 +227,7 @@ class GuardTold(msgspec.Struct, frozen=True):
 
     guard: str
     blocks: Annotated[bool, msgspec.Meta(description="It holds something, and nobody has approved that.")]
-    would: Annotated[bool, msgspec.Meta(description="Of pools that only observe: nothing is held.")]
+    would: Annotated[bool, msgspec.Meta(description="Of pools that are only observed: nothing is held.")]
     held: Annotated[int, msgspec.Meta(description="Decisions that it holds.")]
     until: Annotated[Time | None, msgspec.Meta(description="When there is room again, where only the hour is full.")]
     approval: Annotated[str, msgspec.Meta(description="The names of `approvals`, with commas between them.")]
@@ -225,6 +236,10 @@ class GuardTold(msgspec.Struct, frozen=True):
     needed_objects: Annotated[list[str], msgspec.Meta(description="Policies that it would have to name.")]
     needed_losses: Annotated[list[str], msgspec.Meta(description="Objects whose loss it would have to agree to.")]
     alone: Annotated[list[str], msgspec.Meta(description="What would pass by itself.")]
+    by_the_hour: Annotated[
+        list[str],
+        msgspec.Meta(description="Limits of perPlan that would let all go bit by bit, if they stood below perHour."),
+    ]
     too_large: Annotated[
         int,
         msgspec.Meta(description="Nodes to be drained later that exceed a limit each by itself: they will be held."),

@@ -1,20 +1,17 @@
 """Planned: a plan and all that its report says beside it."""
 
-from typing import Literal
-
 import msgspec
 
 from reconciler.model.change import PolicyChange
 from reconciler.model.cluster.observed import Unread
 from reconciler.model.planned.plan import Plan
-from reconciler.plan.at_rest import is_at_rest
 from reconciler.plan.guards.frozen import Freeze
+from reconciler.plan.guards.observing import Observation
+from reconciler.plan.holds.at_rest import is_at_rest
 from reconciler.plan.impact.scaled import Departing
 from reconciler.report.plans.plan_shape import Amount
 from reconciler.report.setting import Setting
 from reconciler.report.told import Told
-
-Mode = Literal["Observe", "Enforce"]
 
 
 class Cost(msgspec.Struct, frozen=True):
@@ -32,7 +29,6 @@ class PoolLine(msgspec.Struct, frozen=True):
     """A pool as it stands."""
 
     pool: str
-    mode: Mode
     nodes: int
     busy_nodes: int
     gpus: int
@@ -42,7 +38,7 @@ class PoolLine(msgspec.Struct, frozen=True):
     budgets_read: bool = True  # PodDisruptionBudgets: where not, what they hold up is not known
     remarks: tuple[str, ...] = ()  # further lines: what limits leave room for, say
     declared: bool = True  # False: no policy declares it any more
-    stopped: str = ""  # why nothing is done there, though its mode is Enforce
+    observation: Observation | None = None  # why nothing is carried out there
 
 
 class Planned(msgspec.Struct, frozen=True):
@@ -69,8 +65,13 @@ class Planned(msgspec.Struct, frozen=True):
 
     @property
     def held(self) -> tuple[Told, ...]:
-        """A marked node that waits for its time is not held: the pools tell of it."""
-        return tuple(each for each in self.told if each.held and not is_at_rest(each.decision))
+        """What a person or a guard holds."""
+        return tuple(each for each in self.told if each.held_by_someone and not is_at_rest(each.decision))
+
+    @property
+    def waiting(self) -> tuple[Told, ...]:
+        """Holds that go on by themselves. A marked node that waits for its time is none: the pools tell of it."""
+        return tuple(each for each in self.told if each.waits and not is_at_rest(each.decision))
 
     @property
     def blocked(self) -> tuple[Told, ...]:

@@ -12,7 +12,8 @@ from reconciler.plan.explain import sentence
 from reconciler.plan.guards.approvals import told_of_approvals
 from reconciler.plan.guards.elsewhere import told_of_guards
 from reconciler.plan.guards.frozen import Freezes
-from reconciler.plan.holds import ChangeScope, blocked_holds, hold_class
+from reconciler.plan.holds.at_rest import supposed_by
+from reconciler.plan.holds.classes import ChangeScope, blocked_holds, hold_class
 from reconciler.plan.impact.guarded import with_expected
 from reconciler.plan.impact.impact import with_impact
 from reconciler.plan.impact.pricing import Priced
@@ -79,11 +80,17 @@ _NONE = Amount(0, 0, 0)
 
 def _departing(scene: Scene, base: Scene | None) -> tuple[Departing, ...]:
     """What goes without the change goes at that time, though a guard holds all that comes with it."""
-    found = departing(scene.inputs, scene.plan)
-    for name, each in (departing(base.inputs, base.plan) if base else {}).items():
+    found = _going(scene)
+    for name, each in (_going(base) if base else {}).items():
         if name not in found or found[name].at is None:
             found[name] = each
     return tuple(found.values())
+
+
+def _going(scene: Scene) -> dict[str, Departing]:
+    """A node that stands still goes at no time, whatever its taint says."""
+    found = departing(scene.inputs, scene.plan)
+    return {name: each for name, each in found.items() if name not in scene.standstills}
 
 
 def told_of(inputs: Inputs, decisions: Iterable[Decision], scope: ChangeScope | None = None) -> tuple[Told, ...]:
@@ -97,6 +104,7 @@ def told_of(inputs: Inputs, decisions: Iterable[Decision], scope: ChangeScope | 
             edited=edited(decision, inputs),
             hold=hold_class(inputs, decision),
             blocks=isinstance(decision.act, Hold) and decision in blocking,
+            observation=supposed_by(inputs, decision),
         )
         for decision in decisions
     )

@@ -10,8 +10,7 @@ import msgspec
 from reconciler.model.desired import Declared
 from reconciler.model.kinds.gpu_pool import GpuPool
 from reconciler.model.planned.consequence import LEAVES, Consequence
-from reconciler.plan.guards.door import observes
-from reconciler.plan.guards.frozen import why_stopped
+from reconciler.plan.guards.observing import inaction_of
 from reconciler.plan.impact.blame import pool_of
 from reconciler.plan.impact.pricing import Bills
 from reconciler.plan.kept.scene import Scene
@@ -42,7 +41,6 @@ def pool_lines(scene: Scene, base: Scene | None, bills: Mapping[str, Bills]) -> 
         bill = bills[pool.name]
         yield PoolLine(
             pool=pool.name,
-            mode="Observe" if observes(scene.inputs, pool.name) else "Enforce",
             nodes=use.nodes,
             busy_nodes=use.busy_nodes,
             gpus=use.gpus_total,
@@ -52,7 +50,7 @@ def pool_lines(scene: Scene, base: Scene | None, bills: Mapping[str, Bills]) -> 
             remarks=tuple(_remarks(scene, pool)),
             unpriced=bill.unpriced,
             declared=pool.after is not None,
-            stopped=why_stopped(scene.inputs, scene.fleet, pool.name),
+            observation=inaction_of(scene.inputs, scene.fleet, pool.name),
         )
 
 

@@ -15,6 +15,7 @@ from reconciler.plan.impact.words import bought_when, bought_words
 from reconciler.report.blocks import Block, Column, Group, Note, Notes, Row, Section, Table, Tone, line
 from reconciler.report.plans.departures import Departures
 from reconciler.report.plans.planned import Planned, PoolLine
+from reconciler.report.supposed import marked
 from reconciler.report.wording import counted, difference
 
 _BUDGET = "PodDisruptionBudget/"
@@ -71,9 +72,10 @@ def pool_sections(planned: Planned, blamed: Blame) -> Iterator[Section]:
 
 def _section(name: str, planned: Planned, blamed: Blame, headings: _Headings) -> Section:
     pool = planned.pool(name)
+    without, because = _own(name, blamed.without), _own(name, blamed.because)
     parts = (
-        (headings.without, _own(name, blamed.without)),
-        (_marked(headings.because, pool), _own(name, blamed.because)),
+        *_by_doing(headings.without, without, pool),
+        *_by_doing(headings.because, because, pool),
         (headings.spared, _own(name, blamed.spared)),
     )
     departures = Departures(planned)
@@ -81,7 +83,7 @@ def _section(name: str, planned: Planned, blamed: Blame, headings: _Headings) ->
     groups = tuple(Group(tuple(_row(each, departures, now) for each in own), heading) for heading, own in parts if own)
     declared = pool is not None and pool.declared
     title = f"{name}: {counted(pool.nodes, 'node')}, {pool.busy_nodes} busy" if pool and declared else _gone(name)
-    coming = (*parts[0][1], *parts[1][1])
+    coming = (*without, *because)
     return Section(title, (Table(_COLUMNS, groups), *_below(pool, coming)))
 
 
@@ -89,10 +91,16 @@ def _gone(name: str) -> str:
     return f"{name}: no longer declared"
 
 
-def _marked(heading: str, pool: PoolLine | None) -> str:
-    if pool is None or not (pool.stopped or pool.mode == "Observe"):
-        return heading
-    return f"{heading} (would: {pool.stopped or 'the pool only observes'})"
+def _by_doing(
+    heading: str, own: tuple[Consequence, ...], pool: PoolLine | None
+) -> tuple[tuple[str, tuple[Consequence, ...]], ...]:
+    """What happens whoever observes; then, of a pool that is only observed, what a plan would bring about."""
+    observation = pool.observation if pool is not None else None
+    if observation is None:
+        return ((heading, own),)
+    happening = tuple(each for each in own if each.cause == "standing")
+    supposed = tuple(each for each in own if each.cause == "change")
+    return (heading, happening), (marked(heading, observation), supposed)
 
 
 def _own(name: str, consequences: tuple[Consequence, ...]) -> tuple[Consequence, ...]:

@@ -38,7 +38,7 @@ def schedule_words(planned: Planned, blamed: Blame, change: PolicyChange) -> str
 
 def _verb(planned: Planned, pool: str) -> str:
     line = planned.pool(pool)
-    return "would buy" if line and (line.stopped or line.mode == "Observe") else "buys"
+    return "would buy" if line and line.observation else "buys"
 
 
 def _pools(planned: Planned, change: PolicyChange) -> list[tuple[str, _Sort]]:

@@ -9,6 +9,7 @@ from reconciler.report.plans.changed import count
 from reconciler.report.plans.impact import total_cost
 from reconciler.report.plans.plan_json import change_digest
 from reconciler.report.plans.planned import Cost, Planned
+from reconciler.report.supposed import conditions
 from reconciler.report.wording import counted, dollars, short_digest
 
 
@@ -78,8 +79,9 @@ def totals(planned: Planned) -> Line:
         told += f", {held} held"
         if blocked := len(planned.blocked):
             told += f" ({blocked} blocked)"
-    if number.would:
-        told += f"; {number.would} more if {'its pool' if number.would == 1 else 'their pools'} did not only observe"
+    if waiting := len(planned.waiting):
+        told += f", {waiting} waiting"
+    told += "".join(f"; {more} more if {clause}" for more, clause in conditions(number.supposed))
     if planned.base is None:
         return line(f"{told}. Plan {short_digest(planned.plan.digest)}, of the cluster as it was seen.", "strong")
     return line(f"{told}. Change {short_digest(change_digest(planned))}, same however the fleet moves.", "strong")

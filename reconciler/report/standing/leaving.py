@@ -8,10 +8,11 @@ from reconciler.model import names
 from reconciler.model.instant import Instant
 from reconciler.model.planned.consequence import Consequence, Fate
 from reconciler.model.spoken_time import clock, moment
-from reconciler.plan.explanation.about import guard_holding
-from reconciler.plan.guards.door import observes
+from reconciler.plan.explanation.about import by_guard
+from reconciler.plan.guards.observing import Observation, inaction_of
 from reconciler.plan.impact.words import bought_when, bought_words
 from reconciler.plan.kept.scene import Scene
+from reconciler.report.supposed import marked
 from reconciler.report.wording import counted
 
 _MOST_NAMED = 3
@@ -35,7 +36,7 @@ class Leaving(msgspec.Struct, frozen=True):
     pods: int = 0  # that must move
     first_at: Instant | None = None
     last_at: Instant | None = None
-    would: bool = False  # the pool only observes
+    observation: Observation | None = None  # why they would, and do not
     guard: str = ""  # that holds it
     has_names: bool = True  # False: nobody has bought them yet
 
@@ -44,10 +45,9 @@ class Leaving(msgspec.Struct, frozen=True):
         more = len(self.nodes) - _MOST_NAMED
         named = ", ".join(self.nodes[:_MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
         pods = f", {counted(self.pods, 'pod')} to move" if self.pods else ""
-        would = " (would: the pool only observes)" if self.would else ""
-        would += f" (once {self.guard} allows it)" if self.guard else ""
         told = f"{self.pool}: {counted(len(self.nodes), 'node')} {self.how}{self._when(now)}{pods}"
-        return f"{told}: {named}{would}" if self.has_names else f"{told}{would}"
+        words = marked(f"{told}: {named}" if self.has_names else told, self.observation)
+        return words + (f" (once {self.guard} allows it)" if self.guard else "")
 
     def _when(self, now: Instant) -> str:
         if self.first_at is None or self.last_at is None:
@@ -61,16 +61,17 @@ class Leaving(msgspec.Struct, frozen=True):
 def leaving_of(scene: Scene) -> tuple[Leaving, ...]:
     """`scene`: with what scaling and drains take away among its consequences."""
     found = [*_deleted(scene)]
-    told = {name for each in found for name in each.nodes}
+    # A node that stands still is on its way nowhere: its hold says so.
+    told = {name for each in found for name in each.nodes} | scene.standstills.keys()
     for consequence in scene.plan.consequences:
         left = consequence.only(name for name in consequence.nodes if name not in told)
         if left is not None and left.fate in _BY_FATE:
-            found.append(_of(scene, left))
+            found += [_of(scene, part, guard) for guard, part in by_guard(scene, left)]
     found += [*_arriving(scene), *_bought(scene)]
     return tuple(sorted(found, key=lambda each: (each.pool, each.first_at or 0, each.how)))
 
 
-def _of(scene: Scene, consequence: Consequence) -> Leaving:
+def _of(scene: Scene, consequence: Consequence, guard: str) -> Leaving:
     times = [each.at for each in consequence.shares if each.at is not None]
     return Leaving(
         consequence.pool or consequence.node_pool,
@@ -79,9 +80,14 @@ def _of(scene: Scene, consequence: Consequence) -> Leaving:
         consequence.pods,
         min(times, default=None),
         max(times, default=None),
-        would=consequence.cause == "change" and observes(scene.inputs, consequence.pool),
-        guard=guard_holding(scene, consequence) if consequence.cause == "change" else "",
+        observation=_why_not_done(scene, consequence),
+        guard=guard,
     )
+
+
+def _why_not_done(scene: Scene, consequence: Consequence) -> Observation | None:
+    """What stands comes whoever observes."""
+    return inaction_of(scene.inputs, scene.fleet, consequence.pool) if consequence.cause == "change" else None
 
 
 def _bought(scene: Scene) -> Iterator[Leaving]:
@@ -89,8 +95,8 @@ def _bought(scene: Scene) -> Iterator[Leaving]:
     for each in scene.plan.consequences:
         if each.fate == "bought" and each.order is not None and each.order.stage not in {"machine", "refill"}:
             when = next(bought_when(each, scene.inputs.now))
-            is_told = observes(scene.inputs, each.pool) and each.cause == "change"
-            yield Leaving(each.pool, f"{bought_words(each)}, {when}", each.nodes, would=is_told, has_names=False)
+            words, observation = f"{bought_words(each)}, {when}", _why_not_done(scene, each)
+            yield Leaving(each.pool, words, each.nodes, observation=observation, has_names=False)
 
 
 def _deleted(scene: Scene) -> Iterator[Leaving]:

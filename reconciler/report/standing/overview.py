@@ -1,6 +1,6 @@
 """How things stand, as a document: the policies in force, the cluster, and each pool."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -10,6 +10,7 @@ from reconciler.model.instant import Instant, timestamp
 from reconciler.model.planned.guarded import Guarded
 from reconciler.model.spoken_time import moment
 from reconciler.plan.guards.frozen import Freeze
+from reconciler.plan.guards.observing import Observation
 from reconciler.plan.guards.told import WORDS
 from reconciler.report.blocks import (
     Blank,
@@ -31,7 +32,8 @@ from reconciler.report.plans.guard_json import freezes_told, guards_told
 from reconciler.report.setting import Setting, seen_at, unread_notes
 from reconciler.report.standing.controller import Controller, controller_words
 from reconciler.report.standing.leaving import Leaving
-from reconciler.report.told import Told
+from reconciler.report.supposed import conditions
+from reconciler.report.told import Told, mark_of, would
 from reconciler.report.wording import counted
 
 FORMAT_VERSION = 1
@@ -58,6 +60,7 @@ class PoolStanding(msgspec.Struct, frozen=True):
     gpus_in_use: int | None
     drifted_nodes: int | None
     short: str = ""  # what could not be bought lately, in words
+    observed_because: str = ""  # where the pool is only observed, whatever its mode
 
 
 class Overview(msgspec.Struct, frozen=True):
@@ -68,8 +71,9 @@ class Overview(msgspec.Struct, frozen=True):
     unread: tuple[Unread, ...] = ()
     notices: tuple[str, ...] = ()
     pending: int = 0
-    would: int = 0
-    held: int = 0
+    supposed: Mapping[Observation, int] = {}  # decisions about pools that are only observed
+    held: int = 0  # by a person or a guard
+    waiting: int = 0  # until it goes on by itself
     freezes: tuple[Freeze, ...] = ()
     guarded: tuple[Guarded, ...] = ()
     controller: Controller | None = None  # None: nobody looked
@@ -107,8 +111,16 @@ def _blocks(overview: Overview) -> Iterator[Block]:
         yield Section("On their way", (Items(tuple(items)),))
         yield Blank()
     if overview.holds:
-        yield Section("Held", (Items(tuple(_holds(overview))),))
-        yield Blank()
+        for title, by_someone in (("Held", True), ("Waiting", False)):
+            holds = [each for each in overview.holds if each.held_by_someone == by_someone]
+            if holds:
+                yield Section(title, (Items(tuple(_holds(holds, overview.setting.now))),))
+                yield Blank()
+    yield from (
+        line(f"Pool {each.pool} is only observed: {each.observed_because}.", "warn")
+        for each in overview.pools
+        if each.observed_because and each.mode == "Enforce"
+    )
     yield from (line(f"Pool {each.pool} is short: {each.short}.", "bad") for each in overview.pools if each.short)
     yield from (line(told) for told in map(_guard, overview.guarded) if told)
     if overview.controller is not None:
@@ -116,19 +128,21 @@ def _blocks(overview: Overview) -> Iterator[Block]:
     yield line(_waiting(overview))
 
 
-def _holds(overview: Overview) -> Iterator[Item]:
+def _holds(holds: Sequence[Told], now: Instant) -> Iterator[Item]:
     """One for each reason: the first of those that share it, and how many they are."""
-    alike: dict[str, list[Told]] = {}
-    for each in overview.holds:
-        alike.setdefault(each.decision.reason.code, []).append(each)
+    alike: dict[tuple[str, bool], list[Told]] = {}
+    for each in holds:
+        alike.setdefault((each.decision.reason.code, each.is_supposed), []).append(each)
     for group in alike.values():
         first = group[0]
         more = f" and {len(group) - 1} more" if len(group) > 1 else ""
         until = min((each.until for each in group if each.until is not None), default=None)
         details = [Detail(first.sentence)]
         if until is not None:
-            details.append(Detail(f"looked at again {moment(until, overview.setting.now)}"))
-        yield Item("!", f"{first.decision.subject.title}{more}", first.place, tuple(details), "warn")
+            details.append(Detail(f"looked at again {moment(until, now)}"))
+        title = would(f"{first.decision.subject.title}{more}", first.is_supposed)
+        mark, tone = mark_of(first)
+        yield Item(mark, title, first.place, tuple(details), tone)
 
 
 def _row(pool: PoolStanding) -> Row:
@@ -146,10 +160,11 @@ def _guard(guarded: Guarded) -> str:
 
 def _waiting(overview: Overview) -> str:
     told = [f"{overview.pending} to carry out"] if overview.pending else []
-    if overview.would:
-        told.append(f"{overview.would} would be if their pools did not only observe")
+    told += [f"{number} would be if {clause}" for number, clause in conditions(overview.supposed)]
     if overview.held:
         told.append(f"{overview.held} held")
+    if overview.waiting:
+        told.append(f"{overview.waiting} waiting")
     if not told:
         more = "more " if overview.leaving else ""
         about = " about what could be read" if overview.unread else ""
@@ -172,8 +187,9 @@ def _payload(overview: Overview) -> dict[str, Any]:
         "unread": [{"kind": each.kind, "why": each.why} for each in sorted(overview.unread)],
         "notices": list(overview.notices),
         "pending": overview.pending,
-        "would": overview.would,
+        "would": sum(overview.supposed.values()),
         "held": overview.held,
+        "waiting": overview.waiting,
         "controller": _controller(overview.controller or Controller()),
         "leaving": [_leaving(each) for each in overview.leaving],
         "holds": [_hold(each) for each in overview.holds],
@@ -199,7 +215,8 @@ def _leaving(leaving: Leaving) -> dict[str, Any]:
         "pods": leaving.pods,
         "first_at": _time(leaving.first_at),
         "last_at": _time(leaving.last_at),
-        "would": leaving.would,
+        "would": leaving.observation is not None,
+        "observed_because": leaving.observation.told if leaving.observation is not None else "",
         "guard": leaving.guard,
     }
 
@@ -207,6 +224,7 @@ def _leaving(leaving: Leaving) -> dict[str, Any]:
 def _hold(told: Told) -> dict[str, Any]:
     return {
         "subject": told.decision.subject.title,
+        "held": told.held_by_someone,
         "reason": told.decision.reason.code,
         "sentence": told.sentence,
         "hold": told.hold,

@@ -1,12 +1,15 @@
 """From a plan and the fleet it is for to how things stand."""
 
+from collections import Counter
+
 from reconciler.model.desired import Declared
 from reconciler.model.kinds.gpu_pool import GpuPool
 from reconciler.model.planned.action import Hold
-from reconciler.plan.at_rest import is_at_rest
 from reconciler.plan.drain.reasons import NEXT_CANDIDATE
-from reconciler.plan.guards.door import observes
 from reconciler.plan.guards.frozen import Freezes
+from reconciler.plan.guards.observing import observation_of
+from reconciler.plan.holds.at_rest import is_at_rest, supposed_by
+from reconciler.plan.holds.classes import is_held
 from reconciler.plan.impact.impact import with_impact
 from reconciler.plan.kept.scene import Scene
 from reconciler.plan.planner import unread_of_use
@@ -26,11 +29,11 @@ def overview_of(setting: Setting, scene: Scene, notices: tuple[str, ...] = ()) -
     scene = contained.part("what goes and what comes", lambda: with_impact(planned).scene, scene)
     decisions = tuple(each for each in scene.plan.decisions if not is_at_rest(each))
     holds = tuple(each for each in decisions if isinstance(each.act, Hold))
-    held = len(holds)
     # One plan writes to some of the candidates of a drain, and counts are of all.
     later = [each for each in scene.plan.decisions if each.reason.code == NEXT_CANDIDATE.code]
-    would_later = sum(observes(scene.inputs, each.pool) for each in later)
-    would = sum(each.would for each in decisions) + would_later
+    acted = [each for each in decisions if not isinstance(each.act, Hold)]
+    found = (supposed_by(scene.inputs, each) for each in (*acted, *later))
+    supposed = Counter(each for each in found if each is not None)
     pools = tuple(
         contained.part(f"pool {pool.name}", lambda pool=pool: _standing(scene, pool), _unknown(pool))  # type: ignore[misc]
         for pool in scene.inputs.desired.pools
@@ -42,9 +45,10 @@ def overview_of(setting: Setting, scene: Scene, notices: tuple[str, ...] = ()) -
         pools=pools,
         unread=unread_of_use(scene.inputs.observed),
         notices=(*notices, *set_aside_notices(scene.inputs.observed), *contained.notes),
-        pending=len(decisions) + len(later) - held - would,
-        would=would,
-        held=held,
+        pending=len(acted) + len(later) - supposed.total(),
+        supposed=supposed,
+        held=sum(map(is_held, holds)),
+        waiting=sum(not is_held(each) for each in holds),
         freezes=Freezes(scene.inputs, scene.fleet).all(),
         guarded=tuple(each for each in scene.plan.guarded if not each.would),
         controller=controller_of(scene.inputs.observed),
@@ -60,7 +64,7 @@ def _unknown(pool: Declared[GpuPool]) -> PoolStanding:
 def _standing(scene: Scene, pool: Declared[GpuPool]) -> PoolStanding:
     use = use_of(scene.fleet, pool.name, pool.spec.devices.count)
     drifted = sum(claim.says("Drifted") for claim in scene.fleet.claims_of(pool.name))
-    why = scene.inputs.observed.why_unread
+    why, observation = scene.inputs.observed.why_unread, observation_of(scene.inputs, pool.name)
     return PoolStanding(
         pool=pool.name,
         mode=pool.spec.mode,
@@ -69,5 +73,6 @@ def _standing(scene: Scene, pool: Declared[GpuPool]) -> PoolStanding:
         gpus=None if why("nodes") else use.gpus_total,
         gpus_in_use=None if why("nodes", "pods") else use.gpus_used,
         drifted_nodes=None if why("nodeclaims.karpenter.sh") else drifted,
+        observed_because=observation.told if observation is not None else "",
         short=short_words(short_of(scene.plan.memory.shortages, pool.name, scene.inputs.now)),
     )

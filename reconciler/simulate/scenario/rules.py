@@ -5,6 +5,8 @@ from collections.abc import Iterator, Mapping
 import msgspec
 
 from reconciler.model.problem import Problem
+from reconciler.model.quantity import Quantity
+from reconciler.policy.rules.resources import OF_NODES, wrong_amounts, wrong_names
 from reconciler.policy.tree import Mark, problem
 from reconciler.policy.words import choice, did_you_mean
 from reconciler.simulate.scenario.cluster import Nodes
@@ -45,6 +47,8 @@ def _told(scenario: Scenario) -> Iterator[Told]:
     for number, text in enumerate(scenario.cluster.objects):
         if told := why_unreadable(text):
             yield f"spec.cluster.objects[{number}]", "RC105", told, "write one object with apiVersion, kind and name"
+    for number, machine in enumerate(scenario.market.machines):
+        yield from _resources(f"spec.market.machines[{number}].capacity", machine.capacity)
     for number, workload in enumerate(scenario.workloads):
         yield from _workload(workload, f"spec.workloads[{number}]")
     for number, fault in enumerate(scenario.faults):
@@ -76,9 +80,18 @@ def _nodes(group: Nodes, path: str) -> Iterator[Told]:
         yield path, "RC104", f"{path} names neither a pool nor how the nodes are called", "add pool or name"
     if not group.pool and not group.capacity:
         yield path, "RC104", f"{path}.capacity is missing: no pool says what the nodes have", "add capacity"
+    yield from _resources(f"{path}.capacity", group.capacity)
+
+
+def _resources(path: str, resources: Mapping[str, Quantity], *, may_be_none: bool = False) -> Iterator[Told]:
+    """As of policies; a name that is only probably misspelled is left."""
+    wrong = (*wrong_names(path, resources, OF_NODES), *wrong_amounts(path, resources, may_be_none=may_be_none))
+    for each in (each for each in wrong if each.severity == "error"):
+        yield each.path, each.code, each.sentence, each.remedy
 
 
 def _workload(workload: Workload, path: str) -> Iterator[Told]:
+    yield from _resources(f"{path}.resources", workload.resources, may_be_none=True)
     ways = [name for name in WAYS if getattr(workload, name) is not None]
     if len(ways) != 1:
         told = f"{path} comes in {len(ways)} ways" if ways else f"{path} says no way in which it comes"

@@ -18,7 +18,7 @@ PURITY_CONTRACT = "Pure folders touch nothing outside"
 
 # Folders of reconciler/plan/ that are no planners: what all of them may ask, and what may ask all of them.
 COMMON_GROUND = frozenset({"guards", "karpenter", "requests", "sums"})
-SPEAKS_FOR_ALL = frozenset({"explanation", "impact"})
+SPEAKS_FOR_ALL = frozenset({"explanation", "holds", "impact"})
 
 ORDER = (
     "__main__ > cli > wiring > simulate > loop | kube | sources | serve | agent > ports > report > "

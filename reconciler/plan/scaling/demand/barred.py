@@ -1,7 +1,7 @@
 """Whether a pool may be asked for a node at all, apart from stock and limits."""
 
-from reconciler.plan.guards.door import observes
 from reconciler.plan.guards.frozen import Freezes
+from reconciler.plan.guards.observing import observation_of
 from reconciler.plan.scaling.ground import Ground
 
 
@@ -19,8 +19,5 @@ def why_barred(ground: Ground, freezes: Freezes) -> str:
     there = (each for each in site.inputs.observed.node_pools if each.name == pool.name)
     if all(each.metadata.deletion_timestamp for each in there):
         return f"NodePool/{pool.name} does not exist yet"
-    if pool.spec.mode == "Observe":
-        return f"GpuPool/{pool.name} is in mode Observe"
-    if observes(site.inputs, pool.name):
-        return f"NodePool/{pool.name} was made by someone else, and is only observed"
-    return ""
+    observation = observation_of(site.inputs, pool.name)
+    return observation.told if observation is not None else ""

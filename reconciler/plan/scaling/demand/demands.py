@@ -31,8 +31,8 @@ from reconciler.fleet.rows import Mask, Places
 from reconciler.fleet.what_if import WhatIf
 from reconciler.model.cluster.pod import Pod
 from reconciler.plan.containment import planning_for
-from reconciler.plan.guards.door import observes
 from reconciler.plan.guards.frozen import Freezes
+from reconciler.plan.guards.observing import observes
 from reconciler.plan.likeness import fullest_first
 from reconciler.plan.recent_evictions import unreplaced
 from reconciler.plan.requests.claims import Claims

@@ -39,6 +39,12 @@ def hold_class(inputs: Inputs, decision: Decision) -> HoldClass | None:
     return found.hold if found is not None else "waiting"
 
 
+def is_held(decision: Decision) -> bool:
+    """Whether a person or a guard holds it, whatever the class of the hold; else a hold goes on by itself."""
+    found = REASONS.get(decision.reason.code) if isinstance(decision.act, Hold) else None
+    return found is not None and found.is_held
+
+
 def blocked_holds(inputs: Inputs, decisions: Iterable[Decision], scope: ChangeScope | None) -> tuple[Decision, ...]:
     """The blocked holds that count, in the order of the plan."""
     blocked = [each for each in decisions if hold_class(inputs, each) == "blocked"]
