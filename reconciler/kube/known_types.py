@@ -11,6 +11,7 @@ from contextlib import suppress
 import msgspec
 
 from reconciler.kube.decode import know_kinds
+from reconciler.kube.stand_ins import know_fields
 
 
 def know_types() -> None:
@@ -19,6 +20,7 @@ def know_types() -> None:
         with suppress(TypeError, NameError):  # it was not made to be read
             msgspec.json.Decoder(each)
     know_kinds()
+    know_fields()
 
 
 def _structs(of: type[msgspec.Struct]) -> Iterator[type[msgspec.Struct]]:

@@ -16,7 +16,7 @@ from reconciler.kube.bounded import bounded
 from reconciler.kube.loose import loosened
 from reconciler.model import names
 from reconciler.model.cluster.karpenter import NodeClaim
-from reconciler.model.cluster.kinds import Seen
+from reconciler.model.cluster.kinds import SEEN, Seen
 from reconciler.model.cluster.lease import Lease
 from reconciler.model.cluster.metadata import Annotations, LabelSelector, Metadata
 from reconciler.model.cluster.namespace import Namespace
@@ -119,6 +119,20 @@ def _fields(kind: Any) -> tuple[tuple[str, str, Any, bool], ...]:
     return tuple(
         (each.name, each.encode_name, hints[each.name], each.required) for each in msgspec.structs.fields(kind)
     )
+
+
+def know_fields() -> None:
+    """Finds out the fields of all structs that may be salvaged, before several threads do (known_types.py)."""
+    left: list[Any] = [Metadata, WholeMetadata, *(each.type for each in SEEN)]
+    known: set[Any] = set()
+    while left:
+        kind = left.pop()
+        if isinstance(kind, type) and issubclass(kind, msgspec.Struct):
+            if kind not in known:
+                known.add(kind)
+                left += [hint for _, _, hint, _ in _fields(kind)]
+        else:
+            left += get_args(kind)
 
 
 def _in_its_place(seen: Seen, plain: Plain, refusal: Refusal) -> Any | None:

@@ -119,4 +119,4 @@ def test_what_is_not_said_well_is_refused_with_the_remedy(here: Path, capsys: py
     policy.write_text(policy.read_text().replace("maxSize", "maxSiz"))
     arguments = ["GpuPool/a100-training", "--guard", "fleet", "--removed-nodes", "4", "-e", "prod", "--dry-run"]
     assert main(["approve", *arguments]) == 3
-    assert "RC104" in capsys.readouterr().err
+    assert "RC107" in capsys.readouterr().err
