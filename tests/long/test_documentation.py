@@ -182,6 +182,7 @@ class Team:
             "$POD": f"{pod['name']} --namespace {pod['namespace']}",
             "pod/team-a/train-0": f"pod/{pod['namespace']}/{pod['name']}",
             "b7d0a15": "HEAD",
+            "sha256:...": '$(python3 -c \'import json; print(json.load(open("plan.json"))["digest"])\')',
             # KWOK runs no containers: what the page asks in the pod is asked here, of a history of the same form.
             "kubectl exec -n gpu-system reconciler-0 -- ": "",
             "2026-11-17T14:52:00Z": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() + 3600)),
