@@ -92,7 +92,7 @@ def page(seen: Seen, raw: bytes) -> Page:
         raise Undecodable(f"expected a list of {seen.title}, got a {listed.kind}")
     if items is None:
         items = tuple(understood(seen, each, listed.api_version) for each in listed.items or ())
-    elif refused := [at for at, each in enumerate(items) if why_refused(each) is not None]:
+    elif refused := [at for at, each in enumerate(items) if why_refused(each, seen.kind) is not None]:
         raws, kept = _raw_list(seen, raw).items or (), list(items)
         for at in refused:
             kept[at] = understood(seen, raws[at], listed.api_version)
@@ -119,7 +119,7 @@ def _whole_or_stand_in(seen: Seen, raw: bytes | msgspec.Raw, api_version: str) -
         found = _decoded(seen, raw, api_version)
     except (msgspec.MsgspecError, UnicodeDecodeError, OverflowError) as fault:
         return stand_in(seen, _plain(raw), Refusal("Malformed", detail=_short(fault)))
-    refusal = why_refused(found)
+    refusal = why_refused(found, seen.kind)
     return found if refusal is None else stand_in(seen, _plain(raw), refusal)
 
 

@@ -26,6 +26,7 @@ from reconciler.model.cluster.set_aside import ANY_POOL, Refusal, SetAside
 from reconciler.model.cluster.whole import Whole, WholeMetadata
 from reconciler.model.cluster.withheld import metadata_without_secrets
 from reconciler.model.cluster.workload import BudgetSpec, BudgetStatus, PodDisruptionBudget, Workload
+from reconciler.model.object_names import is_object_name, why_no_object
 from reconciler.model.resource_quantity import MOST, is_quantity
 
 T = TypeVar("T")
@@ -52,6 +53,8 @@ class StandIn(msgspec.Struct, frozen=True):
 def stand_in(seen: Seen, plain: Plain, refusal: Refusal) -> StandIn:
     """For an object that is refused; `plain`: its JSON."""
     metadata = salvaged(plain.get("metadata"), Metadata) or Metadata("")
+    if why_no_object(seen.kind, metadata.namespace, metadata.name):
+        metadata = Metadata("")
     found = bounded(_in_its_place(seen, plain, refusal)) if metadata.name else None
     about = SetAside(
         kind=seen.kind,
@@ -61,7 +64,7 @@ def stand_in(seen: Seen, plain: Plain, refusal: Refusal) -> StandIn:
         code=refusal.code,
         field=refusal.field,
         detail=refusal.detail,
-        node=_node_of(seen, plain, metadata),
+        node=node if is_object_name(node := _node_of(seen, plain, metadata)) else "",
         pool=_pool_of(seen, plain, metadata),
     )
     return StandIn(metadata, about, found)
@@ -155,7 +158,7 @@ def _whole(seen: Seen, plain: Plain) -> Whole | None:
 
 def _pod(pod: Pod, refusal: Refusal) -> Pod | None:
     """On its node it counts, is never moved, and leaves no room for others. Without a node it asks for nothing."""
-    if not pod.spec.node_name:
+    if not is_object_name(pod.spec.node_name):
         return None
     owners = tuple(each for each in pod.metadata.owner_references if each.kind not in _OWNERS_OF_DAEMONS)
     kept = Annotations(do_not_disrupt="true", safe_to_evict="false", claim=pod.metadata.annotations.claim)
@@ -212,8 +215,12 @@ def _node(node: Node, _: Refusal) -> Node:
 
 
 def _claim(claim: NodeClaim, _: Refusal) -> NodeClaim:
+    node_name = claim.status.node_name
     status = msgspec.structs.replace(
-        claim.status, capacity=_readable(claim.status.capacity), allocatable=_readable(claim.status.allocatable)
+        claim.status,
+        node_name=node_name if is_object_name(node_name) else "",
+        capacity=_readable(claim.status.capacity),
+        allocatable=_readable(claim.status.allocatable),
     )
     return msgspec.structs.replace(claim, status=status)
 

@@ -9,7 +9,6 @@ are begun.
 from collections import Counter
 from collections.abc import Callable, Iterator
 from functools import cache
-from hashlib import blake2b
 
 import numpy as np
 
@@ -25,18 +24,15 @@ _CPU = 0  # the first column of every fleet
 _TIMED = frozenset({names.DRAIN_CANDIDATE, names.DRAINING, names.DELETION_TIME})
 
 
-Likeness = tuple[int, bytes]  # how much of it is asked for, in percent, and a digest of all of it
+# How much of it is asked for, in percent; what the node says of itself; and the classes of the pods on it.
+Likeness = tuple[int, str, tuple[tuple[str, bool, int], ...]]
 
 
 class Likenesses(PerRow[Likeness]):
     """Owner of the likeness of each row, as the cluster was seen; within a fork too."""
 
     def find(self, row: int) -> Likeness:
-        found = blake2b(digest_size=12)
-        for part in (*_of_node(self.fleet.rows.node(row)), *self._of_pods(row)):
-            found.update(part.encode())
-            found.update(b"\0")
-        return self._percent(row), found.digest()
+        return self._percent(row), "\0".join(_of_node(self.fleet.rows.node(row))), self._of_pods(row)
 
     def _percent(self, row: int) -> int:
         """Of its GPUs; of its cpu where it has none."""
@@ -47,10 +43,10 @@ class Likenesses(PerRow[Likeness]):
         held = sum(dict(self.fleet.classes.of(pod).held).get(_CPU, 0) for pod in pods)
         return 100 * held // cpu if cpu else 100
 
-    def _of_pods(self, row: int) -> Iterator[str]:
+    def _of_pods(self, row: int) -> tuple[tuple[str, bool, int], ...]:
         class_of = self.fleet.classes.of
         pods = Counter((_name_of(class_of(pod)), is_healthy(pod)) for pod in self.fleet.pods_of_row(row))
-        return (f"{name} {healthy} {count}" for (name, healthy), count in sorted(pods.items()))
+        return tuple([(*pod_class, count) for pod_class, count in sorted(pods.items())])
 
 
 def fullest_first(what_if: WhatIf) -> Callable[[], Places]:

@@ -7,7 +7,7 @@ length, or at an end of what can be said.
 
 import json
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Collection, Iterable, Iterator
 from functools import cache
 from random import Random
 from typing import Any, cast
@@ -21,7 +21,7 @@ from reconciler.model import names
 from reconciler.model.cluster.kinds import SEEN, Seen
 from reconciler.model.cluster.observed import Observed
 from reconciler.model.cluster.set_aside import ANY_POOL, SetAside
-from reconciler.model.planned.action import Hold, Ref
+from reconciler.model.planned.action import Annotate, Hold, Label, Ref, Taint, Ungate
 from reconciler.model.planned.cycled import Cycled
 from reconciler.model.planned.decision import Decision
 from reconciler.model.planned.inputs import Inputs
@@ -85,7 +85,7 @@ class Seeded:
         objects = self.cluster[_key(seen)]
         at = chance.randrange(len(objects))
         found = json.loads(json.dumps(objects[at]))
-        name = (found["metadata"].get("namespace", ""), found["metadata"]["name"])
+        name = _name(found)
         path = chance.choice([*own_paths(found), *paths_of(cast("Any", seen.type))])
         value = drawn_value(chance)
         put(found, path, value)
@@ -96,6 +96,17 @@ class Seeded:
                 items[each] = page(each, _listed(each, mutated)).items
         shown = "(left out)" if value is GONE else json.dumps(value)
         return Mutated(self._inputs(items), seen.kind, name, path, shown)
+
+    def plan_without(self, aside: Iterable[SetAside]) -> Plan:
+        """Of the cluster without these objects, and without the nodes that they are on."""
+        gone = {(each.kind, each.namespace, each.name) for each in aside}
+        gone |= {("Node", "", each.node) for each in aside if each.node}
+        items = {}
+        for each in SEEN:
+            kept = [one for one in self.cluster[_key(each)] if (each.kind, *_name(one)) not in gone]
+            items[each] = page(each, _listed(each, kept)).items
+        inputs = self._inputs(items)
+        return plan(inputs, Fleet(inputs.observed))
 
     def _inputs(self, other: dict[Seen, tuple[Any, ...]]) -> Inputs:
         fields: dict[str, Any] = {}
@@ -156,17 +167,45 @@ def differences(before: Seeded, mutated: Mutated, made: Plan) -> list[str]:
     if not aside:
         return []
     acted, acts = _acts(before.plan), _acts(made)
-    held = {each.subject for each in made.decisions if isinstance(each.act, Hold)}
+    holds = [each for each in made.decisions if isinstance(each.act, Hold)]
+    held = {each.subject.title for each in holds}
+    held_pools = {each.pool for each in holds if each not in before.plan.decisions}
     pools = _pools_of(aside, before, mutated)
     # An object that is left alone has others take its turn, as many.
-    left = Counter((*_kin(each), verb) for (_, _, verb), each in acted.items() if each.subject in held)
-    new = Counter((*_kin(acts[key]), key[2]) for key in acts.keys() - acted.keys())
-    found = [f"{planner} acts anew for {pool}: {verb}" for planner, pool, verb in new - left]
+    left = Counter((*_kin(acted[key]), key[2]) for key in acted.keys() - acts.keys())
+    # A guard takes a busy node that goes for one that is replaced, and what is set aside is busy: the hour has room.
+    awaits_hour = {each.subject for each in before.plan.decisions if each.reason.code == "HourIsFull"}
+    gained = acts.keys() - acted.keys()
+    nodes = {each.name for each in aside if each.kind == "Node"}
+    fresh = {key: acts[key] for key in gained if not _is_harmless(acts[key], nodes) and key[1] not in awaits_hour}
+    new = Counter((*_kin(each), key[2]) for key, each in fresh.items()) - left
+    if new and mutated.kind in _WITHOUT:
+        new -= Counter((*_kin(each), key[2]) for key, each in _acts(before.plan_without(aside)).items())
+    found = [f"{planner} acts anew for {pool}: {verb}" for planner, pool, verb in new]
     for key, decision in acted.items():
-        is_explained = key in acts or decision.subject in held or not pools or decision.pool in pools
+        others = [other for other, each in fresh.items() if _kin(each) == _kin(decision) and other[2] == key[2]]
+        is_held = decision.subject.title in held or decision.pool in held_pools
+        is_explained = key in acts or is_held or not pools or decision.pool in pools or others
         if not is_explained:
             found.append(f"{key[0]} no longer acts on {decision.subject.title} of {decision.pool}")
     return found
+
+
+# A pod that waits asks for nothing while it is set aside; a node, and that of a pod, has no room: so what would be done
+# without them is allowed.
+_WITHOUT = frozenset({"Pod", "Node"})
+
+
+def _is_harmless(decision: Decision, nodes: Collection[str]) -> bool:
+    """It takes a mark off or says something; or has a pod take the place that was kept for those of such a node."""
+    act = decision.act
+    if isinstance(act, Ungate) and nodes:
+        return act.node not in nodes
+    return isinstance(act, Annotate | Label) or (isinstance(act, Taint) and act.value is None)
+
+
+def _name(found: Json) -> tuple[str, str]:
+    return found["metadata"].get("namespace", ""), found["metadata"]["name"]
 
 
 def _kin(decision: Decision) -> tuple[str, str]:

@@ -50,11 +50,11 @@ def test_one_that_is_none_says_why_and_what_would_make_it_one() -> None:
 
 def test_all_that_stands_in_the_way_is_told_together() -> None:
     apps = {"web": {"owner": "none", "budget": 0, "volumes": ["emptyDir"]}}
-    policy = {"utilizationThresholdPercent": 49}
-    case = {"nodes": {"a": {"pods": ["web 4"]}, "b": {"pods": ["job 4"]}}, "apps": apps, "policy": policy}
+    policy = {"utilizationThresholdPercent": 24}
+    case = {"nodes": {"a": {"pods": ["web 2"]}, "b": {"pods": ["job 5"]}}, "apps": apps, "policy": policy}
     (told,) = asked(case, "a")["drained if"]
     assert told.split(" and ") == [
-        "utilizationThresholdPercent of DrainPolicy/drains is 50 or more",
+        "utilizationThresholdPercent of DrainPolicy/drains is 25 or more",
         "Pod/team/web-0 carries cluster-autoscaler.kubernetes.io/safe-to-evict: true",
         "PodDisruptionBudget/team/web allows a disruption",
     ]

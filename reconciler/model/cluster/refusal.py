@@ -15,6 +15,7 @@ from reconciler.model.cluster.set_aside import Refusal
 from reconciler.model.cluster.volumes import PersistentVolume, PersistentVolumeClaim
 from reconciler.model.cluster.whole import Whole
 from reconciler.model.cluster.workload import Workload
+from reconciler.model.object_names import is_object_name, why_no_object
 from reconciler.model.resource_quantity import billionths
 
 TOO_DEEP = "gpu.scheduling/nested-too-deeply"  # stands in JSON for what is nested deeper than MOST_LEVELS
@@ -26,13 +27,34 @@ Amounts = Mapping[str, str]
 Check = Callable[[Any], Refusal | None]
 
 
-def why_refused(found: Any) -> Refusal | None:
-    """Why the object cannot be understood; None where it can."""
+def why_refused(found: Any, kind: str) -> Refusal | None:
+    """Why an object of the kind cannot be understood; None where it can."""
+    misnamed = _why_misnamed(found, kind)
+    if misnamed is not None:
+        return misnamed
     excess = bounds.why_refused(found)
     if excess is not None:
         return Refusal("TooLarge", excess.field, excess.detail)
     check = CHECKS.get(type(found))
     return None if check is None else check(found)
+
+
+def _why_misnamed(found: Any, kind: str) -> Refusal | None:
+    """A name that the API server gives to no object must not become part of a plan."""
+    metadata = found.metadata
+    if why := why_no_object(kind, metadata.namespace, metadata.name):
+        return Refusal("Malformed", "metadata", why)
+    node = _named_node(found)
+    if node and not is_object_name(node):
+        field = "spec.nodeName" if isinstance(found, Pod) else "status.nodeName"
+        return Refusal("Malformed", field, f"{told(node)} is no name of a Node")
+    return None
+
+
+def _named_node(found: Any) -> str:
+    if isinstance(found, Pod):
+        return found.spec.node_name
+    return found.status.node_name if isinstance(found, NodeClaim) else ""
 
 
 def told(text: str) -> str:

@@ -2,17 +2,20 @@
 
 Each is told by a hold of its own. Then an action is held whose subject, or pool, is set aside; that takes away a node
 with or about such an object; that evicts a pod from such a node, from a namespace whose PodDisruptionBudget, GpuClaim
-or Namespace is set aside, or that belongs to or uses such an object; that lets a pod go whose gang may have a member
-that is set aside. All else goes on.
+or Namespace is set aside, or that belongs to or uses such an object; that lets a pod go to such a node, or one whose
+gang may have a member that is set aside; that buys a machine while a smart pod of the same namespace, which may already
+ask for the machine, is set aside; that takes any node away, or marks one, while a Lease on GPUs of some node is set
+aside. All else goes on.
 """
 
 from collections.abc import Collection, Iterator
 from functools import cached_property
 
 from reconciler.fleet.fleet import Fleet
+from reconciler.model import names
 from reconciler.model.cluster.pod import Pod
 from reconciler.model.cluster.set_aside import ANY_POOL, SetAside
-from reconciler.model.planned.action import Evict, Hold, Ref, Ungate
+from reconciler.model.planned.action import Apply, Evict, Hold, Ref, Taint, Ungate
 from reconciler.model.planned.decision import Decision
 from reconciler.model.planned.inputs import Inputs
 from reconciler.model.planned.reason import Reason
@@ -54,6 +57,9 @@ class SetAsides:
         self._namespaces = {each.namespace or each.name: each for each in guards}
         waiting = (each for each in self._all if each.kind == "Pod" and not each.node)
         self._waiting = {each.namespace: each for each in waiting}
+        self._pods_of = {each.namespace: each for each in self._all if each.kind == "Pod"}
+        lent = (each for each in self._all if each.kind == "Lease" and each.namespace == names.LEASES_NAMESPACE)
+        self._lent_somewhere = next((each for each in lent if not each.node), None)
 
     def holds(self) -> Iterator[Decision]:
         """One for each object."""
@@ -74,11 +80,16 @@ class SetAsides:
         other = self._pools.get(decision.pool) if decision.pool else None
         other = other or self._pools.get(ANY_POOL)
         other = other or next((self._nodes[each] for each in sorted(taken) if each in self._nodes), None)
+        other = other or (self._lent_somewhere if taken or _marks(decision) else None)
         if other is None and isinstance(decision.act, Evict):
             other = next((found for each in decision.refs if (found := self._behind(each)) is not None), None)
         if other is None and isinstance(decision.act, Ungate):
             namespace = decision.subject.namespace
-            other = self._namespaces.get(namespace) or self._waiting.get(namespace)
+            other = (
+                self._namespaces.get(namespace) or self._waiting.get(namespace) or self._nodes.get(decision.act.node)
+            )
+        if other is None and isinstance(decision.act, Apply) and decision.subject.kind == "Pod":
+            other = self._pods_of.get(decision.subject.namespace)
         return None if other is None else BEHIND_SET_ASIDE.reason(object=title, other=other.title, why=other.why)
 
     def is_set_aside(self, subject: Ref) -> bool:
@@ -99,6 +110,10 @@ class SetAsides:
     def _pods(self) -> dict[tuple[str, str], Pod]:
         found = self._fleet.observed.pods
         return {(each.metadata.namespace, each.name): each for each in found}
+
+
+def _marks(decision: Decision) -> bool:
+    return isinstance(decision.act, Taint) and decision.act.value is not None
 
 
 def _key(ref: Ref) -> Key:

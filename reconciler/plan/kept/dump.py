@@ -19,6 +19,7 @@ from reconciler.model.cluster.pod import Pod
 from reconciler.model.cluster.whole import Whole
 from reconciler.model.cluster.withheld import DOMAINS, class_without_secrets, metadata_without_secrets, without_secrets
 from reconciler.model.planned.inputs import Inputs
+from reconciler.plan.kept.masked_labels import masked
 from reconciler.plan.kept.valid_names import why_invalid
 
 _NAME = "reconciler-dump"
@@ -120,10 +121,11 @@ def read(content: bytes) -> Inputs:
 
 
 def redacted(inputs: Inputs) -> Inputs:
-    """As `canonical`, and of namespaces and volumes those labels alone that a selector in the same inputs names.
+    """As `canonical`, and of namespaces and volumes those labels alone that a selector in the same inputs names; of all
+    else masks in the place of what no selector names.
 
     Only of whole inputs: a part of them does not show which selectors there are."""
-    inputs = canonical(inputs)
+    inputs = masked(canonical(inputs))
     observed = inputs.observed
     of_namespaces = {key for pod in observed.pods for key in _namespace_selectors(pod)} | {_NAMESPACE_NAME}
     if any('"namespaceSelector"' in each.body for each in inputs.desired.smart_pods):  # not read as those of pods are
