@@ -12,7 +12,7 @@ PYTEST := $(BIN)/python -m pytest
 # Two workers, for two cores, each take the next file, and on the lab each has a lab of its own. What keeps the cores
 # busy comes first, by itself: on the lab things happen in time, and must not wait for a core.
 PAIR := -n 2 --dist loadfile --no-loadscope-reorder
-WITHOUT_LAB := tests/processes tests/tidy tests/unit
+WITHOUT_LAB := tests/processes tests/recorded_plans tests/tidy tests/unit
 
 .DEFAULT_GOAL := help
 .PHONY: help demo check test test-long lint types tidy unit generate lab soak oracle bench wheel lock audit sbom clean

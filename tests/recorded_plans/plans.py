@@ -1,0 +1,61 @@
+"""The plans of which lines are recorded: each golden case by its own stage, and drawn fleets with all planners."""
+
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
+from typing import Any
+
+from reconciler.fleet.fleet import Fleet
+from reconciler.model.planned.plan import Plan
+from reconciler.plan.impact.impact import with_impact
+from reconciler.plan.kept.scene import Scene
+from reconciler.plan.planner import plan
+from tests.unit import drain_stage, guards_stage, manifests_stage, scaling_stage, smart_stage
+from tests.unit.drawn_fleets import Drawn
+from tests.unit.impact_stage import scene_of
+from tests.unit.test_frozen import CASES as FROZEN
+from tests.unit.test_guard_limits import TABLES as GUARDED
+from tests.unit.test_manifests_planner import CASES as MANIFESTS
+from tests.unit.test_plan_purchases import CASES as PURCHASES
+from tests.unit.test_scaling import CASES as SCALING
+from tests.unit.test_smart_pods import CASES as SMART
+
+DRAWN = 240
+Plans = Iterator[tuple[str, Plan]]
+
+
+def _of_stage(world: Any, cases: Mapping[str, Any]) -> Plans:
+    for name, case in cases.items():
+        yield name, world(case).planned()
+
+
+def _manifests() -> Plans:
+    for name, case in MANIFESTS.items():
+        inputs = manifests_stage.inputs_of(case)
+        yield name, plan(inputs, Fleet(inputs.observed))
+
+
+def _purchases() -> Plans:
+    for name, case in PURCHASES.items():
+        yield name, with_impact(scene_of(case)).scene.plan
+
+
+def _drawn() -> Plans:
+    for seed in range(DRAWN):
+        inputs = Drawn(seed).inputs()
+        fleet = Fleet(inputs.observed)
+        yield f"drawn {seed}", with_impact(Scene(inputs, fleet, plan(inputs, fleet))).scene.plan
+
+
+SUITES: Mapping[str, Callable[[], Plans]] = {
+    "drain": lambda: _of_stage(drain_stage.World, drain_stage.tables()),
+    "scaling": lambda: _of_stage(scaling_stage.World, SCALING),
+    "smart_pods": lambda: _of_stage(smart_stage.SmartWorld, SMART),
+    **{
+        f"guards_{name.removesuffix('.yaml')}": partial(_of_stage, guards_stage.World, cases)
+        for name, cases in GUARDED.items()
+    },
+    "frozen": lambda: _of_stage(guards_stage.World, FROZEN),
+    "purchases": _purchases,
+    "manifests": _manifests,
+    "drawn": _drawn,
+}
