@@ -15,7 +15,9 @@ from typing import Any
 import msgspec
 
 from reconciler.fleet.fleet import Fleet
+from reconciler.kube.stand_ins import each_once, parted
 from reconciler.model.cluster.kinds import SEEN
+from reconciler.model.cluster.set_aside import SetAside
 from reconciler.model.desired import Declared
 from reconciler.model.kinds.drain_policy import DrainPolicy
 from reconciler.model.origin import Origin
@@ -84,11 +86,15 @@ def _run(pods: Iterable[Words], nodes: list[str]) -> None:
 
 def _beside(inputs: Inputs, made: dict[str, list[Words]]) -> Inputs:
     fields: dict[str, tuple[Any, ...]] = {}
+    aside: list[SetAside] = []
     for kind, objects in made.items():
         field = _KINDS[kind].field
         there = fields.get(field, getattr(inputs.observed, field))
-        fields[field] = (*there, *decoded(_KINDS[kind], objects))
-    return msgspec.structs.replace(inputs, observed=msgspec.structs.replace(inputs.observed, **fields))
+        found, refused = parted(tuple(decoded(_KINDS[kind], objects)))
+        fields[field] = (*there, *found)
+        aside += refused
+    observed = msgspec.structs.replace(inputs.observed, set_aside=each_once(aside), **fields)
+    return msgspec.structs.replace(inputs, observed=observed)
 
 
 def _of_others(made: Plan) -> int:
