@@ -6,7 +6,7 @@ grants, memory is kept in its ConfigMap, and nodes leave by Karpenter's finalize
 
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 
 import msgspec
@@ -85,10 +85,20 @@ class Scaled:
             assert time.monotonic() < deadline
             open_nodes(self.admin)
             time.sleep(0.2)
+        self._drop_unused({each["spec"].get("nodeName") for each in self.admin.list("pods", "default")})
         for claim in self.claims():
             self.admin.wait_for("nodeclaims", claim, fleet.is_initialized)
         self._now = Instant(current_instant() + SETTLED_MS)
         self.cycle()  # in which nodes get their labels
+
+    def _drop_unused(self, used: Collection[str | None]) -> None:
+        """On a busy machine Karpenter may buy a second node for a pod, before it sees the first."""
+        claims = self.admin.list("nodeclaims")
+        unused = [each["metadata"]["name"] for each in claims if each["status"].get("nodeName") not in used]
+        for name in unused:
+            self.admin.delete("nodeclaims", name)
+        for name in unused:
+            self.admin.wait_for("nodeclaims", name, lambda found: found is None)
 
     def ends(self, pods: Sequence[str]) -> None:
         for name in pods:
