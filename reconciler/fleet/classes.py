@@ -34,6 +34,8 @@ class Classes:
         self._most_owners = _FEW_OWNERS  # whose last pod is remembered, with what it is told by
         self.label_classes: list[LabelClass] = []
         self._last: dict[str | int, tuple[tuple[Any, ...], PodClass]] = {}
+        self._booked: dict[int, PodClass] = {}  # of pods that are booked, by the identity of the object
+        self._gpus: dict[PodClass, int] = {}
         self._classes: dict[bytes, PodClass] = {}
         self._needs: dict[bytes, Needs] = {}
         self._labels: dict[bytes, LabelClass] = {}
@@ -47,6 +49,9 @@ class Classes:
 
     def of(self, pod: Pod) -> PodClass:
         """The class of a pod, where it is booked or anywhere else if it waits."""
+        booked = self._booked.get(id(pod))
+        if booked is not None:
+            return booked
         spec, owners = pod.spec, pod.metadata.owner_references
         affinity = spec.affinity
         if affinity is not None and owners and spec.node_name and pod.stays_with_its_node:
@@ -64,6 +69,22 @@ class Classes:
             if len(self._last) >= self._most_owners:
                 self._last.clear()
             self._last[kin] = told, found
+        return found
+
+    def book(self, pod: Pod) -> PodClass:
+        """The same, remembered until the pod is forgotten: as long, the caller holds the object."""
+        found = self._booked[id(pod)] = self.of(pod)
+        return found
+
+    def forget(self, pod: Pod) -> None:
+        """It is booked no longer."""
+        self._booked.pop(id(pod), None)
+
+    def gpus_of(self, pod_class: PodClass, pod: Pod) -> int:
+        """GPUs of its node that are in use while a pod of the class is there."""
+        found = self._gpus.get(pod_class)
+        if found is None:
+            found = self._gpus[pod_class] = self.asked_gpus.of(pod)
         return found
 
     def asked(self, pod: Pod) -> PodClass:

@@ -52,6 +52,7 @@ class Occupancy:
         self._come(came)
 
     def _come(self, pods: Iterable[Pod]) -> None:
+        asked_by: dict[int, int] = {}  # by the identity of the containers, which pods that are alike share
         for pod in pods:
             if names.COMPONENT in pod.metadata.labels:
                 self._smart[id(pod)] = pod
@@ -64,7 +65,14 @@ class Occupancy:
             self._touched.add(node)
             if pod.metadata.annotations.evict_at:
                 self._told[id(pod)] = pod
-            if gpus := self._asked.of(pod):
+            spec = pod.spec
+            if spec.init_containers or pod.metadata.annotations.claim:
+                gpus = self._asked.of(pod)
+            elif (known := asked_by.get(id(spec.containers))) is not None:
+                gpus = known
+            else:
+                gpus = asked_by[id(spec.containers)] = self._asked.of(pod)
+            if gpus:
                 self.gpus[node] += gpus
             if not pod.stays_with_its_node:
                 self.counting[node] += 1

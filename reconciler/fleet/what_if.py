@@ -191,7 +191,7 @@ class WhatIf:
 
     def _book_first(self, pods: Iterable[Pod]) -> None:
         """As `_book_seen`, with the amounts of all pods at once and nobody listening yet."""
-        row_of, of, on = self.rows.row_of.get, self.classes.of, self.bound.on
+        row_of, book, on = self.rows.row_of.get, self.classes.book, self.bound.on
         rows: list[int] = []
         numbers: list[int] = []
         for pod in pods:
@@ -202,7 +202,7 @@ class WhatIf:
                 self.bound.be_nowhere(pod)
                 continue
             on[row].append(pod)
-            pod_class = of(pod)
+            pod_class = book(pod)
             booked = self._booked[row]
             booked[pod_class] = booked.get(pod_class, 0) + 1
             rows.append(row)
@@ -218,7 +218,7 @@ class WhatIf:
                 self.bound.be_nowhere(pod)
             else:
                 self.bound.put_on(pod, row)
-                self._book(self.classes.of(pod), row, 1)
+                self._book(self.classes.book(pod), row, 1)
 
     def _take_asked(self, asked: AskedGpus) -> list[Pod]:
         """Takes those off whose GpuClaims have another count than before; they are to be booked anew."""
@@ -236,6 +236,7 @@ class WhatIf:
         self.bound.take_off(pod, row)
         if row is not None:
             self._unbook(self.classes.of(pod), row, 1)
+        self.classes.forget(pod)
 
     def _renew(self, node: Node) -> None:
         """A node that came, or that is another object now."""

@@ -7,7 +7,7 @@ are begun.
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 
 import numpy as np
@@ -32,21 +32,26 @@ class Likenesses(PerRow[Likeness]):
     """Owner of the likeness of each row, as the cluster was seen; within a fork too."""
 
     def find(self, row: int) -> Likeness:
-        return self._percent(row), "\0".join(_of_node(self.fleet.rows.node(row))), self._of_pods(row)
+        class_of, gpus_of = self.fleet.classes.of, self.fleet.classes.gpus_of
+        gpus, of_class = 0, Counter[tuple[PodClass, bool]]()
+        for pod in self.fleet.pods_of_row(row):
+            pod_class = class_of(pod)
+            of_class[pod_class, is_healthy(pod)] += 1
+            gpus += gpus_of(pod_class, pod)
+        named = Counter[tuple[str, bool]]()
+        for (pod_class, healthy), count in of_class.items():
+            named[_name_of(pod_class), healthy] += count
+        pods = tuple([(*key, count) for key, count in sorted(named.items())])
+        return self._percent(row, gpus, of_class), "\0".join(_of_node(self.fleet.rows.node(row))), pods
 
-    def _percent(self, row: int) -> int:
+    def _percent(self, row: int, used: int, of_class: Mapping[tuple[PodClass, bool], int]) -> int:
         """Of its GPUs; of its cpu where it has none."""
-        pods, gpus = self.fleet.pods_of_row(row), self.fleet.rows.node(row).gpus
+        gpus = self.fleet.rows.node(row).gpus
         if gpus:
-            return 100 * sum(self.fleet.classes.asked_gpus.of(pod) for pod in pods if not pod.is_finished) // gpus
+            return 100 * used // gpus
         cpu = int(self.fleet.stock.allocatable[row, _CPU])
-        held = sum(dict(self.fleet.classes.of(pod).held).get(_CPU, 0) for pod in pods)
+        held = sum(dict(each.held).get(_CPU, 0) * count for (each, _), count in of_class.items())
         return 100 * held // cpu if cpu else 100
-
-    def _of_pods(self, row: int) -> tuple[tuple[str, bool, int], ...]:
-        class_of = self.fleet.classes.of
-        pods = Counter((_name_of(class_of(pod)), is_healthy(pod)) for pod in self.fleet.pods_of_row(row))
-        return tuple([(*pod_class, count) for pod_class, count in sorted(pods.items())])
 
 
 def fullest_first(what_if: WhatIf) -> Callable[[], Places]:

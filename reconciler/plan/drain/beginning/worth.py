@@ -19,7 +19,6 @@ from fractions import Fraction
 
 import msgspec
 
-from reconciler.fleet.asked_gpus import AskedGpus
 from reconciler.fleet.books.per_row import PerRow
 from reconciler.model.cluster.pod import Pod
 from reconciler.model.instant import Instant
@@ -71,7 +70,8 @@ class Worth:
         """With each, in GPU-milliseconds; `pods`: what moves with them from other nodes."""
         if len(nodes) == 1 and not pods:
             return self._lost_with(nodes[0], self._stake(nodes[0]))
-        elsewhere = sum([_lost(each, self._site.now) for each in _works(pods, self._site.fleet.asked_gpus)])
+        gpus_of = self._site.fleet.asked_gpus.of
+        elsewhere = sum([_lost(each, self._site.now) for each in _works((gpus_of(pod), pod) for pod in pods)])
         return Fraction(sum([self._lost_with(each, self._stake(each)) for each in nodes]) + elsewhere, len(nodes))
 
     def take(self, nodes: Iterable[Seen]) -> None:
@@ -133,18 +133,20 @@ class Stakes(PerRow[Stake]):
     """Owner of what goes with each node."""
 
     def find(self, row: int) -> Stake:
-        pods = filter(moves, self.fleet.pods_of_row(row))
-        works = tuple(_works(pods, self.fleet.classes.asked_gpus))
+        class_of, gpus_of = self.fleet.classes.of, self.fleet.classes.gpus_of
+        pods = self.fleet.pods_of_row(row)
+        asking = ((gpus, pod) for pod in pods if (gpus := gpus_of(class_of(pod), pod)) and moves(pod))
+        works = tuple(_works(asking))
         return Stake(machine_of(self.fleet.rows.node(row).metadata.labels), works)
 
 
-def _works(pods: Iterable[Pod], asked: AskedGpus) -> Iterator[Work]:
-    for pod in pods:
-        if gpus := asked.of(pod):
-            saved, began = pod.metadata.annotations.checkpointed_at, moment_of(pod.status.start_time)
-            last = (moment_of(saved) if saved else None) or began
-            if last is not None:
-                yield gpus, max(last, began or last)
+def _works(asking: Iterable[tuple[int, Pod]]) -> Iterator[Work]:
+    """Of pods, with the GPUs that each asks for."""
+    for gpus, pod in asking:
+        saved, began = pod.metadata.annotations.checkpointed_at, moment_of(pod.status.start_time)
+        last = (moment_of(saved) if saved else None) or began
+        if gpus and last is not None:
+            yield gpus, max(last, began or last)
 
 
 def _lost(work: Work, now: Instant) -> int:
