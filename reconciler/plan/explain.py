@@ -1,13 +1,18 @@
 """Reasons to sentences: every code that any planner may give, in one table."""
 
-from reconciler.model.planned.reason import Reason
+from string import Formatter
+from typing import Any
+
+from reconciler.model.instant import timestamp
+from reconciler.model.planned.action import Ref
+from reconciler.model.planned.reason import Facts, Reason
 from reconciler.plan import containment, removal
 from reconciler.plan.drain import reasons as drain
 from reconciler.plan.guards import cluster_min, frozen, one_action, set_aside
 from reconciler.plan.guards import reasons as guards
 from reconciler.plan.holds import standstill
 from reconciler.plan.manifests import reasons as manifests
-from reconciler.plan.reasons import by_code
+from reconciler.plan.reasons import by_code, counted
 from reconciler.plan.release import reasons as release
 from reconciler.plan.scaling import reasons as scaling
 from reconciler.plan.smart_pods import reasons as smart_pods
@@ -35,9 +40,39 @@ REASONS = by_code(
 
 def sentence(reason: Reason) -> str:
     """What a person is told."""
-    return REASONS[reason.code].tell(reason)
+    return _filled(REASONS[reason.code].template, reason.facts)
 
 
 def asked(reason: Reason) -> str:
     """What a person is told of a decision that a guard holds."""
-    return REASONS[reason.code].ask(reason)
+    declared = REASONS[reason.code]
+    return _filled(declared.while_held or declared.template, reason.facts)
+
+
+def words_of(reason: Reason) -> str:
+    """The sentence as a part of another."""
+    return sentence(reason).removesuffix(".")
+
+
+class _Words(Formatter):
+    """Owner of how a fact is written: by its type, and by what the template says beside its name."""
+
+    def format_field(self, value: Any, format_spec: str) -> str:
+        if format_spec == "time":
+            return timestamp(value)
+        if format_spec:
+            return counted(value, format_spec)
+        if isinstance(value, Ref):
+            return value.title
+        if isinstance(value, Reason):
+            return words_of(value)
+        if isinstance(value, tuple):
+            return ", ".join(self.format_field(each, "") for each in value)
+        return str(value)
+
+
+_WORDS = _Words()
+
+
+def _filled(template: str, facts: Facts) -> str:
+    return _WORDS.vformat(template, (), facts.fields())

@@ -28,7 +28,6 @@ from reconciler.model.planned.cycled import Cycled
 from reconciler.model.planned.decision import Decision
 from reconciler.model.planned.inputs import Inputs
 from reconciler.model.planned.plan import Plan
-from reconciler.model.planned.reason import Reason
 from reconciler.model.planned.trouble import Trouble
 from reconciler.model.resource_quantity import MOST
 from reconciler.plan.check import BrokenInvariant, check
@@ -42,6 +41,7 @@ from reconciler.wiring.notices import Notices
 from reconciler.wiring.set_aside_publisher import SetAsidePublisher
 from tests.unit.real_objects import OBJECTS, Object, an, listed, seen
 from tests.unit.scaling_stage import World
+from tests.unit.some_reasons import some_reason
 
 LONG = "9" * 5000
 NOW = Instant(1_793_606_400_000)
@@ -189,7 +189,7 @@ def of(*aside: SetAside, pods: tuple[Pod, ...] = ()) -> SetAsides:
 
 
 def decision(subject: Ref, act: Action, pool: str = "a") -> Decision:
-    return Decision("drain", subject, act, Reason("X", ()), pool)
+    return Decision("drain", subject, act, some_reason("X"), pool)
 
 
 BOUND = Pod(

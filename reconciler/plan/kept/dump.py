@@ -21,6 +21,7 @@ from reconciler.model.cluster.withheld import DOMAINS, class_without_secrets, me
 from reconciler.model.planned.inputs import Inputs
 from reconciler.plan.kept.masked_labels import masked
 from reconciler.plan.kept.valid_names import why_invalid
+from reconciler.plan.reason_codec import decoded
 
 _NAME = "reconciler-dump"
 FORMAT = f"{_NAME}/1"
@@ -111,7 +112,7 @@ def read(content: bytes) -> Inputs:
             "take the dump again as it was written",
         )
     try:
-        inputs = msgspec.json.decode(file.inputs, type=Inputs)
+        inputs = decoded(file.inputs, Inputs)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as fault:
         remedy = "read it with the version of reconciler that wrote it, or write it again with this one"
         raise BadDump(f"this version of reconciler cannot read it: {fault}", remedy) from fault

@@ -34,6 +34,7 @@ from reconciler.plan.kept.dump import canonical
 from reconciler.plan.kept.scene import Scene
 from reconciler.plan.kept.valid_names import of_decision, of_desired
 from reconciler.plan.planner import digest_of, unread_of_use
+from reconciler.plan.reason_codec import decoded
 
 _NAME = "reconciler-plan"
 FORMAT = f"{_NAME}/1"
@@ -129,7 +130,7 @@ def read(content: bytes) -> SavedPlan:
         told = "what it holds does not match its digest: it was changed after it was written, or is damaged"
         raise BadPlan(told, _AGAIN)
     try:
-        saved = msgspec.json.decode(file.plan, type=SavedPlan)
+        saved = decoded(file.plan, SavedPlan)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as fault:
         raise BadPlan(f"this version of reconciler cannot read it: {fault}", _AGAIN) from fault
     if digest_of_saved(saved) != file.digest:  # the digest covers a field that would be passed over

@@ -17,18 +17,18 @@ SURPLUS = Because(
     "SurplusEmptyNode",
     "{node} is empty, and {surplus} of {size} nodes of {pool} are to go: {why}. It is deleted at {time} if it is still "
     "empty.",
-    asked="{node} is empty, and {surplus} of {size} nodes of {pool} are to go: {why}.",
+    while_held="{node} is empty, and {surplus} of {size} nodes of {pool} are to go: {why}.",
 )
 HARDENED = Because(
     "DeletionNear",
     "{node} is to be deleted at {time}: from now on pods that do not tolerate it are kept away.",
-    asked="{node} is marked, and pods that do not tolerate it are to be kept away.",
+    while_held="{node} is marked, and pods that do not tolerate it are to be kept away.",
 )
 HARDENED_LATE = Because(
     "DeletionNearLate",
     "{node} was to be deleted at {before}, and pods were not kept away in time: they are now, and it is deleted at "
     "{time} if it is still empty.",
-    asked="{node} is marked, and pods that do not tolerate it are to be kept away.",
+    while_held="{node} is marked, and pods that do not tolerate it are to be kept away.",
 )
 DELETED = Because(
     "EmptyNodeDeleted", "{node} is empty, its time was {time}, and pods were kept away before: it is deleted."

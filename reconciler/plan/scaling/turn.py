@@ -57,15 +57,15 @@ class Turn(msgspec.Struct, frozen=True, dict=True):
 
     def why(self, because: Because, **facts: str | int) -> Reason:
         """A reason that leads back to the policy; with what is known of the provisioner."""
-        told = dict(self.evaluated.reason.facts)
+        told = self.evaluated.reason.fact
         known: dict[str, str | int] = {
             "provisioner": self.title,
             "pool": self.ground.pool.name,
             "size": self.evaluated.size,
             "surplus": self.evaluated.surplus,
-            "why": told["why"],
+            "why": told("why"),
         }
-        named = {key: value for key, value in known.items() if f"{{{key}}}" in because.sentence}
+        named = {key: value for key, value in known.items() if f"{{{key}}}" in because.template}
         return because.reason(self.evaluated.reason.origin, **(named | facts))
 
 

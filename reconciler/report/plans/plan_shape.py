@@ -1,6 +1,6 @@
 """The JSON of a plan, as structs: what `plan -o json` prints, and the one source of its schema."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
 
@@ -73,7 +73,10 @@ class DecisionTold(msgspec.Struct, frozen=True):
         ),
     ]
     reason: Annotated[str, msgspec.Meta(description="A code.")]
-    facts: dict[str, str | int]
+    facts: Annotated[
+        dict[str, Any],
+        msgspec.Meta(description="By name, typed: what they are follows from the code (docs/reference/reasons.md)."),
+    ]
     sentence: str
     remedy: str
     hold: Annotated[

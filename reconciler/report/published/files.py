@@ -1,7 +1,7 @@
 """The files that follow from the shape of reports: their paths from the root of the repository, and what they say."""
 
 from reconciler.plan.explain import REASONS
-from reconciler.plan.reasons import Because
+from reconciler.plan.reasons import Declared
 from reconciler.policy.published.generated import SCHEMAS, as_json
 from reconciler.report.plans.plan_schema import plan_schema
 from reconciler.report.published.shape_schema import shape_schema
@@ -34,11 +34,11 @@ def published_files() -> dict[str, str]:
 
 def reasons_page() -> str:
     """Every reason by its code; what stands in braces differs from case to case."""
-    rows = [f"| `{code}` | {_class(each)} | {_cell(each.sentence)} |" for code, each in sorted(REASONS.items())]
+    rows = [f"| `{code}` | {_class(each)} | {_cell(each.template)} |" for code, each in sorted(REASONS.items())]
     return "\n".join((_OPENING, "| code | hold | sentence |", "|---|---|---|", *rows)) + "\n"
 
 
-def _class(because: Because) -> str:
+def _class(because: Declared) -> str:
     return f"{because.hold}, held" if because.by_person else because.hold
 
 

@@ -14,6 +14,7 @@ import msgspec
 
 from reconciler.model.instant import Instant
 from reconciler.model.planned.succession import Successor
+from reconciler.plan.reason_codec import decoded
 from reconciler.sources.input_file import UnfitFile
 
 SUFFIX = ".history"
@@ -48,7 +49,7 @@ def records(file: Path) -> Iterator[Record]:
             text = content.read(length) if length <= _MOST_WRITTEN_BYTES else b""
             if len(text) < length or zlib.crc32(text) != checksum:
                 return
-            yield msgspec.json.decode(_decompressed(text), type=Record)
+            yield decoded(_decompressed(text), Record)
 
 
 def _regular(file: str, flags: int) -> int:
