@@ -1,5 +1,6 @@
 """Reasons to sentences: every code that any planner may give, in one table."""
 
+from collections.abc import Callable, Mapping
 from string import Formatter
 from typing import Any
 
@@ -8,6 +9,7 @@ from reconciler.model.planned.action import Ref
 from reconciler.model.planned.reason import Facts, Reason
 from reconciler.plan import containment, removal
 from reconciler.plan.drain import reasons as drain
+from reconciler.plan.fact_words import PARTS, WORDS
 from reconciler.plan.guards import cluster_min, frozen, one_action, set_aside
 from reconciler.plan.guards import reasons as guards
 from reconciler.plan.holds import standstill
@@ -43,7 +45,7 @@ def sentence(reason: Reason) -> str:
     return _filled(REASONS[reason.code].template, reason.facts)
 
 
-def asked(reason: Reason) -> str:
+def _while_held(reason: Reason) -> str:
     """What a person is told of a decision that a guard holds."""
     declared = REASONS[reason.code]
     return _filled(declared.while_held or declared.template, reason.facts)
@@ -58,12 +60,14 @@ class _Words(Formatter):
     """Owner of how a fact is written: by its type, and by what the template says beside its name."""
 
     def format_field(self, value: Any, format_spec: str) -> str:
-        if format_spec == "time":
-            return timestamp(value)
+        if format_spec in _SPECS:
+            return _SPECS[format_spec](value)
         if format_spec:
             return counted(value, format_spec)
         if isinstance(value, Ref):
             return value.title
+        if type(value) in WORDS:
+            return WORDS[type(value)](value)
         if isinstance(value, Reason):
             return words_of(value)
         if isinstance(value, tuple):
@@ -72,7 +76,15 @@ class _Words(Formatter):
 
 
 _WORDS = _Words()
+_SPECS: Mapping[str, Callable[[Any], str]] = {
+    "time": timestamp,
+    "while_held": _while_held,
+    "in_brackets": lambda text: f" ({text})" if text else "",
+    "and": " and ".join,
+}
 
 
 def _filled(template: str, facts: Facts) -> str:
-    return _WORDS.vformat(template, (), facts.fields())
+    made = PARTS.get(type(facts))
+    parts = {name: words(facts) for name, words in made.items() if f"{{{name}}}" in template} if made else {}
+    return _WORDS.vformat(template, (), facts.fields() | parts)

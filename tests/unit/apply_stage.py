@@ -11,10 +11,10 @@ from reconciler.kube.apply.applying import Applying, Limits
 from reconciler.model.planned.action import Act, Label, Ref
 from reconciler.model.planned.decision import Decision
 from reconciler.model.planned.outcome import Outcome
-from reconciler.plan.removal import CORDONED
+from reconciler.model.planned.reason import Reason
+from reconciler.plan.removal import CordonedByOthers
 from reconciler.ports import Fence
 from reconciler.protocol.edits import merged
-from tests.unit.some_reasons import some_reason
 
 Object = dict[str, Any]
 
@@ -132,6 +132,6 @@ class Scene:
 
 
 def labelled(act: Act | None = None) -> Decision:
-    reason = some_reason(CORDONED.code, node="n1")
+    reason = Reason(CordonedByOthers(node="n1"))
     chosen = act or Label(labels=((OURS, "c"),))
     return Decision("tests", POD, chosen, reason)  # type: ignore[arg-type]  # any act will do

@@ -9,7 +9,8 @@ from reconciler.kube.apply.bucket import Bucket
 from reconciler.kube.apply.events import told_of, told_of_pools
 from reconciler.model.planned.action import Apply, Delete, Label, Ref, Status
 from reconciler.model.planned.decision import Decision
-from reconciler.plan.removal import CORDONED
+from reconciler.model.planned.reason import Reason
+from reconciler.plan.removal import CordonedByOthers
 from tests.unit.apply_stage import OURS, SILENT, Act_, Lost, Scene, ScriptedServer, labelled, refusal
 from tests.unit.some_reasons import some_reason
 
@@ -266,7 +267,7 @@ POOL, CLAIM = Ref("NodePool", "", "a100", "uid-pool"), Ref("NodeClaim", "", "c1"
 
 
 def deletion(number: int, pool: Ref = POOL) -> Decision:
-    subject, why = Ref("Node", "", f"n{number}", f"uid-{number}"), CORDONED.reason(node=f"n{number}")
+    subject, why = Ref("Node", "", f"n{number}", f"uid-{number}"), Reason(CordonedByOthers(node=f"n{number}"))
     return Decision("scaling", subject, Delete(), why, "a100", about=(CLAIM, pool))
 
 
@@ -283,7 +284,7 @@ def test_what_is_done_to_many_nodes_of_a_pool_is_one_event_on_the_pool() -> None
 
 
 def test_an_object_that_was_made_is_told_of_by_the_uid_that_it_got() -> None:
-    made = Decision("manifests", Ref("NodePool", "", "a100"), Apply(manifest="{}"), CORDONED.reason(node="a"))
+    made = Decision("manifests", Ref("NodePool", "", "a100"), Apply(manifest="{}"), Reason(CordonedByOthers(node="a")))
     assert [each.regarding.uid for each in told_of(made, "uid-new")] == ["uid-new"]
 
 

@@ -1,6 +1,6 @@
 """Why a pool shall have so many nodes, and why a node is marked, kept, or deleted; or why not."""
 
-from reconciler.plan.guards.frozen import FROZEN, FROZEN_UNREADABLY, SUSPENDED
+from reconciler.plan.guards.frozen import Frozen, FrozenUnreadably, PoolSuspended
 from reconciler.plan.reasons import Because
 
 PLANNER = "scaling"
@@ -116,9 +116,9 @@ KEPT_WHILE = {
     LENT_UNREAD.code: "it is not known which GPUs are lent",
     BRAKE.code: "much of its pool is not ready",
     DEMAND_FIRST.code: "its pool is to find a place for pods",
-    SUSPENDED.code: "its pool is suspended",
-    FROZEN.code: "it is frozen",
-    FROZEN_UNREADABLY.code: "it is frozen",
+    PoolSuspended.__name__: "its pool is suspended",
+    Frozen.__name__: "it is frozen",
+    FrozenUnreadably.__name__: "it is frozen",
 }
 
 REASONS = (
