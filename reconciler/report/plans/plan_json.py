@@ -19,6 +19,7 @@ from reconciler.report.plans.facts_document import facts_document
 from reconciler.report.plans.guard_json import freezes_told, guards_told
 from reconciler.report.plans.impact import impact
 from reconciler.report.plans.plan_shape import (
+    FORMAT_VERSION,
     ChangeTold,
     ClusterSeen,
     ConsequenceTold,
@@ -50,7 +51,7 @@ def change_digest(planned: Planned) -> str:
 def _plan(planned: Planned, blamed: Blame) -> PlanTold:
     setting, plan = planned.setting, planned.plan
     return PlanTold(
-        format_version=1,
+        format_version=FORMAT_VERSION,
         tool=Tool("reconciler", setting.tool_version),
         environment=setting.environment,
         revision=setting.revision,
