@@ -9,11 +9,13 @@ from reconciler.model.planned.action import Ref
 from reconciler.model.planned.reason import Facts, Reason
 from reconciler.plan import containment, removal
 from reconciler.plan.drain import reasons as drain
-from reconciler.plan.fact_words import PARTS, WORDS
 from reconciler.plan.guards import cluster_min, frozen, one_action, set_aside
 from reconciler.plan.guards import reasons as guards
+from reconciler.plan.guards import words as guard_words
 from reconciler.plan.holds import standstill
+from reconciler.plan.holds import words as hold_words
 from reconciler.plan.manifests import reasons as manifests
+from reconciler.plan.manifests import words as manifest_words
 from reconciler.plan.reasons import by_code, counted
 from reconciler.plan.release import reasons as release
 from reconciler.plan.scaling import reasons as scaling
@@ -38,6 +40,16 @@ REASONS = by_code(
         *statuses.REASONS,
     )
 )
+
+# How a fact is written, by its type.
+WORDS: Mapping[type, Callable[[Any], str]] = {**guard_words.WORDS, **manifest_words.WORDS}
+
+# By code, what stands in its template and is no fact, or is written otherwise than by its type.
+PARTS: Mapping[type[Facts], Mapping[str, Callable[[Any], str]]] = {
+    **guard_words.PARTS,
+    **manifest_words.PARTS,
+    **hold_words.PARTS,
+}
 
 
 def sentence(reason: Reason) -> str:

@@ -19,6 +19,12 @@ from reconciler.model.planned.reason import CodeFacts, Facts, HoldClass, Reason
 __all__ = ["Because", "HoldClass", "Pairs", "by_code", "counted", "is_held"]
 
 
+class OfPaths(CodeFacts, frozen=True):
+    """What an edit is about: fields of an object, by their paths. No code of its own."""
+
+    paths: tuple[str, ...]
+
+
 class Pairs(CodeFacts, frozen=True):
     """Facts without types, of a code that is still declared by a Because."""
 

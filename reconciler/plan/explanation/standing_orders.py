@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 from reconciler.model.planned.guarded import Guarded
 from reconciler.plan.explanation.about import placed
-from reconciler.plan.fact_words import MEASURES
 from reconciler.plan.guards.frozen import Freeze
+from reconciler.plan.guards.words import MEASURES
 from reconciler.plan.kept.scene import Scene
 
 

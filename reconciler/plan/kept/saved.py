@@ -45,9 +45,9 @@ from reconciler.plan.kept.differences import (
 from reconciler.plan.kept.dump import canonical
 from reconciler.plan.kept.scene import Scene
 from reconciler.plan.kept.valid_names import of_decision, of_desired
-from reconciler.plan.manifests.reasons import differing_paths
 from reconciler.plan.planner import digest_of, unread_of_use
 from reconciler.plan.reason_codec import decoded
+from reconciler.plan.reasons import OfPaths
 
 _NAME = "reconciler-plan"
 FORMAT = f"{_NAME}/2"
@@ -231,10 +231,16 @@ def _step_moved(step: Step, scene: Scene) -> Iterator[Difference]:
         yield HeldNow(subject, now.reason)
     elif isinstance(before.act, Hold) or _asked(now.act) != _asked(before.act) or now.would:
         yield OtherAction(subject, now.reason)
-    elif (paths := differing_paths(now.reason)) != (paths_before := differing_paths(before.reason)):
+    elif (paths := _paths(now)) != (paths_before := _paths(before)):
         yield OtherFields(subject, paths_before, paths)
     else:
         yield from _takes_more(subject, step.takes, _takes(scene, now))
+
+
+def _paths(decision: Decision) -> tuple[str, ...]:
+    """The fields that it edits."""
+    facts = decision.reason.facts
+    return facts.paths if isinstance(facts, OfPaths) else ()
 
 
 def _decided_now(scene: Scene, before: Decision) -> Decision | None:

@@ -3,7 +3,8 @@
 import msgspec
 
 from reconciler.model.planned.action import Ref
-from reconciler.model.planned.reason import CodeFacts, Reason
+from reconciler.model.planned.reason import CodeFacts
+from reconciler.plan.reasons import OfPaths
 
 PLANNER = "manifests"
 
@@ -15,11 +16,10 @@ class NodeLabel(msgspec.Struct, frozen=True, gc=False):
     value: str
 
 
-class Differs(CodeFacts, frozen=True):
+class Differs(OfPaths, frozen=True):
     """An object that is there differs from its manifest. No code of its own."""
 
     object: Ref
-    paths: tuple[str, ...]  # their paths
 
 
 # Something is wished.
@@ -188,7 +188,7 @@ class Adopted(CodeFacts, frozen=True):
     object: Ref
 
 
-class AdoptedByForce(CodeFacts, frozen=True):
+class AdoptedByForce(OfPaths, frozen=True):
     template = (
         "{object} is taken over, as adopt: true says; no node of it drifts. It takes force: {managers:and} set "
         "{paths} otherwise, and loses them."
@@ -196,7 +196,6 @@ class AdoptedByForce(CodeFacts, frozen=True):
 
     object: Ref
     managers: tuple[str, ...]
-    paths: tuple[str, ...]
 
 
 class AdoptionWouldDrift(CodeFacts, frozen=True):
@@ -322,15 +321,6 @@ class NothingDeclared(CodeFacts, frozen=True):
     hold = "blocked"
 
     object: Ref
-
-
-def differing_paths(reason: Reason) -> tuple[str, ...]:
-    """Paths of the fields that an edit changes, or that are taken from others; of other reasons none."""
-    match reason.facts:
-        case Differs(paths=paths) | AdoptedByForce(paths=paths):
-            return paths
-        case _:
-            return ()
 
 
 REASONS: tuple[type[CodeFacts], ...] = (

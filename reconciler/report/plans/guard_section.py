@@ -6,8 +6,8 @@ import msgspec
 
 from reconciler.model.planned.guarded import GuardCount, Guarded, Measure, Needed
 from reconciler.model.spoken_time import clock
-from reconciler.plan.fact_words import MEASURES
 from reconciler.plan.guards.reasons import HeldByGuard
+from reconciler.plan.guards.words import MEASURES
 from reconciler.report.blocks import Block, Column, Group, Line, Row, Section, Table, line
 from reconciler.report.plans.blocked import beside_guards, is_blocking, reason_lines
 from reconciler.report.plans.planned import Planned

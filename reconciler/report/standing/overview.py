@@ -9,9 +9,9 @@ from reconciler.model.cluster.observed import Unread
 from reconciler.model.instant import Instant, timestamp
 from reconciler.model.planned.guarded import Guarded
 from reconciler.model.spoken_time import moment
-from reconciler.plan.fact_words import MEASURES
 from reconciler.plan.guards.frozen import Freeze
 from reconciler.plan.guards.observing import Observation
+from reconciler.plan.guards.words import MEASURES
 from reconciler.report.blocks import (
     Blank,
     Block,
