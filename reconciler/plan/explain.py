@@ -57,7 +57,7 @@ def sentence(reason: Reason) -> str:
     return _filled(REASONS[reason.code].template, reason.facts)
 
 
-def _while_held(reason: Reason) -> str:
+def asked(reason: Reason) -> str:
     """What a person is told of a decision that a guard holds."""
     declared = REASONS[reason.code]
     return _filled(declared.while_held or declared.template, reason.facts)
@@ -90,7 +90,7 @@ class _Words(Formatter):
 _WORDS = _Words()
 _SPECS: Mapping[str, Callable[[Any], str]] = {
     "time": timestamp,
-    "while_held": _while_held,
+    "while_held": asked,
     "in_brackets": lambda text: f" ({text})" if text else "",
     "and": " and ".join,
 }
