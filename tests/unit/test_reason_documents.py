@@ -130,9 +130,9 @@ SENTENCES: dict[str, tuple[CodeFacts, str]] = {
     "of several sums": (
         HourIsFull(guard=GUARD, held=HELD, sums=SUMS),
         (
-            "ChangeGuard/fleet allows less in any hour (4 of 2 removed nodes, 40 of 20 removed percent of a100). Held "
-            "until there is room, or it is approved: GpuPool/a100 is suspended: Node/n1 is left as it is until suspend is "
-            "taken back."
+            "ChangeGuard/fleet allows less in any hour (4 of 2 removed nodes, 40 of 20 removed percent of a100). "
+            "Held until there is room, or it is approved: GpuPool/a100 is suspended: Node/n1 is left as it is "
+            "until suspend is taken back."
         ),
     ),
     "as a person wrote the time": (
@@ -142,15 +142,15 @@ SENTENCES: dict[str, tuple[CodeFacts, str]] = {
     "of an object without a name": (
         BehindSetAside(object=NODE, other=Ref("Pod", "team", ""), refusal=Refusal("Depth", "spec")),
         (
-            "Pod/team/(without a name), which Node/n1 depends on, cannot be understood (spec: Depth): Node/n1 is left as "
-            "it is until that is corrected."
+            "Pod/team/(without a name), which Node/n1 depends on, cannot be understood (spec: Depth): Node/n1 is "
+            "left as it is until that is corrected."
         ),
     ),
     "of a NodePool": (
         NotOurs(object=POOL, pool="a100"),
         (
-            "NodePool/a100 was made by someone else, and its nodes are only observed; adopt: true in GpuPool/a100 takes "
-            "it over without drifting a node."
+            "NodePool/a100 was made by someone else, and its nodes are only observed; adopt: true in "
+            "GpuPool/a100 takes it over without drifting a node."
         ),
     ),
     "of another object": (
@@ -160,8 +160,8 @@ SENTENCES: dict[str, tuple[CodeFacts, str]] = {
     "of labels": (
         NodeLacksLabels(node="n1", labels=(NodeLabel("a", "1"), NodeLabel("b", "2")), object=POOL),
         (
-            "n1 lacks a=1, b=2: in the template of NodePool/a100, which was made by someone else, that would drift every "
-            "node."
+            "n1 lacks a=1, b=2: in the template of NodePool/a100, which was made by someone else, that would "
+            "drift every node."
         ),
     ),
     "of a pool that nobody declares": (
@@ -173,10 +173,10 @@ SENTENCES: dict[str, tuple[CodeFacts, str]] = {
             environment="prod",
         ),
         (
-            "n1 bears the taints gpu.scheduling/deletion-time and gpu.scheduling/draining, and no policy of environment "
-            "prod declares pool a100: n1 is neither emptied nor deleted, and the taints stay. Once a GpuPool a100 is "
-            "declared, planners go on with n1; kubectl taint nodes n1 gpu.scheduling/deletion-time- "
-            "gpu.scheduling/draining- takes the taints off."
+            "n1 bears the taints gpu.scheduling/deletion-time and gpu.scheduling/draining, and no policy of "
+            "environment prod declares pool a100: n1 is neither emptied nor deleted, and the taints stay. Once a "
+            "GpuPool a100 is declared, planners go on with n1; kubectl taint nodes n1 "
+            "gpu.scheduling/deletion-time- gpu.scheduling/draining- takes the taints off."
         ),
     ),
 }
