@@ -134,7 +134,7 @@ def one(seen: Seen, raw: bytes | msgspec.Raw, api_version: str = "") -> Any:
 def refused_words(found: StandIn) -> str:
     """Node/b: Expected `object`, got `int` - at `$.status`."""
     about = found.set_aside
-    return f"{about.title if about.name else f'a {about.kind} without a name'}: {about.why}"
+    return f"{about.title if about.name else f'a {about.kind} without a name'}: {about.refusal.why}"
 
 
 def event(seen: Seen, line: bytes) -> Event:

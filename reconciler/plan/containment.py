@@ -20,19 +20,25 @@ import msgspec
 from reconciler.model.planned.action import Hold, Ref
 from reconciler.model.planned.decision import Decision
 from reconciler.model.planned.inputs import Inputs
-from reconciler.model.planned.reason import Reason
+from reconciler.model.planned.reason import CodeFacts, Reason
 from reconciler.model.planned.trouble import Trouble
 from reconciler.plan.draft import Draft, Planner, Verdict
-from reconciler.plan.reasons import Because
 
-PLANNER_FAILED = Because(
-    "PlannerFailed",
-    "{planner} could not plan for {object} ({error}, at {place}): nothing is done there in this plan. This is a fault "
-    "of reconciler: please report it, with what reconciler dump writes.",
-    hold="blocked",
-)
 
-REASONS = (PLANNER_FAILED,)
+class PlannerFailed(CodeFacts, frozen=True):
+    template = (
+        "{planner} could not plan for {object} ({error}, at {place}): nothing is done there in this plan. This is a "
+        "fault of reconciler: please report it, with what reconciler dump writes."
+    )
+    hold = "blocked"
+
+    planner: str
+    object: Ref
+    error: str
+    place: str  # file and line of the code
+
+
+REASONS = (PlannerFailed,)
 
 T = TypeVar("T")
 
@@ -144,7 +150,7 @@ class Troubles:
     @staticmethod
     def _reason(trouble: Trouble, subject: Ref) -> Reason:
         place = trouble.trace[-1] if trouble.trace else "an unknown place"
-        return PLANNER_FAILED.reason(planner=trouble.planner, object=subject.title, error=trouble.error, place=place)
+        return Reason(PlannerFailed(planner=trouble.planner, object=subject, error=trouble.error, place=place))
 
 
 def _trouble_of(planner: Planner, error: Exception) -> Trouble:

@@ -1,13 +1,22 @@
 """Reasons to sentences: every code that any planner may give, in one table."""
 
-from reconciler.model.planned.reason import Reason
+from collections.abc import Callable, Mapping
+from string import Formatter
+from typing import Any
+
+from reconciler.model.instant import timestamp
+from reconciler.model.planned.action import Ref
+from reconciler.model.planned.reason import Facts, Reason
 from reconciler.plan import containment, removal
 from reconciler.plan.drain import reasons as drain
 from reconciler.plan.guards import cluster_min, frozen, one_action, set_aside
 from reconciler.plan.guards import reasons as guards
+from reconciler.plan.guards import words as guard_words
 from reconciler.plan.holds import standstill
+from reconciler.plan.holds import words as hold_words
 from reconciler.plan.manifests import reasons as manifests
-from reconciler.plan.reasons import by_code
+from reconciler.plan.manifests import words as manifest_words
+from reconciler.plan.reasons import by_code, counted
 from reconciler.plan.release import reasons as release
 from reconciler.plan.scaling import reasons as scaling
 from reconciler.plan.smart_pods import reasons as smart_pods
@@ -32,12 +41,62 @@ REASONS = by_code(
     )
 )
 
+# How a fact is written, by its type.
+WORDS: Mapping[type, Callable[[Any], str]] = {**guard_words.WORDS, **manifest_words.WORDS}
+
+# By code, what stands in its template and is no fact, or is written otherwise than by its type.
+PARTS: Mapping[type[Facts], Mapping[str, Callable[[Any], str]]] = {
+    **guard_words.PARTS,
+    **manifest_words.PARTS,
+    **hold_words.PARTS,
+}
+
 
 def sentence(reason: Reason) -> str:
     """What a person is told."""
-    return REASONS[reason.code].tell(reason)
+    return _filled(REASONS[reason.code].template, reason.facts)
 
 
 def asked(reason: Reason) -> str:
     """What a person is told of a decision that a guard holds."""
-    return REASONS[reason.code].ask(reason)
+    declared = REASONS[reason.code]
+    return _filled(declared.while_held or declared.template, reason.facts)
+
+
+def words_of(reason: Reason) -> str:
+    """The sentence as a part of another."""
+    return sentence(reason).removesuffix(".")
+
+
+class _Words(Formatter):
+    """Owner of how a fact is written: by its type, and by what the template says beside its name."""
+
+    def format_field(self, value: Any, format_spec: str) -> str:
+        if format_spec in _SPECS:
+            return _SPECS[format_spec](value)
+        if format_spec:
+            return counted(value, format_spec)
+        if isinstance(value, Ref):
+            return value.title
+        if type(value) in WORDS:
+            return WORDS[type(value)](value)
+        if isinstance(value, Reason):
+            return words_of(value)
+        if isinstance(value, tuple):
+            return ", ".join(self.format_field(each, "") for each in value)
+        return str(value)
+
+
+_WORDS = _Words()
+_SPECS: Mapping[str, Callable[[Any], str]] = {
+    "time": timestamp,
+    "while_held": asked,
+    "in_brackets": lambda text: f" ({text})" if text else "",
+    "and": " and ".join,
+}
+
+
+def _filled(template: str, facts: Facts) -> str:
+    made = PARTS.get(type(facts))
+    parts = {name: words(facts) for name, words in made.items() if f"{{{name}}}" in template} if made else {}
+    return _WORDS.vformat(template, (), facts.fields() | parts)

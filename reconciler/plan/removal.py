@@ -16,58 +16,93 @@ from reconciler.model.cluster.node import Node
 from reconciler.model.instant import Instant
 from reconciler.model.planned.action import Presumes
 from reconciler.model.planned.decision import Decision
-from reconciler.model.planned.reason import Reason
+from reconciler.model.planned.reason import CodeFacts, Reason
 from reconciler.plan.eviction import FOREVER, stays_until_of
-from reconciler.plan.reasons import Because
 
-NODE_GONE = Because("NodeGone", "{node} is not among the nodes any more.")
-NODE_LEAVING = Because("NodeLeaving", "{node} is being deleted already.")
-DISRUPTED = Because("DisruptedByKarpenter", "Karpenter is disrupting {node}: what happens to it next is its affair.")
-DRIVER_UPGRADE = Because(
-    "DriverUpgrade", "the GPU driver of {node} is being upgraded ({upgrade}): it is left alone until that is done."
-)
-CORDONED = Because(
-    "CordonedByOthers", "{node} was cordoned by someone else: it is left alone until that is undone.", by_person=True
-)
-OPTED_OUT = Because("NodeOptedOut", "{node} carries {annotation}: it is neither drained nor deleted.", by_person=True)
 
-REASONS = (NODE_GONE, NODE_LEAVING, DISRUPTED, DRIVER_UPGRADE, CORDONED, OPTED_OUT)
+class NodeGone(CodeFacts, frozen=True):
+    template = "{node} is not among the nodes any more."
+
+    node: str
+
+
+class NodeLeaving(CodeFacts, frozen=True):
+    template = "{node} is being deleted already."
+
+    node: str
+
+
+class DisruptedByKarpenter(CodeFacts, frozen=True):
+    template = "Karpenter is disrupting {node}: what happens to it next is its affair."
+
+    node: str
+
+
+class DriverUpgrade(CodeFacts, frozen=True):
+    template = "the GPU driver of {node} is being upgraded ({upgrade}): it is left alone until that is done."
+
+    node: str
+    upgrade: str  # the state, as the GPU operator writes it
+
+
+class CordonedByOthers(CodeFacts, frozen=True):
+    template = "{node} was cordoned by someone else: it is left alone until that is undone."
+    by_person = True
+
+    node: str
+
+
+class NodeOptedOut(CodeFacts, frozen=True):
+    template = "{node} carries {key}: {value}: it is neither drained nor deleted."
+    by_person = True
+
+    node: str
+    key: str  # of the annotation
+    value: str
+
+
+REASONS = (NodeGone, NodeLeaving, DisruptedByKarpenter, DriverUpgrade, CordonedByOthers, NodeOptedOut)
 
 
 class _Rule(msgspec.Struct, frozen=True):
-    because: Because
+    code: type[CodeFacts]
     applies: Callable[[Node], bool]
+    facts: Callable[[Node], CodeFacts]
 
 
 RULES = (
-    _Rule(NODE_LEAVING, lambda node: node.metadata.leaving),
-    _Rule(DISRUPTED, lambda node: node.taint(names.DISRUPTED) is not None),
-    _Rule(DRIVER_UPGRADE, lambda node: bool(node.driver_upgrade)),
+    _Rule(NodeLeaving, lambda node: node.metadata.leaving, lambda node: NodeLeaving(node=node.name)),
+    _Rule(
+        DisruptedByKarpenter,
+        lambda node: node.taint(names.DISRUPTED) is not None,
+        lambda node: DisruptedByKarpenter(node=node.name),
+    ),
+    _Rule(
+        DriverUpgrade,
+        lambda node: bool(node.driver_upgrade),
+        lambda node: DriverUpgrade(node=node.name, upgrade=node.driver_upgrade),
+    ),
     # Our own drain cordons by a taint of its own, never by this field.
-    _Rule(CORDONED, lambda node: node.spec.unschedulable),
+    _Rule(CordonedByOthers, lambda node: node.spec.unschedulable, lambda node: CordonedByOthers(node=node.name)),
 )
 
 
 def untouchable(node: Node) -> Reason | None:
     """Why nobody here may act on the node; nothing when one may."""
-    for rule in RULES:
-        if rule.applies(node):
-            if rule.because is DRIVER_UPGRADE:
-                return rule.because.reason(node=node.name, upgrade=node.driver_upgrade)
-            return rule.because.reason(node=node.name)
-    return None
+    return next((Reason(rule.facts(node)) for rule in RULES if rule.applies(node)), None)
 
 
 class OptOut(msgspec.Struct, frozen=True, gc=False):
     """An annotation by which a node opts out of removal."""
 
     node: str
-    annotation: str  # key and value
+    key: str
+    value: str
     until: Instant | None = None  # None: for as long as the node carries the annotation
 
     @property
     def reason(self) -> Reason:
-        return OPTED_OUT.reason(node=self.node, annotation=self.annotation)
+        return Reason(NodeOptedOut(node=self.node, key=self.key, value=self.value))
 
 
 def opt_out(node: Node, now: Instant) -> OptOut | None:
@@ -75,14 +110,13 @@ def opt_out(node: Node, now: Instant) -> OptOut | None:
     duration that counts from the creation of the node."""
     annotations = node.metadata.annotations
     if annotations.scale_down_disabled == "true":
-        return OptOut(node.name, f"{names.SCALE_DOWN_DISABLED}: true")
+        return OptOut(node.name, names.SCALE_DOWN_DISABLED, annotations.scale_down_disabled)
     if not annotations.do_not_disrupt:
         return None
     until = stays_until_of(annotations.do_not_disrupt, node.metadata.creation_timestamp)
     if until <= now:
         return None
-    annotation = f"{names.DO_NOT_DISRUPT}: {annotations.do_not_disrupt}"
-    return OptOut(node.name, annotation, None if until == FOREVER else until)
+    return OptOut(node.name, names.DO_NOT_DISRUPT, annotations.do_not_disrupt, None if until == FOREVER else until)
 
 
 def why_untouchable(fleet: Fleet, decision: Decision) -> Reason | None:
@@ -92,7 +126,7 @@ def why_untouchable(fleet: Fleet, decision: Decision) -> Reason | None:
         return None
     node = fleet.node(subject.name)
     if node is None or (subject.uid and node.metadata.uid != subject.uid):
-        return NODE_GONE.reason(node=subject.name)
+        return Reason(NodeGone(node=subject.name))
     return untouchable(node)
 
 

@@ -20,7 +20,7 @@ from reconciler.report.setting import Setting
 from reconciler.report.supposed import conditions
 from reconciler.report.told import Told, decision_items
 
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 TROUBLE = "CycleFailed"
 NOT_DONE = "WriteNotDone"
 AGAIN = "run it again to finish"

@@ -13,7 +13,7 @@ from reconciler.report.plans.plan_json import decision_told
 from reconciler.report.setting import Setting
 from reconciler.report.told import Told
 
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 
 
 class Explained(msgspec.Struct, frozen=True):

@@ -21,7 +21,7 @@ from reconciler.report.plans.planned_of import told_of
 from reconciler.report.told import Told, decision_items
 from reconciler.report.wording import counted
 
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 NOTHING = "Nothing of ours is left that comes off."
 
 

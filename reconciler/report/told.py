@@ -9,7 +9,9 @@ from reconciler.model.instant import Instant
 from reconciler.model.origin import Origin
 from reconciler.model.planned.action import Apply, Delete, Hold
 from reconciler.model.planned.decision import Decision
+from reconciler.model.planned.reason import Reason
 from reconciler.model.spoken_time import moment
+from reconciler.plan.explain import sentence
 from reconciler.plan.guards.observing import Observation
 from reconciler.plan.holds.classes import is_held
 from reconciler.plan.reasons import HoldClass
@@ -59,6 +61,14 @@ class Told(msgspec.Struct, frozen=True):
     def place(self) -> str:
         """The line of policy that asked for it."""
         return place_of(self.decision.reason.origin)
+
+
+def note_of(reason: Reason) -> str:
+    """What an Event says of what was done, or is not, for a reason."""
+    try:
+        return sentence(reason)
+    except KeyError:  # a reason without a sentence is a fault, but what was done is no less done
+        return reason.code
 
 
 def place_of(origin: Origin | None) -> str:

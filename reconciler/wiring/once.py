@@ -22,6 +22,7 @@ from reconciler.plan.kept.saved import SavedPlan, exactly, moved
 from reconciler.plan.kept.scene import Scene
 from reconciler.policy.environments import chosen
 from reconciler.ports import Brain, Declined, Wished
+from reconciler.report.differences import difference_words
 from reconciler.wiring.cluster import Sight, current_instant
 from reconciler.wiring.dry_run import Question
 from reconciler.wiring.leading import Tell, leading
@@ -151,8 +152,8 @@ class _Exactly:
     def plan(self, inputs: Inputs) -> Plan:
         """Raises Moved, NotConfirmed, BrokenInvariant."""
         scene = decide(inputs)
-        if sentences := moved(self._saved, scene):
-            raise Moved(sentences)
+        if differences := moved(self._saved, scene):
+            raise Moved(tuple(map(difference_words, differences)))
         plan = exactly(self._saved, scene)
         check_plan(inputs, scene.fleet, plan)
         if self._confirm is not None:

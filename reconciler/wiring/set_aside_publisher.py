@@ -6,9 +6,9 @@ from reconciler.kube.apply.events import Told
 from reconciler.model.cluster.set_aside import SetAside
 from reconciler.model.planned.action import Ref
 from reconciler.model.planned.cycled import Cycled
-from reconciler.plan.explain import sentence
-from reconciler.plan.guards.set_aside import MOST_TOLD, SET_ASIDE
+from reconciler.plan.guards.set_aside import MOST_TOLD, reason_of
 from reconciler.ports import Fence
+from reconciler.report.told import note_of
 
 _ACTION = "SetAside"
 
@@ -33,5 +33,5 @@ class SetAsidePublisher:
 
 def _told(found: SetAside) -> Told:
     subject = Ref(found.kind, found.namespace, found.name, found.uid)
-    reason = SET_ASIDE.reason(object=subject.title, why=found.why)
-    return Told(subject, reason.code, _ACTION, sentence(reason))
+    reason = reason_of(found)
+    return Told(subject, reason.code, _ACTION, note_of(reason))

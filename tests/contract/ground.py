@@ -14,7 +14,6 @@ from reconciler.model.names import LEASES_NAMESPACE
 from reconciler.model.planned.action import Act, Ref
 from reconciler.model.planned.decision import Decision
 from reconciler.model.planned.outcome import Outcome
-from reconciler.model.planned.reason import Reason
 from reconciler.policy.published.admission.page import Account, admission_policies
 from reconciler.policy.published.rights.right import Right
 from reconciler.policy.published.rights.writing import writing_rights
@@ -24,6 +23,7 @@ from tests.lab.api import Api, Credential
 from tests.lab.identities import NAMESPACE
 from tests.lab.lab import Lab
 from tests.stages.controlled import limited, taken_away
+from tests.unit.some_reasons import some_reason
 
 Object = dict[str, Any]
 Walk = Generator[Outcome, None, None]
@@ -56,7 +56,7 @@ STANDING = Standing()
 
 
 def decision(ref: Ref, act: Act, after: tuple[Ref, ...] = (), would: bool = False) -> Decision:
-    return Decision("contract", ref, act, Reason("Contract"), after=after, would=would)  # type: ignore[arg-type]
+    return Decision("contract", ref, act, some_reason("Contract"), after=after, would=would)  # type: ignore[arg-type]
 
 
 class Ground(Protocol):

@@ -13,7 +13,8 @@ from reconciler.kube.seeing.watching import Pace
 from reconciler.model import names
 from reconciler.model.planned.action import Act, Annotate, Apply, Delete, Evict, Label, Leaver, Presumes, Ref, Taint
 from reconciler.model.planned.decision import Decision
-from reconciler.plan.removal import CORDONED
+from reconciler.model.planned.reason import Reason
+from reconciler.plan.removal import CordonedByOthers
 from reconciler.ports import Cluster
 from tests.contract import objects
 from tests.contract.ground import STANDING, WRITER, Real, client_of, decision
@@ -120,7 +121,7 @@ def test_another_of_its_name_that_comes_between_is_not_deleted(ground: Real) -> 
 
 
 def explained(ref: Ref, act: Act) -> Decision:
-    return Decision("tests", ref, act, CORDONED.reason(node="a"))  # type: ignore[arg-type]
+    return Decision("tests", ref, act, Reason(CordonedByOthers(node="a")))  # type: ignore[arg-type]
 
 
 def test_what_was_done_is_told_on_its_subject(ground: Real) -> None:

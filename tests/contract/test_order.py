@@ -4,9 +4,9 @@ from reconciler.model import names
 from reconciler.model.planned.action import Act, Annotate, Hold, Presumes, Ref
 from reconciler.model.planned.decision import Decision
 from reconciler.model.planned.outcome import Outcome
-from reconciler.model.planned.reason import Reason
 from tests.contract import objects
 from tests.contract.ground import Ground, decision
+from tests.unit.some_reasons import some_reason
 
 
 def annotate(value: str = "yes", stale: bool = False) -> Act:
@@ -73,7 +73,7 @@ def test_what_comes_after_one_that_was_not_done_is_not_begun(ground: Ground, nam
 def test_what_comes_after_one_that_is_held_or_only_would_be_done_is_not_begun(ground: Ground, name: str) -> None:
     held, would, one, other = pods(ground, name, 4)
     decisions = [
-        Decision("contract", held, Hold(), Reason("Contract")),
+        Decision("contract", held, Hold(), some_reason("Contract")),
         decision(would, annotate(), would=True),
         decision(one, annotate(), after=(held,)),
         decision(other, annotate(), after=(would,)),

@@ -13,7 +13,8 @@ from reconciler.model.planned.action import Apply, Delete, Label, Presumes, Ref,
 from reconciler.model.planned.decision import Decision
 from reconciler.model.planned.mark import Mark
 from reconciler.model.planned.memory import Memory
-from reconciler.plan.manifests.reasons import MISSING
+from reconciler.model.planned.reason import Reason
+from reconciler.plan.manifests.reasons import Missing
 from reconciler.policy.kinds import KINDS
 from reconciler.ports import Unavailable
 from reconciler.protocol.leadership import Pace
@@ -24,7 +25,7 @@ from tests.stages.abuses.scene import smart_pod
 from tests.stages.definitions import folder_of
 from tests.stages.granted import HOME
 
-WHY = MISSING.reason(object="x")
+WHY = Reason(Missing(object=Ref("Pod", "", "x")))
 TARGET = Ref("NodePool", "", "tried")
 QUICK = Pace(lease_ms=3_000, renew_ms=2_000, retry_ms=200)  # a Lease that can't be given back runs out
 

@@ -12,7 +12,7 @@ from reconciler.model.planned.action import Act, Label, Ref
 from reconciler.model.planned.decision import Decision
 from reconciler.model.planned.outcome import Outcome
 from reconciler.model.planned.reason import Reason
-from reconciler.plan.removal import CORDONED
+from reconciler.plan.removal import CordonedByOthers
 from reconciler.ports import Fence
 from reconciler.protocol.edits import merged
 
@@ -132,6 +132,6 @@ class Scene:
 
 
 def labelled(act: Act | None = None) -> Decision:
-    reason = Reason(CORDONED.code, (("node", "n1"),))
+    reason = Reason(CordonedByOthers(node="n1"))
     chosen = act or Label(labels=((OURS, "c"),))
     return Decision("tests", POD, chosen, reason)  # type: ignore[arg-type]  # any act will do

@@ -16,10 +16,10 @@ from reconciler.model.planned.inputs import Inputs
 from reconciler.model.planned.mark import Mark
 from reconciler.model.planned.memory import Hints, Memory
 from reconciler.model.planned.plan import Plan
-from reconciler.model.planned.reason import Reason
 from reconciler.ports import Wished
 from reconciler.simulate.world import World
 from tests.unit.configmap_server import ConfigMaps
+from tests.unit.some_reasons import some_reason
 
 NOW = Instant(1_795_000_000_000)
 DESIRED = Desired("4c1f9e2", "prod")
@@ -86,7 +86,7 @@ class Stage:
         (node,) = [each for each in self.world.observe().nodes if each.name == subject.name]
         presumes = Presumes(resource_version=node.metadata.resource_version)
         act = Annotate(annotations=((f"{names.OURS}purpose", "1"),), presumes=presumes)
-        return Decision("test", subject, act, Reason("Missing"))
+        return Decision("test", subject, act, some_reason("Missing"))
 
     def lacks(self, decision: Decision) -> bool:
         """Whether the annotation is not there."""

@@ -18,8 +18,8 @@ from reconciler.model.cluster.whole import Whole, WholeMetadata
 from reconciler.model.instant import timestamp
 from reconciler.model.planned.imagined import Imagined
 from reconciler.model.planned.memory import Tried
-from reconciler.model.planned.reason import Reason
 from tests.unit.scaling_stage import NOW, after
+from tests.unit.some_reasons import some_reason
 
 Json = dict[str, Any]
 VOLUMES = {
@@ -99,9 +99,8 @@ def imagined(case: Json) -> Iterator[Imagined]:
 
 def tried(case: Json) -> Iterator[tuple[str, Tried]]:
     """What was found of nodes before: s ago the last time, and the first."""
-    facts = (("pod", "Pod/team/web-0"), ("node", "a"), ("ruled_out", "resources on 1"))
     for name, (last, first, *uid) in case.get("tried", {}).items():
-        reason = Reason("PodWithoutPlace", facts)
+        reason = some_reason("PodWithoutPlace", pod="Pod/team/web-0", node="a", ruled_out="resources on 1")
         yield name, Tried(uid[0] if uid else f"uid-{name}", after(-first), after(-last), reason)
 
 

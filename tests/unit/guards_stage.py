@@ -33,7 +33,7 @@ from reconciler.model.planned.reason import Reason
 from reconciler.plan.check import check
 from reconciler.plan.draft import Draft, Verdict
 from reconciler.plan.guards.digests import policy_digest
-from reconciler.plan.manifests.reasons import MISSING
+from reconciler.plan.manifests.reasons import Missing
 from reconciler.plan.planner import plan
 from tests.unit.manifests_stage import POLICY, pool
 
@@ -259,7 +259,7 @@ def _scaling(pool_name: str) -> NodeProvisioner:
 
 
 def _why(subject: Ref) -> Reason:
-    return MISSING.reason(POLICY, object=subject.title)
+    return Reason(Missing(object=subject), POLICY)
 
 
 def _act(verb: str) -> Action:

@@ -12,13 +12,13 @@ from reconciler.model.planned.decision import Decision
 from reconciler.model.planned.evaluated import Evaluated
 from reconciler.model.planned.memory import Hints, Memory
 from reconciler.model.planned.plan import Plan
-from reconciler.model.planned.reason import Reason
 from reconciler.model.pool_use import Use
 from reconciler.plan.guards.observing import Observation
 from reconciler.report.plans.plan_shape import Amount
 from reconciler.report.plans.planned import Cost, Planned, PoolLine
 from reconciler.report.setting import Setting
 from reconciler.report.told import Told
+from tests.unit.some_reasons import some_reason
 
 A100 = "a100-training"
 FILE = "policies/base/a100-training.yaml"
@@ -80,7 +80,7 @@ EDIT = Decision(
     "manifests",
     Ref("NodePool", "", A100, "uid-1"),
     Apply(manifest='{"kind":"NodePool"}', presumes=Presumes(resource_version="7")),
-    Reason("EditDriftsAll", (("drifted", 114), ("object", f"NodePool/{A100}")), Origin(FILE, 3, HEAD)),
+    some_reason("EditDriftsAll", Origin(FILE, 3, HEAD), drifted=114, object=f"NodePool/{A100}"),
     A100,
 )
 EDITED = Told(EDIT, f"NodePool/{A100} differs in spec.template.spec.taints; that drifts all 120 nodes.")
@@ -89,14 +89,14 @@ HELD = Told(
         "manifests",
         Ref("NodePool", "", "shared"),
         Hold(Instant(NOW + 660_000)),
-        Reason("NotOurs", (("pool", "shared"),), Origin("policies/base/shared.yaml", 3, HEAD)),
+        some_reason("NotOurs", Origin("policies/base/shared.yaml", 3, HEAD), pool="shared"),
         "shared",
     ),
     "NodePool/shared was made by someone else.",
     "write adopt: true in GpuPool/shared",
 )
 DELETED = Told(
-    Decision("manifests", Ref("NodePool", "", "old", "uid-2"), Delete(), Reason("NodePoolPruned"), "old"),
+    Decision("manifests", Ref("NodePool", "", "old", "uid-2"), Delete(), some_reason("NodePoolPruned"), "old"),
     "no policy declares NodePool/old any more, and --prune NodePool/old was given.",
 )
 MADE = Told(
@@ -104,7 +104,7 @@ MADE = Told(
         "manifests",
         Ref("NodePool", "", "new"),
         Apply(manifest="{}", presumes=Presumes(absent=True)),
-        Reason("Missing", (), Origin("policies/base/new.yaml", 3, HEAD)),
+        some_reason("Missing", Origin("policies/base/new.yaml", 3, HEAD)),
         "new",
         would=True,
     ),
@@ -127,7 +127,7 @@ def planned(*told: Told, consequences: tuple[Consequence, ...] = ()) -> Planned:
 
 def sized(told: Plan, target: int) -> Plan:
     """The provisioner came to that."""
-    evaluated = Evaluated(A100, A100, Use(120, 80, 640, 960, 8), target, Reason("TargetSize"))
+    evaluated = Evaluated(A100, A100, Use(120, 80, 640, 960, 8), target, some_reason("TargetSize"))
     return msgspec.structs.replace(told, sizes=(evaluated,))
 
 

@@ -11,10 +11,10 @@ from reconciler.model.planned.action import Action, Apply, Bind, Delete, Evict, 
 from reconciler.model.planned.decision import Decision
 from reconciler.model.planned.inputs import Inputs
 from reconciler.model.planned.plan import Plan
-from reconciler.model.planned.reason import Reason
 from reconciler.simulate.outcome.reading import SMART
 from tests.unit import planted_drains as drain
 from tests.unit import restricted
+from tests.unit.some_reasons import some_reason
 
 Bug = Callable[[Inputs], Iterator[tuple[Ref, Action]]]
 
@@ -32,7 +32,7 @@ class Planted(InProcess):
 
     def plan(self, inputs: Inputs) -> Plan:
         plan = super().plan(inputs)
-        added = [Decision("planted", ref, act, Reason("Planted"), "a100") for ref, act in self._bug(inputs)]
+        added = [Decision("planted", ref, act, some_reason("Planted"), "a100") for ref, act in self._bug(inputs)]
         left_out = ALONE.get(self._bug)
         kept = [each for each in plan.decisions if left_out is None or not left_out(each)]
         return msgspec.structs.replace(plan, decisions=(*kept, *added))

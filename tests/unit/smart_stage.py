@@ -21,7 +21,6 @@ from reconciler.model.planned.decision import Decision
 from reconciler.model.planned.inputs import Inputs
 from reconciler.model.planned.lacking import Lacking
 from reconciler.model.planned.plan import Plan
-from reconciler.model.planned.reason import Reason
 from reconciler.model.planned.shortage import Shortage
 from reconciler.plan.check import check
 from reconciler.plan.draft import Draft, Verdict
@@ -32,13 +31,14 @@ from reconciler.plan.scaling.planner import scaling
 from reconciler.plan.smart_pods.planner import smart_pods
 from tests.unit import restricted
 from tests.unit.scaling_stage import MACHINE, NOW, POLICY, World, after
+from tests.unit.some_reasons import some_reason
 
 FOLDER = Path(__file__).parents[1] / "cases" / "smart_pods"
 
 Json = dict[str, Any]
 
-_RETURNED = Reason("DrainedNodeNeeded", (("lacks", "1 node"), ("node", "it"), ("pool", "a100"), ("why", "pods wait")))
-_DRAINED = Reason("Drained", (("node", "it"), ("since", timestamp(NOW))))
+_RETURNED = some_reason("DrainedNodeNeeded", lacks="1 node", node="it", pool="a100", why="pods wait")
+_DRAINED = some_reason("Drained", node="it", since=timestamp(NOW))
 
 
 def table(name: str) -> dict[str, Json]:

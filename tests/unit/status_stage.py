@@ -15,6 +15,7 @@ from reconciler.model.planned.decision import Decision
 from reconciler.model.planned.inputs import Inputs
 from reconciler.model.planned.memory import Hints, Memory
 from reconciler.model.planned.plan import Plan
+from reconciler.model.planned.reason import Reason
 from reconciler.model.problem import Problem
 from reconciler.plan.manifests import reasons
 from reconciler.plan.statuses.told import Told
@@ -25,8 +26,8 @@ NOW = instant("2026-11-02T08:00:00Z")
 LATER = instant("2026-11-02T09:00:00Z")
 SUBJECT = Ref("NodePool", "", "a100", "u")
 HERE = Origin("GpuPool/a100", 0)
-MADE = reasons.MISSING.reason(HERE, object="NodePool/a100")
-WAITS = reasons.ABSENT.reason(HERE, object="NodePool/a100", kind="NodePool")
+MADE = Reason(reasons.Missing(object=Ref("NodePool", "", "a100")), HERE)
+WAITS = Reason(reasons.KindAbsent(object=Ref("NodePool", "", "a100"), kind="NodePool"), HERE)
 
 
 def wish(text: str = TEXT) -> Desired:

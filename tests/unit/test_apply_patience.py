@@ -10,8 +10,9 @@ from reconciler.kube.apply.events import told_of, told_of_pools
 from reconciler.model.planned.action import Apply, Delete, Label, Ref, Status
 from reconciler.model.planned.decision import Decision
 from reconciler.model.planned.reason import Reason
-from reconciler.plan.removal import CORDONED
+from reconciler.plan.removal import CordonedByOthers
 from tests.unit.apply_stage import OURS, SILENT, Act_, Lost, Scene, ScriptedServer, labelled, refusal
+from tests.unit.some_reasons import some_reason
 
 BUSY = refusal(429, "TooManyRequests", "too many requests", retryAfterSeconds=3)
 OVERLOADED = refusal(503, "ServiceUnavailable", "not now")
@@ -162,7 +163,7 @@ def test_an_endless_rival_is_given_way() -> None:
 
 def test_a_subresource_that_is_not_served_is_refused_in_the_end() -> None:
     server = ScriptedServer([refusal(404, "NotFound", "the server could not find the requested resource")] * 99)
-    decision = Decision("tests", Ref("Pod", "team-a", "train"), Status(body='{"phase":"x"}'), Reason("Any"))
+    decision = Decision("tests", Ref("Pod", "team-a", "train"), Status(body='{"phase":"x"}'), some_reason("Any"))
     (outcome,) = Scene(server).apply([decision])
     assert (outcome.result, "could not find" in outcome.detail) == ("refused", True)
     assert len(server.sent) <= ATTEMPTS
@@ -170,7 +171,7 @@ def test_a_subresource_that_is_not_served_is_refused_in_the_end() -> None:
 
 def test_a_kind_that_nobody_writes_is_refused_with_a_remedy() -> None:
     server = ScriptedServer()
-    decision = Decision("tests", Ref("Gadget", "team-a", "train"), Label(labels=(("a", "b"),)), Reason("Any"))
+    decision = Decision("tests", Ref("Gadget", "team-a", "train"), Label(labels=(("a", "b"),)), some_reason("Any"))
     (outcome,) = Scene(server).apply([decision])
     assert (outcome.result, "give it a line in SEEN" in outcome.detail) == ("refused", True)
 
@@ -266,7 +267,7 @@ POOL, CLAIM = Ref("NodePool", "", "a100", "uid-pool"), Ref("NodeClaim", "", "c1"
 
 
 def deletion(number: int, pool: Ref = POOL) -> Decision:
-    subject, why = Ref("Node", "", f"n{number}", f"uid-{number}"), CORDONED.reason(node=f"n{number}")
+    subject, why = Ref("Node", "", f"n{number}", f"uid-{number}"), Reason(CordonedByOthers(node=f"n{number}"))
     return Decision("scaling", subject, Delete(), why, "a100", about=(CLAIM, pool))
 
 
@@ -283,7 +284,7 @@ def test_what_is_done_to_many_nodes_of_a_pool_is_one_event_on_the_pool() -> None
 
 
 def test_an_object_that_was_made_is_told_of_by_the_uid_that_it_got() -> None:
-    made = Decision("manifests", Ref("NodePool", "", "a100"), Apply(manifest="{}"), CORDONED.reason(node="a"))
+    made = Decision("manifests", Ref("NodePool", "", "a100"), Apply(manifest="{}"), Reason(CordonedByOthers(node="a")))
     assert [each.regarding.uid for each in told_of(made, "uid-new")] == ["uid-new"]
 
 
@@ -305,7 +306,7 @@ class Crowd(ScriptedServer):
 
 def test_sixteen_are_under_way_at_the_same_time() -> None:
     act = Label(labels=((OURS, "c"),))
-    decisions = [Decision("tests", Ref("Pod", "team-a", f"train-{n}"), act, Reason("Any")) for n in range(32)]
+    decisions = [Decision("tests", Ref("Pod", "team-a", f"train-{n}"), act, some_reason("Any")) for n in range(32)]
     assert {each.result for each in Scene(Crowd(16)).apply(decisions)} == {"done"}
 
 

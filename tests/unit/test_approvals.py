@@ -12,7 +12,6 @@ from reconciler.model.kinds.node_provisioner import NodeProvisioner
 from reconciler.model.planned.action import Action, Delete, Ref, Taint
 from reconciler.model.planned.decision import Decision
 from reconciler.model.planned.inputs import Inputs
-from reconciler.model.planned.reason import Reason
 from reconciler.plan.causes import Cause, cause_of
 from reconciler.plan.guards.approvals import INSTALL, TITLE, Approvals, told_of_approvals
 from reconciler.plan.guards.digests import policy_digest
@@ -20,6 +19,7 @@ from reconciler.policy.custom_resources.standing import bundle_of
 from reconciler.policy.resolve import resolve
 from tests.unit.manifests_stage import POLICY, inputs_of
 from tests.unit.resource_stage import POLICIES, rendered, seen, wish_of
+from tests.unit.some_reasons import some_reason
 
 DRAINED = {"maxDrainParallelism": 1, "maxScaleDownParallelism": 1}
 SCALED = {"poolName": "a100", "minSize": 0, "maxSize": 9, "minGPUUtilizationPercent": 70}
@@ -41,7 +41,7 @@ def _drains(name: str, said: dict[str, Any]) -> Declared[DrainPolicy]:
 
 
 def causes(planner: str, pool: str, act: Action = TAINT) -> Cause:
-    return cause_of(desired(), Decision(planner, Ref("NodePool", "", pool, "uid"), act, Reason("Any"), pool))
+    return cause_of(desired(), Decision(planner, Ref("NodePool", "", pool, "uid"), act, some_reason("Any"), pool))
 
 
 @pytest.mark.parametrize(

@@ -7,13 +7,13 @@ from reconciler.model.instant import Instant
 from reconciler.model.planned.action import Annotate, Presumes, Ref
 from reconciler.model.planned.decision import Decision
 from reconciler.model.planned.outcome import Outcome, Result
-from reconciler.model.planned.reason import Reason
+from tests.unit.some_reasons import some_reason
 
 
 def decision(name: str = "n1", version: str = "7", value: str = "1", after: tuple[str, ...] = ()) -> Decision:
     act = Annotate(annotations=(("a", value),), presumes=Presumes(resource_version=version))
     firsts = tuple(Ref("Node", "", each) for each in after)
-    return Decision("test", Ref("Node", "", name), act, Reason("Missing"), after=firsts)
+    return Decision("test", Ref("Node", "", name), act, some_reason("Missing"), after=firsts)
 
 
 def outcome(of: Decision, result: Result) -> Outcome:

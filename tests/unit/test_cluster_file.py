@@ -174,7 +174,7 @@ BROKEN: dict[str, tuple[bytes, str, str, int]] = {
     "an array": (b"[]", "not a list", "kubectl", 0),
     "a broken node without a name": (BROKEN_NODE, "a Node without a name: Expected", "kubectl", 3),
     "an item that is none": (b'{"kind": "List", "items": [\n7]}', "no object of Kubernetes", "kubectl", 2),
-    "an older program": (b'{"format": "reconciler-dump/2"}', "format 2", "version of reconciler that wrote", 0),
+    "an older program": (b'{"format": "reconciler-dump/3"}', "format 3", "version of reconciler that wrote", 0),
     "a foreign format": (b'{"format": "other/1"}', "other/1", "reconciler dump", 0),
     "no digest": (b'{"format": "reconciler-dump/1", "inputs": {}}', "digest", "as it was written", 0),
 }

@@ -11,7 +11,7 @@ from reconciler.model.planned.decision import Decision
 from reconciler.model.planned.inputs import Inputs
 from reconciler.model.planned.plan import Plan
 from reconciler.plan.draft import Draft, Verdict, leaves_after
-from reconciler.plan.guards.cluster_min import HELD
+from reconciler.plan.guards.cluster_min import ClusterMinHolds
 from reconciler.plan.planner import plan
 from reconciler.plan.reasons import Because
 from tests.unit.drain_stage import World
@@ -63,7 +63,7 @@ def test_a_planner_that_forgets_to_ask_is_held(count: int, least: int, deletes: 
     case = {"nodes": {f"n{at}": {} for at in range(count)}, "policy": {"clusterMin": {names.NVIDIA_GPU: 8 * least}}}
     inputs = World(case).inputs
     made = plan(inputs, Fleet(inputs.observed), (forgets,))
-    held = [each for each in made.decisions if each.reason.code == HELD.code]
+    held = [each for each in made.decisions if isinstance(each.reason.facts, ClusterMinHolds)]
     assert len(held) == min(count, least)
 
 

@@ -14,7 +14,7 @@ from reconciler.model.planned.decision import Decision
 from reconciler.model.planned.inputs import Inputs
 from reconciler.model.planned.plan import Plan
 from reconciler.plan.check import BrokenInvariant, check
-from reconciler.plan.containment import PLANNER_FAILED, planning_for
+from reconciler.plan.containment import PlannerFailed, planning_for
 from reconciler.plan.draft import Draft, Planner, Verdict
 from reconciler.plan.drain.planner import drain
 from reconciler.plan.explain import sentence
@@ -94,7 +94,7 @@ def test_what_a_planner_that_raises_would_touch_is_held_with_the_trouble(pool: s
     made = planned(World(TWO_POOLS).inputs, raising(pool), scaling)
     acts = [each for each in made.decisions if not isinstance(each.act, Hold)]
     assert {each.pool for each in acts} == touched
-    held = next(each for each in made.decisions if each.reason.code == PLANNER_FAILED.code)
+    held = next(each for each in made.decisions if isinstance(each.reason.facts, PlannerFailed))
     assert (held.planner, held.subject) == ("planted", Ref("GpuPool", "", "a100"))
     assert "OverflowError: Python int too large to convert to C long, at test_containment.py:" in sentence(held.reason)
 
@@ -198,7 +198,7 @@ def test_where_a_part_raises_that_all_planners_share_nothing_is_done_and_nothing
     assert [each.planner for each in made.troubles] == [part]
     assert all(isinstance(each.act, Hold) for each in made.decisions)
     assert made.memory == inputs.memory
-    assert any(each.reason.code == PLANNER_FAILED.code for each in made.decisions)
+    assert any(isinstance(each.reason.facts, PlannerFailed) for each in made.decisions)
 
 
 def test_a_decision_at_which_the_guards_raise_is_held_and_other_pools_go_on(monkeypatch: pytest.MonkeyPatch) -> None:

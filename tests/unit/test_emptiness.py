@@ -15,7 +15,7 @@ from reconciler.model.planned.action import Delete, Presumes, Ref
 from reconciler.model.planned.decision import Decision
 from reconciler.model.planned.outcome import Outcome
 from reconciler.model.planned.reason import Reason
-from reconciler.plan.removal import CORDONED
+from reconciler.plan.removal import CordonedByOthers
 from tests.unit.apply_stage import Holding, refusal
 
 Object = dict[str, Any]
@@ -75,7 +75,7 @@ def given_back(
 ) -> Outcome:
     presumes = Presumes(resource_version=version, empty=empty, longest_grace_seconds=longest_grace_seconds)
     act = Delete(presumes=presumes)
-    decision = Decision("tests", NODE, act, Reason(CORDONED.code, (("node", "gpu-1"),)))
+    decision = Decision("tests", NODE, act, Reason(CordonedByOthers(node="gpu-1")))
     limits = Limits(pause=lambda _: None, writes_per_second=1e6, wall_clock=lambda: NOW / 1_000)
     (outcome,) = Applying(server, limits=limits).apply([decision], Holding())
     return outcome
@@ -158,7 +158,7 @@ def test_nothing_is_waited_for_between_the_look_at_its_pods_and_the_deletion() -
     happened: list[tuple[int, int]] = []  # pages that were asked for and writes that were sent, at each pause
     limits = Limits(pause=lambda _: happened.append((len(server.asked), len(server.sent))), burst=0)
     act = Delete(presumes=Presumes(empty=True))
-    decision = Decision("tests", NODE, act, Reason(CORDONED.code, (("node", "gpu-1"),)))
+    decision = Decision("tests", NODE, act, Reason(CordonedByOthers(node="gpu-1")))
     (outcome,) = Applying(server, limits=limits).apply([decision], Holding())
     assert outcome.result == "done"
     assert set(happened) == {(0, 0)}

@@ -19,7 +19,7 @@ from reconciler.plan.explanation.about import About, Asked
 from reconciler.plan.explanation.flips.changes import LINES, changes_of, flipped, weighed_again
 from reconciler.plan.explanation.subject import about
 from reconciler.plan.kept.scene import Scene
-from reconciler.plan.removal import CORDONED, DISRUPTED, DRIVER_UPGRADE, OPTED_OUT
+from reconciler.plan.removal import CordonedByOthers, DisruptedByKarpenter, DriverUpgrade, NodeOptedOut
 from tests.unit.drain_stage import World, tables
 
 CASES = tables()
@@ -212,7 +212,7 @@ def test_of_a_node_that_is_being_emptied_those_are_told_that_are_not_asked() -> 
     ]
 
 
-OTHERS = {each.code for each in (DISRUPTED, DRIVER_UPGRADE, CORDONED, OPTED_OUT)}
+OTHERS = {each.__name__ for each in (DisruptedByKarpenter, DriverUpgrade, CordonedByOthers, NodeOptedOut)}
 KEPT = {each.code for each in (*ELIGIBILITY, *BLOCKERS)} | OTHERS
 
 

@@ -40,7 +40,7 @@ def test_what_is_frozen_is_left_as_it_is(case: dict[str, Any]) -> None:
 
 
 def test_each_reason_appears_in_a_case() -> None:
-    assert {code for case in CASES.values() for code in case.get("held", {})} == {each.code for each in REASONS}
+    assert {code for case in CASES.values() for code in case.get("held", {})} == {each.__name__ for each in REASONS}
 
 
 def test_a_sentence_says_until_when_and_why() -> None:

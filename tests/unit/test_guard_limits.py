@@ -66,7 +66,7 @@ _LISTS = {
 
 def _judge_what_is_told(case: dict[str, Any], world: World, made: Plan, held: list[Decision]) -> None:
     real = [each for each in made.guarded if not each.would]
-    assert sum(each.held for each in real) == sum(each.reason.code in {one.code for one in REASONS} for each in held)
+    assert sum(each.held for each in real) == sum(isinstance(each.reason.facts, REASONS) for each in held)
     for key, told in case.get("counted", {}).items():
         assert {counted(each).get(key) for each in real} == {told}
     if "would" in case:

@@ -20,13 +20,12 @@ from reconciler.model.planned.cycled import Cycled
 from reconciler.model.planned.decision import Decision
 from reconciler.model.planned.inputs import Inputs
 from reconciler.model.planned.outcome import Outcome, Result
-from reconciler.model.planned.reason import Reason
 from reconciler.model.quantity import Duration
 from reconciler.plan.explain import REASONS
-from reconciler.plan.guards.reasons import BY_LIMITS, WRONG_CLUSTER
-from reconciler.plan.holds.at_rest import RESTING
+from reconciler.plan.guards.reasons import HeldByGuard
+from reconciler.plan.holds.at_rest import is_resting
 from reconciler.plan.kept.scene import Scene
-from reconciler.plan.manifests import reasons as manifests
+from reconciler.plan.reasons import is_held
 from reconciler.report.applied import Applied, applied_document
 from reconciler.report.document import Document
 from reconciler.report.plans.plan_document import plan_document
@@ -34,6 +33,7 @@ from reconciler.report.plans.planned_of import Compared, planned_of
 from tests.unit.guards_stage import guard
 from tests.unit.manifests_stage import FOLDER, POLICY, inputs_of
 from tests.unit.plan_samples import ALONE
+from tests.unit.some_reasons import reason_of
 
 CASES: dict[str, dict[str, Any]] = yaml.safe_load((FOLDER.parent / "holds" / "exit_codes.yaml").read_text())
 ENDING = Ending(None, Duration(1), detailed_exitcode=True)
@@ -85,13 +85,13 @@ def test_the_exit_code_and_every_report_follow_from_the_class_of_the_holds(name:
     assert blocks(plan_document(planned)) == {is_blocked}
 
 
+BY_LIMITS = {code for code, each in REASONS.items() if isinstance(each, type) and issubclass(each, HeldByGuard)}
+
+
 def held_by(code: str) -> Scene:
     """A plan of one hold, with every fact that its sentence names."""
     inputs = world({})
-    facts = dict.fromkeys(re.findall(r"\{(\w+)\}", REASONS[code].sentence), "x")
-    if code in BY_LIMITS:
-        facts["guard"] = "ChangeGuard/fleet"
-    reason = Reason(code, tuple(sorted(facts.items())), POLICY)
+    reason = reason_of(code, POLICY, **({"guard": Ref("ChangeGuard", "", "fleet")} if code in BY_LIMITS else {}))
     decision = Decision("manifests", Ref("NodePool", "", "a100", "uid"), Hold(), reason, "a100")
     scene = decide(inputs)
     return msgspec.structs.replace(scene, plan=msgspec.structs.replace(scene.plan, decisions=(decision,)))
@@ -107,16 +107,16 @@ def test_each_reason_ends_a_command_as_its_class_says(code: str) -> None:
     assert blocks(applied_document(applied)) == {wanted is ExitCode.BLOCKED}
 
 
-@pytest.mark.parametrize("code", sorted(REASONS.keys() - RESTING))
+@pytest.mark.parametrize("code", sorted(code for code in REASONS if not is_resting(reason_of(code))))
 def test_each_format_says_alike_whether_somebody_holds_what_has_a_reason(code: str) -> None:
     because = REASONS[code]
     document = plan_document(planned_of(ALONE, held_by(code), None))
     texts = {name: report.write(document, name, color=False) for name in ("text", "json", "sarif", "junit")}
-    title = "Held" if because.is_held else "Waiting"
-    assert (f"\n{title}\n" in texts["text"]) != (f"\n{'Waiting' if because.is_held else 'Held'}\n" in texts["text"])
+    title = "Held" if is_held(because) else "Waiting"
+    assert (f"\n{title}\n" in texts["text"]) != (f"\n{'Waiting' if is_held(because) else 'Held'}\n" in texts["text"])
     assert f"1 {title.lower()}" in texts["text"]
     (told,) = json.loads(texts["json"])["decisions"]
-    assert (told["hold"], told["held"]) == (because.hold, because.is_held)
+    assert (told["hold"], told["held"]) == (because.hold, is_held(because))
     (run,) = json.loads(texts["sarif"])["runs"]
     level = "error" if because.hold == "blocked" else "warning" if because.by_person else "note"
     assert {each["level"] for each in run["results"] if each["ruleId"] == code} == {level}
@@ -129,18 +129,18 @@ def test_only_what_a_person_or_a_guard_holds_is_held() -> None:
     held = {code for code, each in REASONS.items() if each.by_person}
     assert {"Frozen", "FrozenUnreadably", "PoolSuspended", "CordonedByOthers", "NodeOptedOut", "TaintStays"} <= held
     by_itself = {"CapacityMissing", "TakesTurns", "FollowsHeld", "WindowClosed", "NoDrainSlot", "SurplusInUse"}
-    assert by_itself.isdisjoint(code for code, each in REASONS.items() if each.is_held)
+    assert by_itself.isdisjoint(code for code, each in REASONS.items() if is_held(each))
     assert not any(each.by_person for each in REASONS.values() if each.hold == "blocked")
 
 
 def test_limits_of_guards_other_clusters_field_conflicts_and_ownership_block() -> None:
     blocked = {code for code, each in REASONS.items() if each.hold == "blocked"}
-    assert blocked >= {*BY_LIMITS, WRONG_CLUSTER.code, manifests.CONFLICT.code, manifests.NOT_OURS.code}
+    assert blocked >= {*BY_LIMITS, "WrongCluster", "FieldConflict", "NotOurs"}
 
 
 def test_a_reason_that_asks_a_person_to_agree_or_to_approve_is_blocked() -> None:
     asking = re.compile(r"until you agree|is approved|made by someone else; adopt|the field manager")
-    waiting = {code for code, each in REASONS.items() if asking.search(each.sentence) and each.hold != "blocked"}
+    waiting = {code for code, each in REASONS.items() if asking.search(each.template) and each.hold != "blocked"}
     assert waiting == set()
 
 

@@ -7,10 +7,10 @@ from hypothesis import strategies as st
 
 from reconciler.model.kinds.node_provisioner import NodeProvisioner
 from reconciler.model.planned.evaluated import Evaluated
-from reconciler.model.planned.reason import Reason
 from reconciler.model.pool_use import Use
 from reconciler.plan.scaling.kept_if import KeptIf, kept_if
 from reconciler.plan.scaling.size import decide_size
+from tests.unit.some_reasons import some_reason
 
 WISH = NodeProvisioner(pool_name="p", min_size=60, max_size=120, min_gpu_utilization_percent=70)
 
@@ -18,7 +18,7 @@ WISH = NodeProvisioner(pool_name="p", min_size=60, max_size=120, min_gpu_utiliza
 def evaluated(use: Use, wish: NodeProvisioner, otherwise: int = 0) -> Evaluated:
     target = decide_size(use, wish).target
     surplus = max(0, use.nodes - otherwise - target)
-    return Evaluated("p", "p", use, target, Reason("x"), surplus=surplus, leaving_otherwise=otherwise)
+    return Evaluated("p", "p", use, target, some_reason("x"), surplus=surplus, leaving_otherwise=otherwise)
 
 
 def is_kept(use: Use, wish: NodeProvisioner, rank: int, otherwise: int) -> bool:

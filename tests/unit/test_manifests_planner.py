@@ -12,6 +12,7 @@ from reconciler.model.planned.action import Apply, Delete, Hold, Label, Presumes
 from reconciler.model.planned.decision import Decision
 from reconciler.model.planned.inputs import Inputs
 from reconciler.plan.draft import Draft, Verdict
+from reconciler.plan.explain import sentence
 from reconciler.plan.manifests.planner import manifests
 from reconciler.plan.manifests.reasons import REASONS
 from reconciler.plan.reasons import by_code
@@ -31,7 +32,7 @@ def told(decision: Decision) -> list[str]:
     verb = "hold" if isinstance(decision.act, Hold) else type(decision.act).__name__.lower()
     forced = " by force" if isinstance(decision.act, Apply) and decision.act.force else ""
     reason = decision.reason
-    return [verb + forced, decision.subject.title, reason.code, BECAUSE[reason.code].tell(reason)]
+    return [verb + forced, decision.subject.title, reason.code, sentence(reason)]
 
 
 @pytest.mark.parametrize("name", CASES)

@@ -11,7 +11,6 @@ from reconciler.model.planned.action import Delete, Evict, Hold, Label, Ref, Tai
 from reconciler.model.planned.decision import Decision
 from reconciler.model.planned.inputs import Inputs
 from reconciler.model.planned.plan import Plan
-from reconciler.model.planned.reason import Reason
 from reconciler.plan.check import check
 from reconciler.plan.guards.one_action import one_action_each
 from reconciler.plan.planner import plan
@@ -19,6 +18,7 @@ from tests.unit.drain_stage import World as DrainWorld
 from tests.unit.drawn_fleets import Drawn
 from tests.unit.manifests_stage import POLICY
 from tests.unit.scaling_stage import World as ScalingWorld
+from tests.unit.some_reasons import some_reason
 
 AT_ONCE, DRAWN = 100, 800
 WISHED = {"metadata": {"name": "a100"}, "spec": {"template": {"metadata": {"labels": {f"{names.OURS}tier": "gold"}}}}}
@@ -98,7 +98,7 @@ LABEL, OTHER_LABEL = Label(labels=(("a", "1"),)), Label(labels=(("b", "1"),))
     ],
 )
 def test_a_label_waits_for_whatever_else_is_done_to_its_subject(acts: tuple[Label, ...], which: int) -> None:
-    decisions = [Decision(f"p{at}", NODE, act, Reason("Any")) for at, act in enumerate(acts)]
+    decisions = [Decision(f"p{at}", NODE, act, some_reason("Any")) for at, act in enumerate(acts)]
     settled = one_action_each(decisions)
     assert [at for at, each in enumerate(settled) if not isinstance(each.act, Hold)] == [which]
 

@@ -17,16 +17,16 @@ from reconciler.model.instant import Instant
 from reconciler.model.planned.action import Delete, Ref
 from reconciler.model.planned.decision import Decision
 from reconciler.model.planned.inputs import Inputs
-from reconciler.model.planned.reason import Reason
 from reconciler.plan.guards.frozen import Freezes
 from reconciler.plan.kept import dump
 from reconciler.policy.published.kubectl import kubectl_line
 from reconciler.report.standing.controller import controller_of, controller_words
 from reconciler.simulate.world import World
 from tests.unit.real_objects import listed
+from tests.unit.some_reasons import some_reason
 
 FROZEN = Annotations(frozen_until="2100-01-01T00:00:00Z")
-DECISION = Decision("hand", Ref("Node", "", "n1", "u"), Delete(), Reason("Any"))
+DECISION = Decision("hand", Ref("Node", "", "n1", "u"), Delete(), some_reason("Any"))
 
 
 def observed(own: str, frozen: str) -> Observed:

@@ -21,10 +21,10 @@ from reconciler.model.planned.decision import Decision
 from reconciler.model.planned.inputs import Inputs
 from reconciler.model.planned.memory import Hints, Memory
 from reconciler.model.planned.plan import Plan
-from reconciler.model.planned.reason import Reason
 from reconciler.plan import planner
 from reconciler.plan.check import BrokenInvariant, check
 from reconciler.plan.draft import Verdict
+from tests.unit.some_reasons import some_reason
 
 POOL = {
     "devices": {"model": "a100", "count": 8, "memory": {"milli": 1}},
@@ -52,7 +52,7 @@ def inputs(mode: str = "Enforce", **observed: object) -> Inputs:
 
 
 def decision(subject: Ref = NODE, act: object = LABEL, pool: str = "a100", would: bool = False) -> Decision:
-    return Decision("manifests", subject, act, Reason("Any"), pool=pool, would=would)  # type: ignore[arg-type]
+    return Decision("manifests", subject, act, some_reason("Any"), pool=pool, would=would)  # type: ignore[arg-type]
 
 
 def judge(given: Inputs, *decisions: Decision) -> None:

@@ -26,7 +26,6 @@ from reconciler.model.planned.action import (
     Ungate,
 )
 from reconciler.model.planned.decision import Decision
-from reconciler.model.planned.reason import Reason
 from reconciler.report import write
 from reconciler.report.plans.plan_document import plan_document
 from reconciler.report.plans.plan_json import change_digest
@@ -49,6 +48,7 @@ from tests.unit.plan_samples import (
     plan,
     planned,
 )
+from tests.unit.some_reasons import some_reason
 
 replace = msgspec.structs.replace
 SCHEMA = json.loads(published_files()[PLAN])
@@ -65,7 +65,7 @@ ACTS: tuple[Action, ...] = (
     Status(body="{}"),
 )
 EVERY_ACT = tuple(
-    Told(Decision("scaling", Ref("Node", "", f"n{at}"), act, Reason("Any", (("gpus", 8),))), "any.")
+    Told(Decision("scaling", Ref("Node", "", f"n{at}"), act, some_reason("Any", gpus=8)), "any.")
     for at, act in enumerate(ACTS)
 )
 

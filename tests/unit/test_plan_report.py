@@ -10,6 +10,7 @@ from reconciler.model.planned.consequence import Consequence
 from reconciler.model.planned.decision import Decision
 from reconciler.model.planned.reason import Reason
 from reconciler.plan.guards.observing import Observation
+from reconciler.plan.reasons import Pairs
 from reconciler.report import FORMATS, write
 from reconciler.report.plans.plan_document import plan_document
 from reconciler.report.plans.plan_shape import Amount
@@ -37,6 +38,7 @@ from tests.unit.plan_samples import (
     plan,
     planned,
 )
+from tests.unit.some_reasons import some_reason
 
 replace = msgspec.structs.replace
 
@@ -232,7 +234,10 @@ def test_what_a_guard_refuses_is_warned_of() -> None:
 
 def test_many_holds_for_one_reason_are_told_once_they_are_understood() -> None:
     held = tuple(
-        Told(Decision("manifests", Ref("Node", "", name), Hold(), Reason("CordonedByOthers")), f"{name} was cordoned.")
+        Told(
+            Decision("manifests", Ref("Node", "", name), Hold(), some_reason("CordonedByOthers")),
+            f"{name} was cordoned.",
+        )
         for name in nodes(0, MOST_ALIKE + 3)
     )
     lines = told(planned(*held)).splitlines()
@@ -277,7 +282,9 @@ def test_a_hostile_name_is_told_as_a_name_in_every_format(trick: str) -> None:
     )
     consequence = replace(REMOVED, pool=trick, node_pool=trick, held_by=((trick, 2),))
     held = Told(
-        replace(HELD.decision, subject=Ref(trick, trick, trick), reason=Reason(trick, ((trick, trick),))), trick, trick
+        replace(HELD.decision, subject=Ref(trick, trick, trick), reason=Reason(Pairs(trick, ((trick, trick),)))),
+        trick,
+        trick,
     )
     hostile = replace(
         PULL_REQUEST,

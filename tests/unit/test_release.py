@@ -14,6 +14,7 @@ from reconciler.model.planned.decision import Decision
 from reconciler.plan.explain import REASONS
 from reconciler.plan.guards.frozen import RELEASE
 from reconciler.plan.release.reasons import REASONS as OWN
+from reconciler.plan.release.reasons import LabelsReleased, ReleasedWhenUnused
 from reconciler.plan.release.release import release, why_unsure
 from reconciler.simulate.world import World
 from reconciler.wiring.releasing import Taken, take_off
@@ -77,7 +78,8 @@ def test_a_label_of_the_claim_is_karpenter_s_though_the_template_has_it_no_more(
     }
     assert release(world(template, claim, node("n", marked=False)).observe()) == ()
     (alone,) = release(world(template, node("n", marked=False)).observe())
-    assert alone.reason.fact("keys") == "gpu.scheduling/pool"
+    assert isinstance(alone.reason.facts, LabelsReleased)
+    assert alone.reason.facts.keys == ("gpu.scheduling/pool",)
 
 
 def test_without_karpenter_the_label_that_people_name_the_pool_by_stays() -> None:
@@ -149,7 +151,8 @@ def test_a_priority_that_pods_of_others_name_stays_and_is_told() -> None:
     taken = taken_off(cluster)
     assert cluster.get(of("PriorityClass", "a100-high")) is not None
     (left,) = taken.left
-    assert (left.act, left.reason.code, left.reason.fact("pods")) == (Hold(), "ReleasedWhenUnused", 1)
+    assert isinstance(left.reason.facts, ReleasedWhenUnused)
+    assert (left.act, left.reason.facts.pods) == (Hold(), 1)
 
 
 def test_one_pool_is_released_and_the_others_keep_what_they_have() -> None:
@@ -208,7 +211,7 @@ def test_every_decision_names_what_it_is_about_by_uid_and_is_ours_to_make_when_f
 
 
 def test_every_reason_has_its_sentence() -> None:
-    assert {each.code for each in OWN} <= set(REASONS)
+    assert {each.__name__ for each in OWN} <= set(REASONS)
 
 
 @pytest.fixture

@@ -56,7 +56,7 @@ def test_what_nothing_is_decided_about_is_one_line() -> None:
 
 def test_an_explanation_for_programs_has_its_rows_and_decisions() -> None:
     told = json.loads(write(explained_document(NODE), "json", color=False))
-    assert (told["format_version"], told["subject"]) == (1, "node/ip-10-3-41-7")
+    assert (told["format_version"], told["subject"]) == (2, "node/ip-10-3-41-7")
     assert told["rows"][2] == {"label": "kept if", "text": "a pod lands on it"}
     assert [(each["reason"], each["action"]) for each in told["decisions"]] == [("NotOurs", None)]
 

@@ -14,6 +14,7 @@ from reconciler.model.planned.memory import Memory
 from reconciler.plan.kept import saved
 from reconciler.plan.kept.saved import BadPlan
 from reconciler.plan.kept.scene import Scene
+from reconciler.report.differences import difference_words
 from tests.unit.guards_stage import MINUTE_MS, NOW, World
 
 LATER = Instant(NOW + 60 * MINUTE_MS)
@@ -34,8 +35,12 @@ def written(of: Scene) -> bytes:
     return saved.write(of, LATER).content
 
 
+def words(kept: saved.SavedPlan, now: Scene) -> tuple[str, ...]:
+    return tuple(map(difference_words, saved.moved(kept, now)))
+
+
 def moved(now: Scene) -> tuple[str, ...]:
-    return saved.moved(saved.read(written(scene())), now)
+    return words(saved.read(written(scene())), now)
 
 
 def pools(**said: Any) -> dict[str, Any]:
@@ -122,7 +127,7 @@ def test_an_object_of_the_same_name_that_was_made_anew_is_another() -> None:
     step = kept.steps[0]
     subject = msgspec.structs.replace(step.decision.subject, uid="before")
     older = msgspec.structs.replace(step, decision=msgspec.structs.replace(step.decision, subject=subject))
-    assert saved.moved(msgspec.structs.replace(kept, steps=(older,)), now) == (
+    assert words(msgspec.structs.replace(kept, steps=(older,)), now) == (
         "NodePool/a100: it is another object of that name",
     )
 
@@ -146,8 +151,8 @@ def test_what_a_guard_holds_is_not_in_it() -> None:
     [
         (b"not json", "it is no saved plan"),
         (b'{"format": "reconciler-dump/1"}', 'its format is "reconciler-dump/1"'),
-        (b'{"format": "reconciler-plan/2"}', "it is a saved plan of format 2, and this version of reconciler reads 1"),
-        (b'{"format": "reconciler-plan/1", "plan": {}}', "does not match its digest"),
+        (b'{"format": "reconciler-plan/1"}', "it is a saved plan of format 1, and this version of reconciler reads 2"),
+        (b'{"format": "reconciler-plan/2", "plan": {}}', "does not match its digest"),
         (written(scene()).replace(b"a100-2", b"a100-5"), "does not match its digest"),
     ],
 )

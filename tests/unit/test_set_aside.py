@@ -28,12 +28,11 @@ from reconciler.model.planned.cycled import Cycled
 from reconciler.model.planned.decision import Decision
 from reconciler.model.planned.inputs import Inputs
 from reconciler.model.planned.plan import Plan
-from reconciler.model.planned.reason import Reason
 from reconciler.model.planned.trouble import Trouble
 from reconciler.model.resource_quantity import MOST
 from reconciler.plan.check import BrokenInvariant, check
 from reconciler.plan.eviction import BUDGET_UNSEEN, PodBudgets, Remaining
-from reconciler.plan.guards.set_aside import BEHIND_SET_ASIDE, SET_ASIDE, SetAsides
+from reconciler.plan.guards.set_aside import BehindSetAside, ObjectSetAside, SetAsides
 from reconciler.plan.planner import plan
 from reconciler.plan.removal import untouchable
 from reconciler.policy.custom_resources.standing import bundle_of
@@ -42,6 +41,7 @@ from reconciler.wiring.notices import Notices
 from reconciler.wiring.set_aside_publisher import SetAsidePublisher
 from tests.unit.real_objects import OBJECTS, Object, an, listed, seen
 from tests.unit.scaling_stage import World
+from tests.unit.some_reasons import some_reason
 
 LONG = "9" * 5000
 NOW = Instant(1_793_606_400_000)
@@ -189,7 +189,7 @@ def of(*aside: SetAside, pods: tuple[Pod, ...] = ()) -> SetAsides:
 
 
 def decision(subject: Ref, act: Action, pool: str = "a") -> Decision:
-    return Decision("drain", subject, act, Reason("X", ()), pool)
+    return Decision("drain", subject, act, some_reason("X"), pool)
 
 
 BOUND = Pod(
@@ -235,7 +235,7 @@ def test_what_depends_on_an_object_that_is_set_aside_is_held(case: str) -> None:
     aside, asked, taken = HELD[case]
     why = of(aside, pods=(BOUND,)).why_not(asked, taken)
     assert why is not None
-    assert why.code in {SET_ASIDE.code, BEHIND_SET_ASIDE.code}
+    assert isinstance(why.facts, ObjectSetAside | BehindSetAside)
 
 
 @pytest.mark.parametrize("case", LEFT)
@@ -257,7 +257,9 @@ def test_a_plan_tells_of_each_object_and_acts_on_none_of_them() -> None:
     node = acted[0].subject
     inputs, made = planned(SetAside("Node", "", node.name, node.uid, detail="is a riddle", node=node.name))
     check(inputs, Fleet(inputs.observed), made)
-    told = [each for each in made.decisions if each.reason.code == SET_ASIDE.code and each.planner == "set_aside"]
+    told = [
+        each for each in made.decisions if isinstance(each.reason.facts, ObjectSetAside) and each.planner == "set_aside"
+    ]
     assert [each.subject.name for each in told] == [node.name]
     others = {each.subject for each in acted[1:]}
     assert others <= {each.subject for each in made.decisions if not isinstance(each.act, Hold)}

@@ -8,7 +8,6 @@ import msgspec
 from reconciler.model.instant import Instant
 from reconciler.model.planned.action import Evict, Ref
 from reconciler.model.planned.decision import Decision
-from reconciler.model.planned.reason import Reason
 from reconciler.model.quantity import Duration
 from reconciler.ports import Wished
 from reconciler.protocol.presumed import Object
@@ -20,6 +19,7 @@ from reconciler.simulate.playing.faults import Faults, Victims
 from reconciler.simulate.scenario.fault import Fault
 from tests.stages.buying.purchases import market
 from tests.unit.simulate_stage import START, Small, node, pod, template, workload
+from tests.unit.some_reasons import some_reason
 from tests.unit.test_sim_controller import wish
 
 
@@ -195,7 +195,7 @@ def bound(name: str) -> Object:
 
 
 def evict(name: str) -> Decision:
-    return Decision("tests", Ref("Pod", "default", name), Evict(grace_seconds=30), Reason("Tests"))
+    return Decision("tests", Ref("Pod", "default", name), Evict(grace_seconds=30), some_reason("Tests"))
 
 
 class Holds:

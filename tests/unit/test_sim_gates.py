@@ -10,7 +10,6 @@ from reconciler.model.instant import timestamp
 from reconciler.model.planned.action import Apply, Ref, Ungate
 from reconciler.model.planned.decision import Decision
 from reconciler.model.planned.outcome import Outcome
-from reconciler.model.planned.reason import Reason
 from reconciler.protocol.presumed import Object
 from reconciler.simulate.api_server.admission import refusal
 from reconciler.simulate.objects import Objects, Write
@@ -18,6 +17,7 @@ from reconciler.simulate.scenario.workload import Constant, Workload
 from reconciler.simulate.workloads.pods import Job, job_of, replicas_of
 from tests.unit import restricted
 from tests.unit.simulate_stage import START, Small, node, pod, workload
+from tests.unit.some_reasons import some_reason
 
 FOREIGN = "other.example.com/gate"
 WAITING = Workload(
@@ -40,7 +40,7 @@ class Ours:
 
 
 def applied(there: Small, ref: Ref, act: Apply | Ungate) -> Outcome:
-    (outcome,) = there.world.apply([Decision("test", ref, act, Reason("Test"), "")], Ours())
+    (outcome,) = there.world.apply([Decision("test", ref, act, some_reason("Test"), "")], Ours())
     return outcome
 
 

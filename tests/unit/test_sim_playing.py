@@ -12,7 +12,6 @@ from reconciler.model.planned.action import Delete, Presumes, Ref
 from reconciler.model.planned.decision import Decision
 from reconciler.model.planned.inputs import Inputs
 from reconciler.model.planned.plan import Plan
-from reconciler.model.planned.reason import Reason
 from reconciler.model.quantity import Duration
 from reconciler.report.simulated.simulated import Simulated
 from reconciler.simulate.playing.play import Play
@@ -21,6 +20,7 @@ from reconciler.simulate.playing.staging import Watched, run
 from reconciler.wiring.simulated.page import page_of
 from reconciler.wiring.simulated.reading import Asked, prepared
 from tests.lab.places import REPOSITORY
+from tests.unit.some_reasons import some_reason
 
 EXAMPLE = REPOSITORY / "examples" / "taint-edit" / "scenario.yaml"
 BUSY = "no node with a pod that counts is deleted by us"
@@ -37,7 +37,7 @@ class Planted(InProcess):
         if victim is None:
             return plan
         subject = Ref("Node", "", victim.name, victim.metadata.uid)
-        decision = Decision("planted", subject, Delete(presumes=Presumes()), Reason("Planted"), "a100")
+        decision = Decision("planted", subject, Delete(presumes=Presumes()), some_reason("Planted"), "a100")
         return msgspec.structs.replace(plan, decisions=(*plan.decisions, decision))
 
 

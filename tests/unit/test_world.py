@@ -11,13 +11,13 @@ from reconciler.model.cluster.observed import Observed
 from reconciler.model.instant import Instant
 from reconciler.model.planned.action import Label, Ref
 from reconciler.model.planned.decision import Decision
-from reconciler.model.planned.reason import Reason
 from reconciler.simulate.controller.late_view import LateView
 from reconciler.simulate.objects import key_of
 from reconciler.simulate.sight import SEEN_STEP_MS, Sight
 from reconciler.simulate.world import World
 from tests.contract import objects
 from tests.contract.ground import STANDING, Fallen
+from tests.unit.some_reasons import some_reason
 from tests.unit.world_stage import FREE, NODE, Edit, by_another, decisions, edits, everything, ref_of, theirs, world
 
 
@@ -169,7 +169,7 @@ def test_what_is_held_is_never_changed_under_its_holder() -> None:
     held = there.get(ref)
     told = msgspec.json.encode(held)
     act = Label(labels=(("gpu.scheduling/pool", "a"),))
-    list(there.apply([Decision("tests", ref, act, Reason("Any"))], STANDING))
+    list(there.apply([Decision("tests", ref, act, some_reason("Any"))], STANDING))
     there.edit(ref, {"spec": {"taints": None}})
     assert msgspec.json.encode(held) == told
 

@@ -22,9 +22,9 @@ from reconciler.model.planned.action import (
     Ungate,
 )
 from reconciler.model.planned.decision import Decision
-from reconciler.model.planned.reason import Reason
 from reconciler.simulate.world import World
 from tests.contract import objects
+from tests.unit.some_reasons import some_reason
 
 Object = dict[str, Any]
 
@@ -104,7 +104,7 @@ def decisions(draw: st.DrawFn, with_ends: bool = False) -> Decision:
     uid = draw(st.sampled_from(["", UIDS[target], UIDS[target], "uid-of-another"]))
     fields = draw(st.sampled_from([(), (), (), (("metadata.labels[example.com/a]", "1"),)]))
     act = msgspec.structs.replace(act, presumes=Presumes(resource_version=version, fields=fields))
-    return Decision("tests", ref_of(target, uid), act, Reason("Any"))  # type: ignore[arg-type]  # no hold is drawn
+    return Decision("tests", ref_of(target, uid), act, some_reason("Any"))  # type: ignore[arg-type]  # no hold is drawn
 
 
 class Edit(msgspec.Struct, frozen=True):

@@ -23,8 +23,8 @@ from reconciler.kube.paths import BadPath, below, folder_in
 from reconciler.model import names
 from reconciler.model.planned.action import Ref, Status
 from reconciler.model.planned.decision import Decision
-from reconciler.plan.explain import sentence
 from reconciler.protocol.turns import verb_of
+from reconciler.report.told import note_of
 
 _LONGEST_NOTE_BYTES = 1024
 _LONGEST_NAME = 230  # with a time behind it that is still a name
@@ -61,7 +61,7 @@ def is_told(decision: Decision) -> bool:
 def told_of(decision: Decision, uid: str = "") -> Iterator[Told]:
     """Of its subject, of those that leave with it as of subjects of their own, and of a node on its NodeClaim.
     `uid`: of a subject that the write made."""
-    note = _sentence(decision)
+    note = note_of(decision.reason)
     single = [each for each in decision.about if each.kind not in _OF_MANY_NODES]
     for ref in (*decision.refs, *single):
         known = msgspec.structs.replace(ref, uid=uid) if uid and not ref.uid and ref == decision.subject else ref
@@ -77,7 +77,7 @@ def told_of_pools(decisions: Iterable[Decision]) -> Iterator[Told]:
                 alike.setdefault((ref, decision.reason.code, _action(decision)), []).append(decision)
     for (ref, reason, action), several in sorted(alike.items(), key=lambda each: each[0]):
         nodes = sorted(each.subject.name for each in several)
-        note = _sentence(min(several, key=lambda each: each.subject.name))
+        note = note_of(min(several, key=lambda each: each.subject.name).reason)
         if len(nodes) > 1:
             more = f" and {len(nodes) - _NAMED} more" if len(nodes) > _NAMED else ""
             note = f"{len(nodes)} nodes ({', '.join(nodes[:_NAMED])}{more}): {note}"
@@ -146,13 +146,6 @@ class Events:
 
 def _action(decision: Decision) -> str:
     return verb_of(decision).capitalize()
-
-
-def _sentence(decision: Decision) -> str:
-    try:
-        return sentence(decision.reason)
-    except KeyError:  # a reason without a sentence is a fault, but what was done is no less done
-        return decision.reason.code
 
 
 def _time(nanoseconds: int) -> str:

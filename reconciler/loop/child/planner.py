@@ -16,6 +16,7 @@ from reconciler.model.planned.inputs import Inputs
 from reconciler.model.planned.plan import Plan
 from reconciler.model.planned.succession import successor
 from reconciler.plan.check import BrokenInvariant
+from reconciler.plan.reason_codec import decoded
 from reconciler.ports import Unavailable
 
 LONGEST_SECONDS = 120.0
@@ -73,7 +74,7 @@ class ChildPlanner:
             raise Ended
         told, self._told = self._told, None  # until it has answered, nobody knows what it knows
         say(process.stdin, successor(told, inputs))
-        answer = msgspec.json.decode(hear(process.stdout), type=Answered)
+        answer = decoded(hear(process.stdout), Answered)
         self._told = inputs
         return answer
 

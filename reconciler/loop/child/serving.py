@@ -7,8 +7,6 @@ import traceback
 from collections.abc import Callable
 from typing import IO
 
-import msgspec
-
 from reconciler.loop.child.conversation import Answered, Ended, hear, say
 from reconciler.loop.deciding import InProcess
 from reconciler.model.cluster.observed import Observed
@@ -16,6 +14,7 @@ from reconciler.model.planned.inputs import Inputs
 from reconciler.model.planned.plan import Plan
 from reconciler.model.planned.succession import Succession, Successor
 from reconciler.plan.check import BrokenInvariant
+from reconciler.plan.reason_codec import decoded
 
 NICENESS = 10
 
@@ -46,7 +45,7 @@ class _Serving:
         self._is_frozen = False
 
     def answer(self, questions: IO[bytes], answers: IO[bytes]) -> None:
-        asked = msgspec.json.decode(hear(questions), type=Successor)
+        asked = decoded(hear(questions), Successor)
         self._received(asked.inputs.observed)
         inputs = self._succession.take(asked)
         plan, answer = None, Answered()

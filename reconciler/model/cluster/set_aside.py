@@ -25,6 +25,11 @@ class Refusal(msgspec.Struct, frozen=True, gc=False):
     field: str = ""  # spec.containers[0].resources.requests.cpu
     detail: str = ""
 
+    @property
+    def why(self) -> str:
+        """spec.containers[0].resources.requests.cpu: 99999... is no quantity."""
+        return ": ".join(part for part in (self.field, self.detail or self.code) if part)
+
 
 class SetAside(msgspec.Struct, frozen=True, gc=False, order=True, omit_defaults=True):
     """An object that cannot be understood."""
@@ -44,6 +49,6 @@ class SetAside(msgspec.Struct, frozen=True, gc=False, order=True, omit_defaults=
         return "/".join(part for part in (self.kind, self.namespace, self.name or "(without a name)") if part)
 
     @property
-    def why(self) -> str:
-        """spec.containers[0].resources.requests.cpu: 99999... is no quantity."""
-        return ": ".join(part for part in (self.field, self.detail or self.code) if part)
+    def refusal(self) -> Refusal:
+        """Why."""
+        return Refusal(self.code, self.field, self.detail)

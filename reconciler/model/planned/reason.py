@@ -1,16 +1,54 @@
-"""Why: a code from a closed set, the facts behind it, and the line of policy that asked for it."""
+"""Why something is done, or is not: the typed facts of one code, and the line of policy that asked for it.
+
+Each planner declares its codes as classes of facts, with the template of their sentence (plan/*/reasons.py). A sentence
+is made where a person reads it (plan/explain.py), and is never read back.
+"""
+
+from typing import Any, ClassVar, Literal
 
 import msgspec
 
 from reconciler.model.origin import Origin
 
+HoldClass = Literal["blocked", "waiting"]
+
+
+class Facts:
+    """What any reason tells. A decoder is told by plan/reason_codec.py which class a code has."""
+
+    __slots__ = ()
+
+    template: ClassVar[str] = (
+        ""  # of the sentence: {field}, {field:time} or {field:noun} for a number and what it counts
+    )
+    while_held: ClassVar[str] = ""  # of what a guard holds: without times that only come once a person lets it go
+    hold: ClassVar[HoldClass] = "waiting"  # the class of a hold with these facts
+    by_person: ClassVar[bool] = False  # a hold that is waiting lasts until a person acts
+
+    @property
+    def code(self) -> str:
+        """The name of the class: part of every published format."""
+        return type(self).__name__
+
+    def fields(self) -> dict[str, Any]:
+        """By name, as they are."""
+        return {name: getattr(self, name) for name in self.__struct_fields__}  # type: ignore[attr-defined]
+
+
+class CodeFacts(msgspec.Struct, Facts, frozen=True, gc=False, tag_field="code", tag=True, omit_defaults=True):
+    """The base of each code: its fields are the facts, its name is the code."""
+
 
 class Reason(msgspec.Struct, frozen=True, gc=False):
-    """The sentence stands beside the code, in the reasons of the planner; the facts fill it."""
+    """The facts of one code, and where they come from."""
 
-    code: str
-    facts: tuple[tuple[str, str | int], ...] = ()
+    facts: Facts
     origin: Origin | None = None
 
-    def fact(self, name: str) -> str | int | None:
-        return dict(self.facts).get(name)
+    @property
+    def code(self) -> str:
+        return self.facts.code
+
+    def fact(self, name: str) -> Any:
+        """By name, of facts whose code the caller does not know; None where they have none of that name."""
+        return self.facts.fields().get(name)

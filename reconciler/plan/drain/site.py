@@ -198,7 +198,7 @@ class Site:
 
 def why(seen: Seen, because: Because, field: str = "", /, **facts: str | int) -> Reason:
     """A reason that leads back to the policy; the node, its pool and the policy are named where the sentence does."""
-    for name, told in _named(because.sentence):
+    for name, told in _named(because.template):
         facts.setdefault(name, told(seen))
     origin = seen.policy.origin(f"spec.{field}" if field else "")
     return because.reason(origin, **facts)

@@ -12,7 +12,7 @@ from reconciler.model.revision import short_revision
 from reconciler.model.spoken_time import clock
 from reconciler.plan.explain import sentence
 from reconciler.plan.guards.observing import Observation, inaction_of
-from reconciler.plan.guards.reasons import BY_LIMITS
+from reconciler.plan.guards.reasons import HeldByGuard
 from reconciler.plan.holds.at_rest import is_at_rest, supposed_by
 from reconciler.plan.holds.classes import is_held
 from reconciler.plan.impact.words import bought_when, bought_words
@@ -126,9 +126,11 @@ def guard_holding(scene: Scene, consequence: Consequence) -> str:
     kind, names = ("Node", set(consequence.nodes)) if is_ours else ("NodePool", {consequence.node_pool})
     for each in scene.plan.decisions:
         if each.subject.kind == kind and each.subject.name in names:
-            held = isinstance(each.act, Hold) and each.reason.code in BY_LIMITS
-            if held or not is_ours:
-                return str(each.reason.fact("guard")) if held else ""
+            facts = each.reason.facts if isinstance(each.act, Hold) else None
+            if isinstance(facts, HeldByGuard):
+                return facts.guard.title
+            if not is_ours:
+                return ""
     return ""
 
 

@@ -15,7 +15,7 @@ from reconciler.model.planned.evaluated import Evaluated
 from reconciler.model.spoken_time import clock
 from reconciler.plan.explain import sentence
 from reconciler.plan.explanation.about import counted, placed
-from reconciler.plan.guards.frozen import FROZEN, SUSPENDED, Freezes
+from reconciler.plan.guards.frozen import Freezes, Frozen, PoolSuspended
 from reconciler.plan.guards.observing import Observation, observation_of
 from reconciler.plan.impact.scaled import Departing, departing
 from reconciler.plan.kept.scene import Scene
@@ -146,9 +146,12 @@ def kept_from(node: Going) -> Iterator[tuple[str, str]]:
             yield KEPT_WHILE[each.reason.code], sentence(each.reason)
     pool = node.scene.inputs.desired.pool(node.evaluated.pool)
     if pool is not None and pool.spec.suspend:
-        yield KEPT_WHILE[SUSPENDED.code], f"GpuPool/{pool.name} is suspended, {placed(pool.origin('spec.suspend'))}"
+        yield (
+            KEPT_WHILE[PoolSuspended.__name__],
+            f"GpuPool/{pool.name} is suspended, {placed(pool.origin('spec.suspend'))}",
+        )
     if freeze := Freezes(node.scene.inputs, node.scene.fleet).of_node(node.node.name):
-        yield KEPT_WHILE[FROZEN.code], f"{freeze.what} is frozen {freeze.told}"
+        yield KEPT_WHILE[Frozen.__name__], f"{freeze.what} is frozen {freeze.told}"
 
 
 def stop_rows(node: Going) -> Iterator[Row]:

@@ -112,7 +112,8 @@ def _announces(decision: Decision) -> bool:
     """Whether it says when scaling takes the node away, or what that waits for."""
     if decision.planner not in {PLANNER, TAINTS}:
         return False
-    return not isinstance(decision.act, Hold) or decision.reason.code in {SURPLUS.code, MARK_HELD.code, *STOPPED}
+    is_stopped = isinstance(decision.reason.facts, STOPPED)
+    return not isinstance(decision.act, Hold) or is_stopped or decision.reason.code in {SURPLUS.code, MARK_HELD.code}
 
 
 def _headline(scene: Scene, node: Node) -> str:

@@ -27,7 +27,7 @@ from reconciler.plan.explanation.going import marked_words
 from reconciler.plan.explanation.pool import headline
 from reconciler.plan.explanation.standing_orders import freeze_rows, guard_rows
 from reconciler.plan.guards.frozen import Freezes
-from reconciler.plan.guards.reasons import BY_LIMITS
+from reconciler.plan.guards.reasons import HeldByGuard
 from reconciler.plan.impact.scaled import departing
 from reconciler.plan.kept.scene import Scene
 from reconciler.plan.scaling.reasons import PLANNER
@@ -144,4 +144,5 @@ def _about_to(scene: Scene, evaluated: Evaluated) -> Iterator[Row]:
 def _held_by_guards(scene: Scene, nodes: Set[str]) -> Counter[str]:
     """How many of these nodes each guard holds."""
     decisions = [each for each in scene.plan.decisions if each.planner == PLANNER and each.subject.name in nodes]
-    return Counter(str(each.reason.fact("guard")) for each in decisions if each.reason.code in BY_LIMITS)
+    holds = (each.reason.facts for each in decisions)
+    return Counter(facts.guard.title for facts in holds if isinstance(facts, HeldByGuard))

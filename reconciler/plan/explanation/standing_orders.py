@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from reconciler.model.planned.guarded import Guarded
 from reconciler.plan.explanation.about import placed
 from reconciler.plan.guards.frozen import Freeze
-from reconciler.plan.guards.told import WORDS
+from reconciler.plan.guards.words import MEASURES
 from reconciler.plan.kept.scene import Scene
 
 
@@ -27,5 +27,5 @@ def guard_rows(scene: Scene, pool: str) -> Iterator[tuple[str, str]]:
 
 def _hour(guarded: Guarded) -> str:
     hour = [each for each in guarded.counts if each.period == "hour"]
-    told = ", ".join(f"{each.before} of {each.allowed} {WORDS[each.measure]}" for each in hour)
+    told = ", ".join(f"{each.before} of {each.allowed} {MEASURES[each.measure]}" for each in hour)
     return f"in the hour so far {told}" if told else "no limit of the hour"

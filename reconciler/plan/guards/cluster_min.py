@@ -16,31 +16,39 @@ from reconciler.model.cluster.node import Node
 from reconciler.model.desired import Declared
 from reconciler.model.kinds.drain_policy import DrainPolicy
 from reconciler.model.origin import Origin
+from reconciler.model.planned.action import Ref
 from reconciler.model.planned.inputs import Inputs
+from reconciler.model.planned.reason import CodeFacts
 from reconciler.model.quantity import Quantity
 from reconciler.plan.draft import Draft
-from reconciler.plan.reasons import Because
 
-HELD = Because(
-    "ClusterMinHolds",
-    "{object} would leave {left} of {resource} in the cluster, and clusterMin of {policy} is {least}.",
-)
-REASONS = (HELD,)
+
+class ClusterMinHolds(CodeFacts, frozen=True):
+    template = "{object} would leave {left} of {resource} in the cluster, and clusterMin of {policy} is {least}."
+
+    object: Ref
+    resource: str
+    left: str  # a quantity
+    least: str  # a quantity
+    policy: Ref
+
+
+REASONS = (ClusterMinHolds,)
 
 
 class Lack(msgspec.Struct, frozen=True, gc=False):
     """What the cluster would have too little of."""
 
     resource: str
-    left: str
-    least: str
-    policy: str
+    left: str  # a quantity
+    least: str  # a quantity
+    policy: Ref
     origin: Origin | None
 
     @property
     def facts(self) -> dict[str, str | int]:
         """As reasons name them."""
-        return {"resource": self.resource, "left": self.left, "least": self.least, "policy": self.policy}
+        return {"resource": self.resource, "left": self.left, "least": self.least, "policy": self.policy.title}
 
 
 class ClusterMin:
@@ -106,8 +114,8 @@ class _Limit(msgspec.Struct, frozen=True, gc=False):
 
     def lack(self, left: int) -> Lack:
         told = str(Quantity(left if self.resource == CPU else left * 1_000))
-        title = f"DrainPolicy/{self.policy.name}"
-        return Lack(self.resource, told, str(self.least), title, self.policy.origin("spec.clusterMin"))
+        policy = Ref("DrainPolicy", "", self.policy.name)
+        return Lack(self.resource, told, str(self.least), policy, self.policy.origin("spec.clusterMin"))
 
 
 def _limits(inputs: Inputs) -> Iterable[tuple[str, _Limit]]:

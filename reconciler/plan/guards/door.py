@@ -15,12 +15,12 @@ from reconciler.model.planned.reason import Reason
 from reconciler.plan.containment import Troubles
 from reconciler.plan.draft import Draft, Verdict
 from reconciler.plan.guards.about import About
-from reconciler.plan.guards.cluster_min import HELD, ClusterMin, nodes_named
+from reconciler.plan.guards.cluster_min import ClusterMin, ClusterMinHolds, nodes_named
 from reconciler.plan.guards.elsewhere import of_another_cluster
 from reconciler.plan.guards.frozen import Freezes
 from reconciler.plan.guards.observing import is_only_told
 from reconciler.plan.guards.one_action import waits_for
-from reconciler.plan.guards.reasons import UNVERSIONED
+from reconciler.plan.guards.reasons import ObjectUnversioned
 from reconciler.plan.guards.set_aside import SetAsides
 from reconciler.plan.guards.stage import Stage
 from reconciler.plan.guards.taken import taken
@@ -85,7 +85,7 @@ class Door:
         if opted_out is not None:
             return opted_out.reason, Hold(opted_out.until)
         if is_blind(decision):
-            return UNVERSIONED.reason(decision.reason.origin, object=decision.subject.title), Hold()
+            return Reason(ObjectUnversioned(object=decision.subject), decision.reason.origin), Hold()
         other = self._draft.claimed_by(decision.subject)
         if other and not isinstance(decision.act, Label):
             return waits_for(decision, other), Hold()
@@ -99,7 +99,12 @@ class Door:
         going = list(nodes_named(self._draft.fleet, {each.name for each in marks if each.goes}))
         lack = self._cluster_min.why_not(*(each for each in going if self._is_there(each)))
         lack = lack or next((found for each in going if (found := self._cluster_min.why_kept(each))), None)
-        return HELD.reason(lack.origin, object=decision.subject.title, **lack.facts) if lack else None
+        if lack is None:
+            return None
+        facts = ClusterMinHolds(
+            object=decision.subject, resource=lack.resource, left=lack.left, least=lack.least, policy=lack.policy
+        )
+        return Reason(facts, lack.origin)
 
     def _count(self, stage: Stage, decision: Decision) -> None:
         """What it takes is missing for those that come after it, and what it gives back is not."""

@@ -6,7 +6,7 @@ from reconciler.model.desired import Declared
 from reconciler.model.kinds.change_guard import ChangeGuard
 from reconciler.model.planned.inputs import Inputs
 from reconciler.model.planned.reason import Reason
-from reconciler.plan.guards.reasons import WRONG_CLUSTER
+from reconciler.plan.guards.reasons import WrongCluster, guard_ref
 
 _SHOWN = 8  # of a uid; enough to tell two apart, as a rule
 
@@ -23,8 +23,8 @@ def of_another_cluster(inputs: Inputs, pool: str) -> Reason | None:
     for guard in inputs.desired.guards:
         if {"*", pool} & set(guard.spec.pool_names) and is_elsewhere(inputs, guard):
             wanted, found = _uids(inputs, guard)
-            origin = guard.origin("spec.clusterUID")
-            return WRONG_CLUSTER.reason(origin, guard=f"ChangeGuard/{guard.name}", wanted=wanted, found=found)
+            facts = WrongCluster(guard=guard_ref(guard.name), wanted=wanted, found=found)
+            return Reason(facts, guard.origin("spec.clusterUID"))
     return None
 
 

@@ -7,6 +7,7 @@ our own namespace, for everything. A time that can't be read freezes until it is
 
 from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
+from typing import Literal
 
 import msgspec
 
@@ -16,26 +17,65 @@ from reconciler.model.cluster.kinds import SEEN
 from reconciler.model.cluster.observed import Observed
 from reconciler.model.cluster.whole import Whole
 from reconciler.model.instant import Instant, instant, timestamp
-from reconciler.model.planned.action import Act, Annotate, Delete, Hold, Status, Taint, Ungate
+from reconciler.model.planned.action import Act, Annotate, Delete, Hold, Ref, Status, Taint, Ungate
 from reconciler.model.planned.decision import Decision
 from reconciler.model.planned.inputs import Inputs
-from reconciler.model.planned.reason import Reason
-from reconciler.plan.reasons import Because
+from reconciler.model.planned.reason import CodeFacts, Reason
 
-FROZEN = Because("Frozen", "{what} is frozen until {until}{because}: {object} is left as it is.", by_person=True)
-FROZEN_UNREADABLY = Because(
-    "FrozenUnreadably",
-    "{what} is frozen until {until}{because}, which is no time such as 2026-11-02T08:00:00Z: {object} is left as it is "
-    "until that is corrected.",
-    by_person=True,
-)
-SUSPENDED = Because(
-    "PoolSuspended",
-    "GpuPool/{pool} is suspended: {object} is left as it is until suspend is taken back.",
-    by_person=True,
-)
 
-REASONS = (FROZEN, FROZEN_UNREADABLY, SUSPENDED)
+class Scope(msgspec.Struct, frozen=True, gc=False):
+    """What is frozen."""
+
+    kind: Literal["everything", "guard", "pool", "node"]
+    name: str = ""  # of the ChangeGuard, the pool or the node
+
+    @property
+    def words(self) -> str:
+        """everything, what ChangeGuard/fleet guards, pool a100, Node/n1."""
+        match self.kind:
+            case "everything":
+                return "everything"
+            case "guard":
+                return f"what ChangeGuard/{self.name} guards"
+            case "pool":
+                return f"pool {self.name}"
+            case "node":
+                return f"Node/{self.name}"
+
+
+class Frozen(CodeFacts, frozen=True):
+    template = "{scope} is frozen until {written}{note:in_brackets}: {object} is left as it is."
+    by_person = True
+
+    object: Ref
+    scope: Scope
+    until: Instant
+    written: str  # until when, as it stands in the annotation
+    note: str = ""  # the reason that somebody gave for it
+
+
+class FrozenUnreadably(CodeFacts, frozen=True):
+    template = (
+        "{scope} is frozen until {written}{note:in_brackets}, which is no time such as 2026-11-02T08:00:00Z: {object} "
+        "is left as it is until that is corrected."
+    )
+    by_person = True
+
+    object: Ref
+    scope: Scope
+    written: str
+    note: str = ""
+
+
+class PoolSuspended(CodeFacts, frozen=True):
+    template = "GpuPool/{pool} is suspended: {object} is left as it is until suspend is taken back."
+    by_person = True
+
+    object: Ref
+    pool: str
+
+
+REASONS = (Frozen, FrozenUnreadably, PoolSuspended)
 
 # Where a freeze may sit; nodes and NodePools must have been read for any plan.
 _PLACES = tuple(each.title for each in SEEN if each.kind in {"Namespace", "GpuPool", "ChangeGuard"})
@@ -46,30 +86,38 @@ RELEASE = "release"  # the planner that takes everything of ours off: what is fr
 class Freeze(msgspec.Struct, frozen=True):
     """One annotation that holds now."""
 
-    what: str  # everything, Node/n1, pool a100
+    scope: Scope
     written: str  # until when, as it stands there
     reason: str = ""
     until: Instant | None = None  # None: it can't be read
 
     @property
-    def told(self) -> str:
-        """until 2026-11-02T08:00:00Z (maintenance)."""
-        return f"until {timestamp(self.until) if self.until is not None else self.written}{self.because}"
+    def what(self) -> str:
+        """What is frozen, in words."""
+        return self.scope.words
+
+    def facts(self, subject: Ref) -> Frozen | FrozenUnreadably:
+        """Why a subject waits."""
+        if self.until is None:
+            return FrozenUnreadably(object=subject, scope=self.scope, written=self.written, note=self.reason)
+        return Frozen(object=subject, scope=self.scope, until=self.until, written=self.written, note=self.reason)
 
     @property
-    def because(self) -> str:
-        return f" ({self.reason})" if self.reason else ""
+    def told(self) -> str:
+        """until 2026-11-02T08:00:00Z (maintenance)."""
+        until = timestamp(self.until) if self.until is not None else self.written
+        return f"until {until} ({self.reason})" if self.reason else f"until {until}"
 
 
-def freeze_of(what: str, written: str, reason: str, now: Instant) -> Freeze | None:
+def freeze_of(scope: Scope, written: str, reason: str, now: Instant) -> Freeze | None:
     """What two annotations say; nothing where there is none, or its time is over."""
     if not written:
         return None
     try:
         until = instant(written)
     except ValueError:
-        return Freeze(what, written, reason)
-    return Freeze(what, written, reason, until) if until > now else None
+        return Freeze(scope, written, reason)
+    return Freeze(scope, written, reason, until) if until > now else None
 
 
 def why_unsure(observed: Observed) -> str:
@@ -89,16 +137,14 @@ class Freezes:
         act = decision.act
         if isinstance(act, Hold) or decision.planner == RELEASE or any(goes_on(act, decision) for goes_on in GOES_ON):
             return None
-        title = decision.subject.title
         declared = self._inputs.desired.pool(decision.pool) if decision.pool else None
         if declared is not None and declared.spec.suspend:
-            return SUSPENDED.reason(declared.origin("spec.suspend"), object=title, pool=decision.pool), Hold()
+            facts = PoolSuspended(object=decision.subject, pool=decision.pool)
+            return Reason(facts, declared.origin("spec.suspend")), Hold()
         found = next(self._over(decision, nodes), None)
         if found is None:
             return None
-        because = FROZEN if found.until is not None else FROZEN_UNREADABLY
-        facts = {"what": found.what, "until": found.written, "because": found.because, "object": title}
-        return because.reason(decision.reason.origin, **facts), Hold(found.until)
+        return Reason(found.facts(decision.subject), decision.reason.origin), Hold(found.until)
 
     def all(self) -> tuple[Freeze, ...]:
         """Everything that is frozen now, the widest first."""
@@ -139,15 +185,16 @@ class Freezes:
         for name in sorted(nodes & self._nodes.keys()):
             yield self._nodes[name]
 
-    def _freeze(self, what: str, annotations: Mapping[str, str]) -> Freeze | None:
+    def _freeze(self, scope: Scope, annotations: Mapping[str, str]) -> Freeze | None:
         until, reason = annotations.get(names.FROZEN_UNTIL, ""), annotations.get(names.FROZEN_REASON, "")
-        return freeze_of(what, until, reason, self._inputs.now)
+        return freeze_of(scope, until, reason, self._inputs.now)
 
     @cached_property
     def _everything(self) -> tuple[Freeze, ...]:
         own = [each for each in self._inputs.observed.namespaces if each.name == self._inputs.observed.own_namespace]
         told = (each.metadata.annotations for each in own)
-        found = (freeze_of("everything", each.frozen_until, each.frozen_reason, self._inputs.now) for each in told)
+        scope, now = Scope("everything"), self._inputs.now
+        found = (freeze_of(scope, each.frozen_until, each.frozen_reason, now) for each in told)
         return tuple(each for each in found if each is not None)
 
     @cached_property
@@ -157,10 +204,10 @@ class Freezes:
         named = [(each.name, each) for each in (*self._of("GpuPool"), *self._inputs.observed.node_pools)]
         named += [(each.metadata.labels.get(names.POOL, ""), each) for each in self._inputs.observed.node_pools]
         for guard in self._of("ChangeGuard"):
-            if freeze := self._freeze(f"what {_title(guard)} guards", guard.metadata.annotations):
+            if freeze := self._freeze(Scope("guard", guard.name), guard.metadata.annotations):
                 found |= {pool: freeze for pool in self._guarded(guard.name) if pool not in found}
         for name, whole in named:
-            freeze = self._freeze(f"pool {name}", whole.metadata.annotations)
+            freeze = self._freeze(Scope("pool", name), whole.metadata.annotations)
             if freeze and name:
                 found.setdefault(name, freeze)
         return found
@@ -170,7 +217,7 @@ class Freezes:
         found = {}
         for node in self._fleet.nodes_frozen:
             told = node.metadata.annotations
-            freeze = freeze_of(f"Node/{node.name}", told.frozen_until, told.frozen_reason, self._inputs.now)
+            freeze = freeze_of(Scope("node", node.name), told.frozen_until, told.frozen_reason, self._inputs.now)
             if freeze is not None:
                 found[node.name] = freeze
         return found
@@ -217,7 +264,3 @@ def _reports(act: Act, _: Decision) -> bool:
 
 
 GOES_ON: tuple[Callable[[Act, Decision], bool], ...] = (_untaints, _releases, _lets_go, _calls_off, _reports)
-
-
-def _title(whole: Whole) -> str:
-    return f"{whole.kind}/{whole.name}"

@@ -12,18 +12,18 @@ from reconciler.model.planned.decision import Decision
 from reconciler.model.planned.guarded import Guarded
 from reconciler.model.planned.inputs import Inputs
 from reconciler.model.planned.mark import Mark
+from reconciler.model.planned.reason import Reason
 from reconciler.plan.causes import Cause, cause_of
-from reconciler.plan.explain import asked
 from reconciler.plan.guards.approvals import Approvals
 from reconciler.plan.guards.elsewhere import is_elsewhere
 from reconciler.plan.guards.ledger import HOUR_MS, Ledger
 from reconciler.plan.guards.panel import Held, Panel
-from reconciler.plan.guards.reasons import FOLLOWS_HELD
+from reconciler.plan.guards.reasons import FollowsHeld, guard_ref, sum_of
 from reconciler.plan.guards.stage import Stage
 from reconciler.plan.guards.sums import Roll
 from reconciler.plan.guards.taken import taken
 from reconciler.plan.guards.tally import Books, Take, Tally
-from reconciler.plan.guards.told import guarded_of, sums_told
+from reconciler.plan.guards.told import guarded_of
 
 
 class Proposed(msgspec.Struct, frozen=True):
@@ -109,8 +109,10 @@ def _held(decision: Decision, held: Held | None) -> Decision:
         return decision
     room, guard = held.room, held.tally.guard
     origin = room.over[0].origin if room.over else guard.origin("spec.perHour")
-    facts = {"guard": f"ChangeGuard/{guard.name}", "asked": asked(decision.reason), "sums": sums_told(room.over)}
-    return msgspec.structs.replace(decision, act=Hold(room.until), reason=held.because.reason(origin, **facts))
+    # Without its place in the policies: the same hold of the base may stem from another line.
+    reason = Reason(decision.reason.facts)
+    facts = held.why(guard=guard_ref(guard.name), held=reason, sums=tuple(map(sum_of, room.over)))
+    return msgspec.structs.replace(decision, act=Hold(room.until), reason=Reason(facts, origin))
 
 
 def following(decisions: Sequence[Decision]) -> tuple[Decision, ...]:
@@ -128,5 +130,5 @@ def following(decisions: Sequence[Decision]) -> tuple[Decision, ...]:
 
 def _behind(decision: Decision, held: set[Ref]) -> Decision:
     other = next(each for each in decision.after if each in held)
-    reason = FOLLOWS_HELD.reason(decision.reason.origin, object=decision.subject.title, other=other.title)
+    reason = Reason(FollowsHeld(object=decision.subject, other=other), decision.reason.origin)
     return msgspec.structs.replace(decision, act=Hold(), reason=reason)

@@ -7,7 +7,7 @@ from reconciler.fleet.fleet import Fleet
 from reconciler.model import names
 from reconciler.model.planned.decision import Decision
 from reconciler.model.planned.inputs import Inputs
-from reconciler.plan.guards.frozen import Freezes
+from reconciler.plan.guards.frozen import Freeze, Freezes
 
 # Whose nodes they are decides over these.
 OF_NODES = frozenset({"Node", "NodeClaim", "Pod"})
@@ -21,8 +21,7 @@ class Observation(msgspec.Struct, frozen=True):
     is_unadopted: bool = False  # someone else made the NodePool, and an edit of the policies must adopt it
     environment: str = ""  # another one, which keeps the NodePool
     is_suspended: bool = False  # the GpuPool is; decisions are held then, and consequences would be
-    frozen: str = ""  # what is: the pool, what a guard guards, or everything
-    frozen_told: str = ""  # until when, and why
+    freeze: Freeze | None = None  # of the pool, of what a guard guards, or of everything
 
     @property
     def told(self) -> str:
@@ -33,9 +32,9 @@ class Observation(msgspec.Struct, frozen=True):
             (self.is_unadopted, f"{node_pool} was made by someone else and is not adopted"),
             (bool(self.environment), f"{node_pool} is kept by environment {self.environment}"),
             (self.is_suspended, f"GpuPool/{self.pool} is suspended"),
-            (bool(self.frozen), f"{self.frozen} is frozen {self.frozen_told}"),
         )
-        return ", and ".join(words for applies, words in parts if applies)
+        frozen = [f"{self.freeze.what} is frozen {self.freeze.told}"] if self.freeze is not None else []
+        return ", and ".join([*(words for applies, words in parts if applies), *frozen])
 
     @property
     def unless(self) -> str:
@@ -46,9 +45,9 @@ class Observation(msgspec.Struct, frozen=True):
             (self.is_unadopted, f"{node_pool}, which someone else made, were adopted"),
             (bool(self.environment), f"{node_pool} were not kept by environment {self.environment}"),
             (self.is_suspended, f"GpuPool/{self.pool} were not suspended"),
-            (bool(self.frozen), f"{self.frozen} were not frozen"),
         )
-        return " and ".join(words for applies, words in parts if applies)
+        frozen = [f"{self.freeze.what} were not frozen"] if self.freeze is not None else []
+        return " and ".join([*(words for applies, words in parts if applies), *frozen])
 
 
 def observes(inputs: Inputs, pool: str) -> bool:
@@ -75,9 +74,8 @@ def inaction_of(inputs: Inputs, fleet: Fleet, pool: str) -> Observation | None:
     is_suspended = declared is not None and declared.spec.suspend
     if freeze is None and not is_suspended:
         return observation
-    frozen, told = (freeze.what, freeze.told) if freeze is not None else ("", "")
     found = observation or Observation(pool)
-    return msgspec.structs.replace(found, is_suspended=is_suspended, frozen=frozen, frozen_told=told)
+    return msgspec.structs.replace(found, is_suspended=is_suspended, freeze=freeze)
 
 
 def other_keeper(inputs: Inputs, pool: str) -> str:

@@ -11,21 +11,27 @@ import msgspec
 
 from reconciler.model.planned.action import Hold, Label, Ref
 from reconciler.model.planned.decision import Decision
-from reconciler.model.planned.reason import Reason
-from reconciler.plan.reasons import Because
+from reconciler.model.planned.reason import CodeFacts, Reason
 
-TAKES_TURNS = Because(
-    "TakesTurns",
-    "{other} acts on {object} in this plan, and a plan has one action a subject: {planner} follows in the next plan.",
-)
 
-REASONS = (TAKES_TURNS,)
+class TakesTurns(CodeFacts, frozen=True):
+    template = (
+        "{other} acts on {object} in this plan, and a plan has one action a subject: {planner} follows in the next "
+        "plan."
+    )
+
+    object: Ref
+    other: str  # the planner that acts
+    planner: str  # the one that waits
+
+
+REASONS = (TakesTurns,)
 
 
 def waits_for(decision: Decision, other: str) -> Reason:
     """Why a decision waits for the action of another planner."""
-    facts = {"object": decision.subject.title, "other": other, "planner": decision.planner}
-    return TAKES_TURNS.reason(decision.reason.origin, **facts)
+    facts = TakesTurns(object=decision.subject, other=other, planner=decision.planner)
+    return Reason(facts, decision.reason.origin)
 
 
 def one_action_each(decisions: Sequence[Decision]) -> tuple[Decision, ...]:

@@ -5,9 +5,8 @@ from collections.abc import Sequence
 import msgspec
 
 from reconciler.model.planned.mark import Mark
-from reconciler.plan.guards.reasons import BEHIND, OVER_HOUR, OVER_HOUR_ALONE, OVER_PLAN
+from reconciler.plan.guards.reasons import BehindOthers, HeldByGuard, HourIsFull, OverHourLimit, OverPlanLimit
 from reconciler.plan.guards.tally import Room, Take, Tally
-from reconciler.plan.reasons import Because
 
 
 class Held(msgspec.Struct, frozen=True):
@@ -15,7 +14,7 @@ class Held(msgspec.Struct, frozen=True):
 
     tally: Tally
     room: Room
-    because: Because
+    why: type[HeldByGuard]
 
 
 class Panel:
@@ -45,7 +44,7 @@ class Panel:
             return
         for take in self.takes:
             if tally.own(take):
-                self.held.setdefault(take.at, Held(tally, room, OVER_PLAN))
+                self.held.setdefault(take.at, Held(tally, room, OverPlanLimit))
 
     def _look_at_the_hour(self, take: Take) -> None:
         guarding = [tally for tally in self.tallies if tally.own(take)]
@@ -66,7 +65,7 @@ class Panel:
             self.marks += [msgspec.structs.replace(each.mark, approvals=names) for each in take.taken]
 
 
-def _why(room: Room) -> Because:
+def _why(room: Room) -> type[HeldByGuard]:
     if room.until is None:
-        return OVER_HOUR_ALONE
-    return OVER_HOUR if room.over else BEHIND
+        return OverHourLimit
+    return HourIsFull if room.over else BehindOthers

@@ -14,34 +14,47 @@ from functools import cached_property
 from reconciler.fleet.fleet import Fleet
 from reconciler.model import names
 from reconciler.model.cluster.pod import Pod
-from reconciler.model.cluster.set_aside import ANY_POOL, SetAside
+from reconciler.model.cluster.set_aside import ANY_POOL, Refusal, SetAside
 from reconciler.model.planned.action import Apply, Evict, Hold, Ref, Taint, Ungate
 from reconciler.model.planned.decision import Decision
 from reconciler.model.planned.inputs import Inputs
-from reconciler.model.planned.reason import Reason
-from reconciler.plan.reasons import Because
+from reconciler.model.planned.reason import CodeFacts, Reason
 
 PLANNER = "set_aside"
 
-SET_ASIDE = Because(
-    "ObjectSetAside",
-    "{object} cannot be understood ({why}): it is set aside, and nothing is done to it.",
-    by_person=True,
-)
-BEHIND_SET_ASIDE = Because(
-    "BehindSetAside",
-    "{other}, which {object} depends on, cannot be understood ({why}): {object} is left as it is until that is "
-    "corrected.",
-    by_person=True,
-)
 
-REASONS = (SET_ASIDE, BEHIND_SET_ASIDE)
+class ObjectSetAside(CodeFacts, frozen=True):
+    template = "{object} cannot be understood ({refusal}): it is set aside, and nothing is done to it."
+    by_person = True
+
+    object: Ref
+    refusal: Refusal
+
+
+class BehindSetAside(CodeFacts, frozen=True):
+    template = (
+        "{other}, which {object} depends on, cannot be understood ({refusal}): {object} is left as it is until that is "
+        "corrected."
+    )
+    by_person = True
+
+    object: Ref
+    other: Ref
+    refusal: Refusal
+
+
+REASONS = (ObjectSetAside, BehindSetAside)
 
 MOST_TOLD = 100  # objects that a plan tells of one by one; a metric counts all of them
 
 Key = tuple[str, str, str]  # kind, namespace, name
 # Which pods these hold for, or which gangs they tell of, is known of none in their namespace.
 _GUARDS_OF_NAMESPACES = frozenset({"PodDisruptionBudget", "Namespace", "GpuClaim"})
+
+
+def reason_of(aside: SetAside) -> Reason:
+    """Why nothing is done to the object."""
+    return Reason(ObjectSetAside(object=_ref(aside), refusal=aside.refusal))
 
 
 class SetAsides:
@@ -64,19 +77,18 @@ class SetAsides:
     def holds(self) -> Iterator[Decision]:
         """One for each object."""
         for each in self._all[:MOST_TOLD]:
-            subject = Ref(each.kind, each.namespace, each.name, each.uid)
+            subject = _ref(each)
             node = self._fleet.node(each.node) if each.node else None
             pool = each.pool.strip(ANY_POOL) or (node.pool if node is not None else "")
-            yield Decision(PLANNER, subject, Hold(), SET_ASIDE.reason(object=subject.title, why=each.why), pool)
+            yield Decision(PLANNER, subject, Hold(), reason_of(each), pool)
 
     def why_not(self, decision: Decision, taken: Collection[str]) -> Reason | None:
         """Why a decision waits; `taken`: names of the nodes that it takes away."""
         if not self._all:
             return None
-        title = decision.subject.title
         own = next((self._objects[key] for each in decision.refs if (key := _key(each)) in self._objects), None)
         if own is not None:
-            return SET_ASIDE.reason(object=own.title, why=own.why)
+            return reason_of(own)
         other = self._pools.get(decision.pool) if decision.pool else None
         other = other or self._pools.get(ANY_POOL)
         other = other or next((self._nodes[each] for each in sorted(taken) if each in self._nodes), None)
@@ -90,7 +102,9 @@ class SetAsides:
             )
         if other is None and isinstance(decision.act, Apply) and decision.subject.kind == "Pod":
             other = self._pods_of.get(decision.subject.namespace)
-        return None if other is None else BEHIND_SET_ASIDE.reason(object=title, other=other.title, why=other.why)
+        if other is None:
+            return None
+        return Reason(BehindSetAside(object=decision.subject, other=_ref(other), refusal=other.refusal))
 
     def is_set_aside(self, subject: Ref) -> bool:
         return _key(subject) in self._objects
@@ -110,6 +124,10 @@ class SetAsides:
     def _pods(self) -> dict[tuple[str, str], Pod]:
         found = self._fleet.observed.pods
         return {(each.metadata.namespace, each.name): each for each in found}
+
+
+def _ref(aside: SetAside) -> Ref:
+    return Ref(aside.kind, aside.namespace, aside.name, aside.uid)
 
 
 def _marks(decision: Decision) -> bool:

@@ -4,18 +4,11 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
-from reconciler.model.planned.guarded import GuardCount, Guarded, Measure, Needed
+from reconciler.model.planned.guarded import GuardCount, Guarded, Needed
 from reconciler.plan.guards.panel import Held, Panel
-from reconciler.plan.guards.reasons import OVER_PLAN
+from reconciler.plan.guards.reasons import OverPlanLimit
 from reconciler.plan.guards.sums import FIELDS, limit_of
 from reconciler.plan.guards.tally import Tally
-
-WORDS: dict[Measure, str] = {
-    "removed_nodes": "removed nodes",
-    "removed_percent": "removed percent",
-    "disrupted_gpus": "disrupted GPUs",
-    "deleted_node_pools": "deleted NodePools",
-}
 
 
 def guarded_of(panel: Panel, tally: Tally, *, would: bool = False) -> Guarded:
@@ -37,16 +30,8 @@ def guarded_of(panel: Panel, tally: Tally, *, would: bool = False) -> Guarded:
         needed=_needed(tally, held),
         needed_objects=tuple(sorted({f"{kind}/{name}" for cause in causes for kind, name in cause.policies})),
         needed_losses=tuple(sorted({cause.lost for cause in causes if cause.lost})),
-        alone=tuple(_alone(panel, tally)) if any(each.because is OVER_PLAN for each in held) else (),
-        by_the_hour=tuple(_by_the_hour(panel, tally)) if any(each.because is OVER_PLAN for each in held) else (),
-    )
-
-
-def sums_told(over: Sequence[GuardCount]) -> str:
-    """40 of 24 removed nodes, 640 of 64 disrupted GPUs."""
-    return ", ".join(
-        f"{each.counted} of {each.allowed} {WORDS[each.measure]}" + (f" of {each.pool}" if each.pool else "")
-        for each in over
+        alone=tuple(_alone(panel, tally)) if any(each.why is OverPlanLimit for each in held) else (),
+        by_the_hour=tuple(_by_the_hour(panel, tally)) if any(each.why is OverPlanLimit for each in held) else (),
     )
 
 

@@ -15,10 +15,12 @@ from reconciler.model.planned.action import Hold, Ref
 from reconciler.model.planned.decision import Decision
 from reconciler.model.planned.inputs import Inputs
 from reconciler.model.planned.plan import Plan
+from reconciler.model.planned.reason import Facts
 from reconciler.plan.causes import PolicyKey, policies_behind
 from reconciler.plan.explain import REASONS
 from reconciler.plan.guards.approvals import Approvals
 from reconciler.plan.reasons import HoldClass
+from reconciler.plan.reasons import is_held as is_declared_held
 
 
 class ChangeScope(msgspec.Struct, frozen=True):
@@ -42,7 +44,7 @@ def hold_class(inputs: Inputs, decision: Decision) -> HoldClass | None:
 def is_held(decision: Decision) -> bool:
     """Whether a person or a guard holds it, whatever the class of the hold; else a hold goes on by itself."""
     found = REASONS.get(decision.reason.code) if isinstance(decision.act, Hold) else None
-    return found is not None and found.is_held
+    return found is not None and is_declared_held(found)
 
 
 def blocked_holds(inputs: Inputs, decisions: Iterable[Decision], scope: ChangeScope | None) -> tuple[Decision, ...]:
@@ -65,6 +67,6 @@ def blocked_holds(inputs: Inputs, decisions: Iterable[Decision], scope: ChangeSc
     )
 
 
-def _known_by(decision: Decision) -> tuple[Ref, str, tuple[tuple[str, str | int], ...]]:
+def _known_by(decision: Decision) -> tuple[Ref, Facts]:
     """By which the same hold is found in another plan: its subject, and its reason wherever that was written."""
-    return decision.subject, decision.reason.code, decision.reason.facts
+    return decision.subject, decision.reason.facts

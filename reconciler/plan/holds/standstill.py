@@ -21,40 +21,57 @@ from reconciler.model.kinds.gpu_pool import GpuPool
 from reconciler.model.planned.action import Delete, Hold, Ref
 from reconciler.model.planned.decision import Decision
 from reconciler.model.planned.inputs import Inputs
-from reconciler.model.planned.reason import Reason
+from reconciler.model.planned.reason import CodeFacts, Reason
 from reconciler.plan.drain import reasons as drains
 from reconciler.plan.guards.elsewhere import of_another_cluster
-from reconciler.plan.guards.frozen import FROZEN, FROZEN_UNREADABLY, SUSPENDED, Freezes
+from reconciler.plan.guards.frozen import Freezes, Frozen, FrozenUnreadably, PoolSuspended
 from reconciler.plan.guards.observing import Observation, observation_of, other_keeper
-from reconciler.plan.guards.reasons import WRONG_CLUSTER
-from reconciler.plan.reasons import Because
+from reconciler.plan.guards.reasons import WrongCluster
 from reconciler.plan.removal import untouchable
 from reconciler.plan.scaling import reasons as scaling
 
 PLANNER = "taints"  # none of the planners: what is told of taints that no planner goes on with
 
-STAYS = Because(
-    "TaintStays",
-    "{node} bears {taints}, and {cause}: {undone}. Once {goes_on}, planners go on with {node}; {untaint} takes {off} "
-    "off.",
-    by_person=True,
-)
-OF_OTHER_ENVIRONMENT = Because(
-    "TaintOfOtherEnvironment",
-    "{node} bears {taints}, and {cause}: the controller of that environment decides what becomes of {node}, and "
-    "nothing is carried out here.",
-)
 
-REASONS = (STAYS, OF_OTHER_ENVIRONMENT)
+class StandingStill(CodeFacts, frozen=True):
+    """A node with taints that no planner goes on with. No code of its own."""
+
+    node: str
+    taints: tuple[str, ...]  # keys of our taints, in the order of _OURS
+
+
+class TaintStays(StandingStill, frozen=True):
+    template = (
+        "{node} bears {the_taints}, and {cause}: {undone}. Once {goes_on}, planners go on with {node}; {untaint} takes "
+        "{them} off."
+    )
+    by_person = True
+
+    keeps_pods_away: bool
+    observation: Observation | None = None  # None: no policy declares the pool
+    pool: str = ""  # which no policy of the environment declares; nothing: the node belongs to no pool
+    environment: str = ""  # that is planned for
+
+
+class TaintOfOtherEnvironment(StandingStill, frozen=True):
+    template = (
+        "{node} bears {the_taints}, and {observation}: the controller of that environment decides what becomes of "
+        "{node}, and nothing is carried out here."
+    )
+
+    observation: Observation
+
+
+REASONS = (TaintStays, TaintOfOtherEnvironment)
 
 # By which nothing is held that was asked for here.
-RESTING = frozenset({OF_OTHER_ENVIRONMENT.code})
+RESTING = frozenset({TaintOfOtherEnvironment})
 
 _OURS = (names.DELETION_TIME, names.DRAINING, names.DRAIN_CANDIDATE, names.ARRIVING)
 _PLANNERS = frozenset({scaling.PLANNER, drains.PLANNER})
-STOPPED = frozenset({SUSPENDED.code, FROZEN.code, FROZEN_UNREADABLY.code})  # planners go on once it ends
+STOPPED = (PoolSuspended, Frozen, FrozenUnreadably)  # planners go on once it ends
 # Holds that say by themselves why a node rests that is not only observed.
-_TELLING = STOPPED | {scaling.MARK_HELD.code, WRONG_CLUSTER.code}
+_TELLING = frozenset({*(each.__name__ for each in STOPPED), scaling.MARK_HELD.code, WrongCluster.__name__})
 
 
 class Standstill(msgspec.Struct, frozen=True):
@@ -68,12 +85,11 @@ class Standstill(msgspec.Struct, frozen=True):
     @property
     def goes_on_alone(self) -> bool:
         """Whether planners go on with the node once a suspension or a freeze is over."""
-        return self.reason.code in STOPPED
+        return isinstance(self.reason.facts, STOPPED)
 
     @property
     def decision(self) -> Decision:
-        subject = Ref("Node", "", self.node.name, self.node.metadata.uid)
-        return Decision(PLANNER, subject, self.hold, self.reason, self.node.pool)
+        return Decision(PLANNER, _ref(self.node), self.hold, self.reason, self.node.pool)
 
 
 class Standstills:
@@ -119,40 +135,36 @@ class Standstills:
 
     def _stopped(self, node: Node, declared: Declared[GpuPool]) -> Standstill | None:
         """Of a pool that is acted on otherwise; taints still come off there."""
-        title = f"Node/{node.name}"
+        subject = _ref(node)
         if declared.spec.suspend:
-            why = SUSPENDED.reason(declared.origin("spec.suspend"), object=title, pool=node.pool)
+            why = Reason(PoolSuspended(object=subject, pool=node.pool), declared.origin("spec.suspend"))
             return Standstill(node, why, Hold())
         freeze = self._freezes.of_node(node.name)
         if freeze is None:
             return None
-        because = FROZEN if freeze.until is not None else FROZEN_UNREADABLY
-        facts = {"what": freeze.what, "until": freeze.written, "because": freeze.because, "object": title}
-        return Standstill(node, because.reason(declared.origin(), **facts), Hold(freeze.until))
+        return Standstill(node, Reason(freeze.facts(subject), declared.origin()), Hold(freeze.until))
 
     def _observed(self, node: Node, observation: Observation, declared: Declared[GpuPool]) -> Reason:
-        facts = {"node": node.name, "taints": _taint_words(node), "cause": observation.told}
+        taints = tuple(taints_of(node))
         if observation.environment:
-            return OF_OTHER_ENVIRONMENT.reason(declared.origin(), **facts)
-        facts |= _borne(node)
-        steps = (
-            (observation.by_mode, f"GpuPool/{node.pool} is in mode Enforce"),
-            (declared.spec.suspend, f"GpuPool/{node.pool} is not suspended"),
-            (observation.is_unadopted, f"NodePool/{node.pool} is adopted (adopt: true in GpuPool/{node.pool})"),
-        )
-        facts["goes_on"] = " and ".join(words for applies, words in steps if applies)
-        facts["cause"] += f", and GpuPool/{node.pool} is suspended" if declared.spec.suspend else ""
-        return STAYS.reason(declared.origin("spec.mode" if observation.by_mode else ""), **facts)
+            foreign = TaintOfOtherEnvironment(node=node.name, taints=taints, observation=observation)
+            return Reason(foreign, declared.origin())
+        whole = msgspec.structs.replace(observation, is_suspended=declared.spec.suspend)
+        facts = TaintStays(node=node.name, taints=taints, keeps_pods_away=_keeps_pods_away(node), observation=whole)
+        return Reason(facts, declared.origin("spec.mode" if observation.by_mode else ""))
 
     def _undeclared(self, node: Node) -> Standstill | None:
         """What another environment keeps is none of these policies' affair."""
         if other_keeper(self._inputs, node.pool):
             return None
-        environment = self._inputs.desired.environment
-        why = f"no policy of environment {environment} declares pool {node.pool}" if node.pool else "belongs to no pool"
-        goes_on = f"a GpuPool {node.pool} is declared" if node.pool else "it belongs to a GpuPool"
-        facts = _borne(node) | {"cause": why, "goes_on": goes_on}
-        return Standstill(node, untaken(node) or STAYS.reason(None, **facts), Hold())
+        facts = TaintStays(
+            node=node.name,
+            taints=tuple(taints_of(node)),
+            keeps_pods_away=_keeps_pods_away(node),
+            pool=node.pool,
+            environment=self._inputs.desired.environment,
+        )
+        return Standstill(node, untaken(node) or Reason(facts), Hold())
 
     def _observation(self, pool: str) -> Observation | None:
         if pool not in self._observations:
@@ -207,26 +219,9 @@ def _in_order(node: Node) -> tuple[int, str]:
     return _OURS.index(taints_of(node)[0]), node.name
 
 
-def _taint_words(node: Node) -> str:
-    keys = taints_of(node)
-    return f"the taint{'' if len(keys) == 1 else 's'} {' and '.join(keys)}"
+def _keeps_pods_away(node: Node) -> bool:
+    return any(each.key in _OURS and each.effect != "PreferNoSchedule" for each in node.spec.taints)
 
 
-def _borne(node: Node) -> dict[str, str]:
-    """What the node bears, what that comes to, and how a person takes it off."""
-    keys = taints_of(node)
-    is_one = len(keys) == 1
-    stays = "the taint stays" if is_one else "the taints stay"
-    if any(each.key in _OURS and each.effect != "PreferNoSchedule" for each in node.spec.taints):
-        stays += f", which {'keeps' if is_one else 'keep'} new pods away"
-    if names.DRAINING in keys:
-        stays = f"{node.name} is neither emptied nor deleted, and {stays}"
-    elif names.DELETION_TIME in keys:
-        stays = f"{node.name} is not deleted, and {stays}"
-    return {
-        "node": node.name,
-        "taints": _taint_words(node),
-        "undone": stays,
-        "untaint": f"kubectl taint nodes {node.name} {' '.join(f'{key}-' for key in keys)}",
-        "off": "the taint" if is_one else "the taints",
-    }
+def _ref(node: Node) -> Ref:
+    return Ref("Node", "", node.name, node.metadata.uid)

@@ -23,7 +23,7 @@ from reconciler.plan.drain.emptying import EMPTY_FOR_MS
 from reconciler.plan.drain.failing.in_vain import rests_until
 from reconciler.plan.drain.reasons import PLANNER
 from reconciler.plan.drain.site import Seen, Site
-from reconciler.plan.guards.reasons import BY_LIMITS
+from reconciler.plan.guards.reasons import HeldByGuard
 from reconciler.plan.kept.scene import Scene
 from reconciler.plan.scaling.reasons import PLANNER as SCALING
 from reconciler.plan.windows import closed
@@ -152,7 +152,7 @@ def _drains(decision: Decision) -> bool:
 
 
 def _is_held_by_guard(decision: Decision) -> bool:
-    return isinstance(decision.act, Hold) and decision.reason.code in BY_LIMITS
+    return isinstance(decision.act, Hold) and isinstance(decision.reason.facts, HeldByGuard)
 
 
 def _acted_on(scene: Scene) -> Iterator[str]:

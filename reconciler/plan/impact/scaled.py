@@ -12,7 +12,7 @@ from reconciler.model.planned.action import Delete, Hold, Taint
 from reconciler.model.planned.decision import Decision
 from reconciler.model.planned.inputs import Inputs
 from reconciler.model.planned.plan import Plan
-from reconciler.plan.guards.reasons import BY_LIMITS
+from reconciler.plan.guards.reasons import HeldByGuard
 from reconciler.plan.scaling.reasons import PLANNER
 
 
@@ -52,5 +52,5 @@ def _follow(found: dict[str, Departing], decision: Decision) -> None:
             found[name] = Departing(name, decision.pool, unix_seconds(value), since, is_marked=before is not None)
         case Delete():
             found.setdefault(name, Departing(name, decision.pool, None))
-        case Hold() if decision.reason.code in BY_LIMITS:
+        case Hold() if isinstance(decision.reason.facts, HeldByGuard):
             found.setdefault(name, Departing(name, decision.pool, None))

@@ -19,11 +19,14 @@ from reconciler.model.cluster.pod import Pod
 from reconciler.model.cluster.whole import Whole
 from reconciler.model.cluster.withheld import DOMAINS, class_without_secrets, metadata_without_secrets, without_secrets
 from reconciler.model.planned.inputs import Inputs
+from reconciler.plan.kept.format_1 import Inputs1, decoded_1, skimmed, with_typed_hints
 from reconciler.plan.kept.masked_labels import masked
 from reconciler.plan.kept.valid_names import why_invalid
+from reconciler.plan.reason_codec import decoded
 
 _NAME = "reconciler-dump"
-FORMAT = f"{_NAME}/1"
+FORMAT = f"{_NAME}/2"
+_BEFORE = f"{_NAME}/1"  # read still
 
 _OBJECTS = (
     "nodes",
@@ -103,7 +106,7 @@ def read(content: bytes) -> Inputs:
         file = msgspec.json.decode(content, type=_File)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as fault:
         raise BadDump(f"it is no dump: {fault}", "write it again with reconciler dump") from fault
-    if file.format != FORMAT:
+    if file.format not in {FORMAT, _BEFORE}:
         raise _of_another_format(file.format)
     if not _is_whole(file):
         raise BadDump(
@@ -111,13 +114,18 @@ def read(content: bytes) -> Inputs:
             "take the dump again as it was written",
         )
     try:
-        inputs = msgspec.json.decode(file.inputs, type=Inputs)
+        inputs = decoded(file.inputs, Inputs) if file.format == FORMAT else _inputs_1(file.inputs)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as fault:
         remedy = "read it with the version of reconciler that wrote it, or write it again with this one"
         raise BadDump(f"this version of reconciler cannot read it: {fault}", remedy) from fault
     if why := why_invalid(inputs):
         raise BadDump(f"reconciler writes no such dump: {why}", "write it again with reconciler dump")
     return inputs
+
+
+def _inputs_1(content: msgspec.Raw) -> Inputs:
+    """Raises msgspec.MsgspecError."""
+    return with_typed_hints(decoded_1(content, Inputs), skimmed(content, Inputs1))
 
 
 def redacted(inputs: Inputs) -> Inputs:
@@ -229,6 +237,6 @@ def _of_another_format(found: str) -> BadDump:
     if name != _NAME:
         return BadDump(f'it is no dump: its format is "{found}"', "write it with reconciler dump")
     return BadDump(
-        f"it is a dump of format {version}, and this version of reconciler reads {FORMAT.partition('/')[2]}",
+        f"it is a dump of format {version}, and this version of reconciler reads 1 and 2",
         "read it with the version of reconciler that wrote it",
     )

@@ -18,25 +18,39 @@ import msgspec
 
 from reconciler.model.cluster.observed import Observed
 from reconciler.model.desired import Desired
-from reconciler.model.instant import Instant, timestamp
-from reconciler.model.planned.action import Action, Apply, Hold, Presumes
+from reconciler.model.instant import Instant
+from reconciler.model.planned.action import Action, Apply, Hold, Presumes, Ref
 from reconciler.model.planned.decision import Decision
 from reconciler.model.planned.inputs import Inputs
 from reconciler.model.planned.mark import Mark
 from reconciler.model.planned.memory import Memory
 from reconciler.model.planned.plan import Plan
 from reconciler.plan.check import why_not_its_own
-from reconciler.plan.explain import sentence
 from reconciler.plan.guards.judging import Proposed, judge
 from reconciler.plan.guards.stage import Stage
 from reconciler.plan.guards.taken import taken
+from reconciler.plan.kept.differences import (
+    BusierNow,
+    Difference,
+    Expired,
+    HeldNow,
+    NothingToDo,
+    OtherAction,
+    OtherCluster,
+    OtherFields,
+    OtherObject,
+    TakesMore,
+    UnreadNow,
+)
 from reconciler.plan.kept.dump import canonical
 from reconciler.plan.kept.scene import Scene
 from reconciler.plan.kept.valid_names import of_decision, of_desired
 from reconciler.plan.planner import digest_of, unread_of_use
+from reconciler.plan.reason_codec import decoded
+from reconciler.plan.reasons import OfPaths
 
 _NAME = "reconciler-plan"
-FORMAT = f"{_NAME}/1"
+FORMAT = f"{_NAME}/2"
 _ENCODER = msgspec.json.Encoder(order="sorted")
 _AGAIN = "plan again, review that, and apply that"
 
@@ -129,7 +143,7 @@ def read(content: bytes) -> SavedPlan:
         told = "what it holds does not match its digest: it was changed after it was written, or is damaged"
         raise BadPlan(told, _AGAIN)
     try:
-        saved = msgspec.json.decode(file.plan, type=SavedPlan)
+        saved = decoded(file.plan, SavedPlan)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as fault:
         raise BadPlan(f"this version of reconciler cannot read it: {fault}", _AGAIN) from fault
     if digest_of_saved(saved) != file.digest:  # the digest covers a field that would be passed over
@@ -144,13 +158,12 @@ def inputs_for(saved: SavedPlan, observed: Observed, memory: Memory, now: Instan
     return Inputs(saved.desired, observed, now, memory, prune=saved.prune)
 
 
-def moved(saved: SavedPlan, scene: Scene) -> tuple[str, ...]:
-    """Why it may not be applied any more, a sentence each; nothing where it may. `scene` is of `inputs_for`."""
+def moved(saved: SavedPlan, scene: Scene) -> tuple[Difference, ...]:
+    """Why it may not be applied any more; nothing where it may. `scene` is of `inputs_for`."""
     inputs = scene.inputs
     if inputs.observed.cluster_uid != saved.cluster_uid:
-        found, wanted = inputs.observed.cluster_uid or "unknown", saved.cluster_uid or "unknown"
-        return (f"it is for cluster {wanted}, and this is {found}",)
-    return (*_outdated(saved, inputs), *(told for step in saved.steps for told in _step_moved(step, scene)))
+        return (OtherCluster(saved.cluster_uid, inputs.observed.cluster_uid),)
+    return (*_outdated(saved, inputs), *(each for step in saved.steps for each in _step_moved(step, scene)))
 
 
 def exactly(saved: SavedPlan, scene: Scene) -> Plan:
@@ -198,30 +211,36 @@ def _takes(scene: Scene, decision: Decision) -> tuple[Mark, ...]:
     return tuple(sorted(each.mark for each in taken(stage, decision)))
 
 
-def _outdated(saved: SavedPlan, inputs: Inputs) -> Iterator[str]:
+def _outdated(saved: SavedPlan, inputs: Inputs) -> Iterator[Difference]:
     if inputs.now >= saved.expires_at:
-        yield f"it expired at {timestamp(saved.expires_at)}"
+        yield Expired(saved.expires_at)
     for each in unread_of_use(inputs.observed):
-        yield f"{each.kind} could not be read: {each.why}"
+        yield UnreadNow(each.kind, each.why)
 
 
-def _step_moved(step: Step, scene: Scene) -> Iterator[str]:
+def _step_moved(step: Step, scene: Scene) -> Iterator[Difference]:
     before = step.decision
-    title = before.subject.title
+    subject = before.subject
     now = _decided_now(scene, before)
     if now is None:
-        yield f"{title}: nothing is to be done about it any more"
+        yield NothingToDo(subject)
         return
-    if now.subject.uid != before.subject.uid:
-        yield f"{title}: it is another object of that name"
+    if now.subject.uid != subject.uid:
+        yield OtherObject(subject)
     elif isinstance(now.act, Hold):
-        yield f"{title}: it is held now: {sentence(now.reason)}"
+        yield HeldNow(subject, now.reason)
     elif isinstance(before.act, Hold) or _asked(now.act) != _asked(before.act) or now.would:
-        yield f"{title}: something else would be done about it now: {sentence(now.reason)}"
-    elif now.reason.fact("fields") != before.reason.fact("fields"):
-        yield f"{title}: it differs in {now.reason.fact('fields')} now, and then in {before.reason.fact('fields')}"
+        yield OtherAction(subject, now.reason)
+    elif (paths := _paths(now)) != (paths_before := _paths(before)):
+        yield OtherFields(subject, paths_before, paths)
     else:
-        yield from _takes_more(title, step.takes, _takes(scene, now))
+        yield from _takes_more(subject, step.takes, _takes(scene, now))
+
+
+def _paths(decision: Decision) -> tuple[str, ...]:
+    """The fields that it edits."""
+    facts = decision.reason.facts
+    return facts.paths if isinstance(facts, OfPaths) else ()
 
 
 def _decided_now(scene: Scene, before: Decision) -> Decision | None:
@@ -238,7 +257,7 @@ def _asked(act: Action) -> Action:
     return msgspec.structs.replace(act, presumes=Presumes(absent=act.presumes.absent))
 
 
-def _takes_more(title: str, before: tuple[Mark, ...], now: tuple[Mark, ...]) -> Iterator[str]:
+def _takes_more(subject: Ref, before: tuple[Mark, ...], now: tuple[Mark, ...]) -> Iterator[Difference]:
     known = {(each.kind, each.name, each.uid): each for each in before}
     new = [each.name for each in now if (each.kind, each.name, each.uid) not in known]
     busier = [
@@ -247,14 +266,9 @@ def _takes_more(title: str, before: tuple[Mark, ...], now: tuple[Mark, ...]) -> 
         if (old := known.get((each.kind, each.name, each.uid))) and (each.gpus, each.goes) > (old.gpus, old.goes)
     ]
     if new:
-        yield f"{title}: it would take {_listed(new)} too"
+        yield TakesMore(subject, tuple(new))
     if busier:
-        yield f"{title}: more is in use on {_listed(busier)}"
-
-
-def _listed(names: list[str], most: int = 5) -> str:
-    told = ", ".join(names[:most])
-    return told if len(names) <= most else f"{told} and {len(names) - most} more"
+        yield BusierNow(subject, tuple(busier))
 
 
 def _digest(content: bytes) -> str:

@@ -20,13 +20,14 @@ from reconciler.plan.manifests.compare import compare
 from reconciler.plan.manifests.comparison import Comparison
 from reconciler.plan.manifests.kind_traits import fixed_fields
 from reconciler.plan.manifests.reasons import (
-    ADOPTED,
-    ADOPTED_BY_FORCE,
-    ADOPTION_DRIFTS,
-    FIXED,
-    IMPACT_UNREAD,
-    NODE_LABELS,
     PLANNER,
+    Adopted,
+    AdoptedByForce,
+    AdoptionWouldDrift,
+    FieldFixed,
+    ImpactUnread,
+    NodeLabel,
+    NodeLacksLabels,
 )
 from reconciler.plan.manifests.sight import NODE_POOL, Sight
 from reconciler.plan.manifests.wish import Wish, ref_of, wish_of
@@ -59,32 +60,33 @@ def labels(sight: Sight, wish: Wish, node_pool: Ref, after: tuple[Ref, ...] = ()
         if lacking and not node.metadata.leaving:
             # Of that very node, whatever else changed on it: a kubelet writes its status every few minutes.
             act = Label(labels=lacking)
-            told = ", ".join(f"{key}={value}" for key, value in lacking)
-            reason = NODE_LABELS.reason(wish.manifest.origin, node=node.name, labels=told, object=node_pool.title)
+            told = tuple(NodeLabel(key, value) for key, value in lacking)
+            reason = Reason(NodeLacksLabels(node=node.name, labels=told, object=node_pool), wish.manifest.origin)
             yield Decision(PLANNER, _node(node), act, reason, wish.manifest.pool, after=after)
 
 
 def _why_not(sight: Sight, manifest: Manifest, live: Whole, comparison: Comparison) -> Reason | None:
-    title, origin = ref_of(manifest, live).title, manifest.origin
+    subject, origin = ref_of(manifest, live), manifest.origin
     if fixed := fixed_fields(live.kind, comparison.paths):
-        return FIXED.reason(origin, object=title, fields=fixed)
+        return Reason(FieldFixed(object=subject, paths=fixed), origin)
     changed = which_fields(live.spec, comparison.spec) if live.kind == NODE_POOL else ()
     if not changed:
         return None
-    fields = ", ".join(f"spec.{path}" for path in changed)
+    paths = tuple(f"spec.{path}" for path in changed)
     if why := sight.why_fleet_unread:
-        return IMPACT_UNREAD.reason(origin, object=title, fields=fields, why=why)
+        return Reason(ImpactUnread(object=subject, paths=paths, why=why), origin)
     claims = sight.fleet.claims_of(live.name)
     drifted = drift_of(live, comparison.spec, claims).fresh
     if not drifted:
         return None
-    return ADOPTION_DRIFTS.reason(origin, object=title, fields=fields, drifted=len(drifted), nodes=len(claims))
+    return Reason(AdoptionWouldDrift(object=subject, paths=paths, drifted=len(drifted), nodes=len(claims)), origin)
 
 
 def _reason(subject: Ref, manifest: Manifest, comparison: Comparison) -> Reason:
     if not comparison.foreign:
-        return ADOPTED.reason(manifest.origin, object=subject.title)
-    return ADOPTED_BY_FORCE.reason(manifest.origin, object=subject.title, **comparison.contested)
+        return Reason(Adopted(object=subject), manifest.origin)
+    facts = AdoptedByForce(object=subject, managers=comparison.managers, paths=comparison.contested)
+    return Reason(facts, manifest.origin)
 
 
 def _node(node: Node) -> Ref:

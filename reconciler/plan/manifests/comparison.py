@@ -40,14 +40,11 @@ class Comparison(msgspec.Struct, frozen=True):
         return tuple(each.path for each in self.changes)
 
     @property
-    def fields(self) -> str:
-        """The same in words."""
-        return ", ".join(self.paths)
+    def managers(self) -> tuple[str, ...]:
+        """Who is in the way."""
+        return tuple(sorted({each.manager for each in self.foreign}))
 
     @property
-    def contested(self) -> dict[str, str]:
-        """Who is in the way, and where, in words."""
-        return {
-            "manager": " and ".join(sorted({each.manager for each in self.foreign})),
-            "fields": ", ".join(sorted({each.path for each in self.foreign})),
-        }
+    def contested(self) -> tuple[str, ...]:
+        """The fields of which others are in the way."""
+        return tuple(sorted({each.path for each in self.foreign}))

@@ -7,7 +7,7 @@ from reconciler.model.desired import Manifest
 from reconciler.model.planned.action import Apply, Hold, Presumes, Ref
 from reconciler.model.planned.consequence import Consequence
 from reconciler.model.planned.decision import Decision
-from reconciler.model.planned.reason import Reason
+from reconciler.model.planned.reason import CodeFacts, Reason
 from reconciler.plan.draft import Verdict
 from reconciler.plan.karpenter.drift import Drift, drift_of
 from reconciler.plan.karpenter.edits import which_fields
@@ -47,7 +47,7 @@ def _decided(sight: Sight, manifest: Manifest, live: Whole | None) -> Verdict:
     if why := _in_the_way(sight, manifest, live):
         return _held(manifest, live, why)
     if live is None:
-        reason = reasons.MISSING.reason(manifest.origin, object=ref_of(manifest, live).title)
+        reason = Reason(reasons.Missing(object=ref_of(manifest, live)), manifest.origin)
         apply = Apply(manifest=wish_of(manifest, live, sight.environment).text, presumes=Presumes(absent=True))
         return Verdict((Decision(reasons.PLANNER, ref_of(manifest, live), apply, reason, manifest.pool),))
     if not live.is_ours:
@@ -67,33 +67,33 @@ def _is_kept_elsewhere(sight: Sight, manifest: Manifest, live: Whole) -> bool:
 
 def _in_the_way(sight: Sight, manifest: Manifest, live: Whole | None) -> Reason | None:
     """What forbids to look any further; the first that applies."""
-    title, origin, pool = ref_of(manifest, live).title, manifest.origin, sight.pools.get(manifest.pool)
+    facts = _facts_in_the_way(sight, manifest, live)
+    return Reason(facts, manifest.origin) if facts is not None else None
+
+
+def _facts_in_the_way(sight: Sight, manifest: Manifest, live: Whole | None) -> CodeFacts | None:
+    subject, pool = ref_of(manifest, live), sight.pools.get(manifest.pool)
     if why := sight.why_unread(manifest.kind):
-        return reasons.UNREAD.reason(origin, object=title, why=why)
+        return reasons.KindUnread(object=subject, why=why)
     if live is None:
-        return _no_place(sight, manifest, title)
+        return _no_place(sight, manifest, subject)
     if live.metadata.deletion_timestamp:
-        return reasons.LEAVING.reason(origin, object=title)
+        return reasons.BeingDeleted(object=subject)
     if other := sight.other_environment(live):
-        return reasons.OF_ANOTHER.reason(origin, object=title, environment=other, observed=_observed(live))
+        return reasons.OwnedByOther(object=subject, environment=other)
     if not live.is_ours and not (pool and pool.spec.adopt):
         if not manifest.pool:
-            return reasons.NOT_OURS_FOR_ALL.reason(origin, object=title)
-        return reasons.NOT_OURS.reason(origin, object=title, pool=manifest.pool, observed=_observed(live))
+            return reasons.NotOursForAll(object=subject)
+        return reasons.NotOurs(object=subject, pool=manifest.pool)
     return None
 
 
-def _observed(live: Whole) -> str:
-    """What it means for nodes that their NodePool is not ours."""
-    return ", and its nodes are only observed" if live.kind == NODE_POOL else ""
-
-
-def _no_place(sight: Sight, manifest: Manifest, title: str) -> Reason | None:
+def _no_place(sight: Sight, manifest: Manifest, subject: Ref) -> CodeFacts | None:
     """Why an object that is not there can't be made."""
     if sight.is_absent(manifest.kind):
-        return reasons.ABSENT.reason(manifest.origin, object=title, kind=manifest.kind)
+        return reasons.KindAbsent(object=subject, kind=manifest.kind)
     if sight.is_taken((manifest.kind, manifest.namespace, manifest.name)):
-        return reasons.NAME_TAKEN.reason(manifest.origin, object=title)
+        return reasons.NameTaken(object=subject)
     return None
 
 
@@ -104,14 +104,16 @@ def _edited(sight: Sight, wish: Wish, live: Whole) -> Verdict:
     edit = _Edit(wish, live, ref_of(wish.manifest, live), comparison)
     if why := _refused(edit):
         return _held(wish.manifest, live, why)
+    paths = comparison.paths
     if live.kind != NODE_POOL:
-        return _applied(edit, reasons.IN_PLACE.reason(wish.manifest.origin, **_facts(edit)))
+        in_place = reasons.EditedInPlace(object=edit.subject, paths=paths)
+        return _applied(edit, Reason(in_place, wish.manifest.origin))
     if not which_fields(live.spec, comparison.spec):
         follows = sight.standing(live, wish.manifest.pool, comparison.spec)
         return _applied(edit, _in_place(edit, follows), follows)
     if why_unread := sight.why_fleet_unread:
-        facts = _facts(edit) | {"why": why_unread}
-        return _held(wish.manifest, live, reasons.IMPACT_UNREAD.reason(wish.manifest.origin, **facts))
+        unread = reasons.ImpactUnread(object=edit.subject, paths=paths, why=why_unread)
+        return _held(wish.manifest, live, Reason(unread, wish.manifest.origin))
     drift = drift_of(live, comparison.spec, sight.fleet.claims_of(live.name))
     consequences = sight.fates(live, comparison.spec, drift, wish.manifest.pool)
     return _applied(edit, _by_drift(sight, edit, drift, consequences), consequences)
@@ -119,11 +121,12 @@ def _edited(sight: Sight, wish: Wish, live: Whole) -> Verdict:
 
 def _refused(edit: _Edit) -> Reason | None:
     """Why the API server would refuse it."""
-    title, origin = edit.subject.title, edit.wish.manifest.origin
-    if fixed := fixed_fields(edit.live.kind, edit.comparison.paths):
-        return reasons.FIXED.reason(origin, object=title, fields=fixed)
-    if edit.comparison.foreign and not _may_force(edit):
-        return reasons.CONFLICT.reason(origin, object=title, **edit.comparison.contested)
+    subject, origin, comparison = edit.subject, edit.wish.manifest.origin, edit.comparison
+    if fixed := fixed_fields(edit.live.kind, comparison.paths):
+        return Reason(reasons.FieldFixed(object=subject, paths=fixed), origin)
+    if comparison.foreign and not _may_force(edit):
+        facts = reasons.FieldConflict(object=subject, managers=comparison.managers, paths=comparison.contested)
+        return Reason(facts, origin)
     return None
 
 
@@ -133,27 +136,34 @@ def _may_force(edit: _Edit) -> bool:
 
 
 def _in_place(edit: _Edit, follows: tuple[Consequence, ...]) -> Reason:
-    origin, opened = edit.wish.manifest.origin, [each for each in follows if each.cause == "change"]
+    subject, paths, origin = edit.subject, edit.comparison.paths, edit.wish.manifest.origin
+    opened = [each for each in follows if each.cause == "change"]
     if not opened:
-        return reasons.IN_PLACE.reason(origin, **_facts(edit))
+        return Reason(reasons.EditedInPlace(object=subject, paths=paths), origin)
     nodes, gpus = sum(len(each.nodes) for each in opened), sum(each.gpus for each in opened)
-    return reasons.OPENS.reason(origin, **_facts(edit), nodes=nodes, gpus=gpus)
+    return Reason(reasons.EditedOpening(object=subject, paths=paths, nodes=nodes, gpus=gpus), origin)
 
 
 def _by_drift(sight: Sight, edit: _Edit, drift: Drift, consequences: tuple[Consequence, ...]) -> Reason:
-    nodes, drifted = len(sight.fleet.claims_of(edit.live.name)), len(drift.fresh)
-    origin, facts = edit.wish.manifest.origin, _facts(edit) | {"nodes": nodes}
+    nodes, gpus = len(sight.fleet.claims_of(edit.live.name)), _gpus_drifting(consequences)
+    return Reason(_drift_facts(edit, drift, nodes, gpus), edit.wish.manifest.origin)
+
+
+def _gpus_drifting(consequences: tuple[Consequence, ...]) -> int:
+    return sum(each.gpus for each in consequences if each.cause == "change" and each.fate != "undrifted")
+
+
+def _drift_facts(edit: _Edit, drift: Drift, nodes: int, gpus: int) -> CodeFacts:
+    subject, paths, drifted = edit.subject, edit.comparison.paths, len(drift.fresh)
+    if drifted and drifted == nodes:
+        return reasons.EditDriftsAll(object=subject, paths=paths, nodes=nodes, gpus=gpus)
     if drifted:
-        gpus = sum(each.gpus for each in consequences if each.cause == "change" and each.fate != "undrifted")
-        because = reasons.DRIFTS_ALL if drifted == nodes else reasons.DRIFTS_SOME
-        return because.reason(origin, **facts, drifted=drifted, gpus=gpus)
+        return reasons.EditDriftsSome(object=subject, paths=paths, drifted=drifted, nodes=nodes, gpus=gpus)
     if drift.undrifted:
-        return reasons.UNDRIFTS.reason(origin, **facts, undrifted=len(drift.undrifted))
-    return (reasons.NEW_NODES_ONLY if nodes else reasons.NO_NODES_YET).reason(origin, **facts)
-
-
-def _facts(edit: _Edit) -> dict[str, str | int]:
-    return {"object": edit.subject.title, "fields": edit.comparison.fields}
+        return reasons.EditEndsDrift(object=subject, paths=paths, undrifted=len(drift.undrifted), nodes=nodes)
+    if nodes:
+        return reasons.EditedForNewNodes(object=subject, paths=paths, nodes=nodes)
+    return reasons.EditedBeforeNodes(object=subject, paths=paths)
 
 
 def _applied(edit: _Edit, reason: Reason, consequences: tuple[Consequence, ...] = ()) -> Verdict:

@@ -56,7 +56,7 @@ def traits(kind: str) -> Traits:
     return _TRAITS.get(kind, Traits())
 
 
-def fixed_fields(kind: str, paths: tuple[str, ...]) -> str:
-    """Those of the paths that can't be changed, in words."""
+def fixed_fields(kind: str, paths: tuple[str, ...]) -> tuple[str, ...]:
+    """Those of the paths that can't be changed."""
     fixed = [".".join(each) for each in traits(kind).fixed]
-    return ", ".join(path for path in paths if any(f"{path}.".startswith((f"{each}.", f"{each}[")) for each in fixed))
+    return tuple(path for path in paths if any(f"{path}.".startswith((f"{each}.", f"{each}[")) for each in fixed))

@@ -20,18 +20,12 @@ from reconciler.model.cluster.whole import Whole
 from reconciler.model.planned.action import Delete, Hold, Presumes, Ref
 from reconciler.model.planned.consequence import Consequence
 from reconciler.model.planned.decision import Decision
-from reconciler.model.planned.reason import Reason
+from reconciler.model.planned.reason import CodeFacts, Reason
 from reconciler.plan.containment import planning_for
 from reconciler.plan.draft import Verdict
 from reconciler.plan.karpenter.drift import Drift
 from reconciler.plan.manifests import reasons
 from reconciler.plan.manifests.sight import NODE_POOL, Sight
-from reconciler.plan.reasons import Because
-
-# By whether it is a NodePool.
-_GONE = {True: reasons.NODE_POOL_GONE, False: reasons.OBJECT_GONE}
-_UNCLAIMED = {True: reasons.NODE_POOL_UNCLAIMED, False: reasons.OBJECT_UNCLAIMED}
-_PRUNED = {True: reasons.PRUNED_NODE_POOL, False: reasons.PRUNED_OBJECT}
 
 
 def prune(sight: Sight, left_out: Set[str] = frozenset()) -> Iterator[Verdict]:
@@ -59,42 +53,55 @@ def _orphan(sight: Sight, live: Whole) -> Verdict:
         return Verdict((Decision(reasons.PLANNER, subject, Hold(), why, pool),))
     takes = sight.fates(live, None, Drift(), pool) if live.kind == NODE_POOL else ()
     agreed = sight.approvals.losses.get(subject.title, "")
-    says_whose = names.ENVIRONMENT in live.metadata.annotations
-    because = _PRUNED if agreed else _GONE if says_whose else _UNCLAIMED
-    if not agreed and live.metadata.namespace not in sight.own_namespaces:
-        only_labelled = reasons.OBJECT_ONLY_LABELLED.reason(object=subject.title)
-        return Verdict((Decision(reasons.PLANNER, subject, Hold(), only_labelled, pool),))
-    facts: dict[str, str | int] = {"environment": sight.environment}
     if agreed:
-        facts["by"] = agreed
-    why = _told(because[live.kind == NODE_POOL], live, facts, takes)
-    if not agreed:
-        return Verdict((Decision(reasons.PLANNER, subject, Hold(), why, pool),))
-    delete = Delete(presumes=Presumes(resource_version=live.metadata.resource_version))
-    return Verdict((Decision(reasons.PLANNER, subject, delete, why, pool),), takes)
+        delete = Delete(presumes=Presumes(resource_version=live.metadata.resource_version))
+        pruned = Reason(_pruned(subject, agreed, takes))
+        return Verdict((Decision(reasons.PLANNER, subject, delete, pruned, pool),), takes)
+    if live.metadata.namespace not in sight.own_namespaces:
+        stays: CodeFacts = reasons.ObjectOnlyLabelled(object=subject)
+    elif names.ENVIRONMENT in live.metadata.annotations:
+        stays = _undeclared(subject, takes)
+    else:
+        stays = _unclaimed(subject, sight.environment, takes)
+    return Verdict((Decision(reasons.PLANNER, subject, Hold(), Reason(stays), pool),))
 
 
 def _in_the_way(sight: Sight, live: Whole, subject: Ref) -> Reason | None:
     """What forbids it, agreed or not; the first that applies."""
     if live.metadata.deletion_timestamp:
-        return reasons.LEAVING.reason(object=subject.title)
+        return Reason(reasons.BeingDeleted(object=subject))
     if not sight.inputs.desired.pools:
-        return reasons.NOTHING_DECLARED.reason(object=subject.title)
+        return Reason(reasons.NothingDeclared(object=subject))
     why = sight.why_unread(live.kind)
     if live.kind == NODE_POOL:
         why = why or sight.why_fleet_unread
-    return reasons.PRUNE_UNREAD.reason(object=subject.title, why=why) if why else None
+    return Reason(reasons.PruneUnread(object=subject, why=why)) if why else None
 
 
-def _told(because: Because, live: Whole, facts: dict[str, str | int], takes: tuple[Consequence, ...]) -> Reason:
-    title = Ref(live.kind, live.metadata.namespace, live.name).title
-    if live.kind != NODE_POOL:
-        return because.reason(None, object=title, **facts)
-    return because.reason(
-        None,
-        object=title,
-        **facts,
-        nodes=sum(len(each.nodes) for each in takes),
-        gpus=sum(each.gpus for each in takes),
-        pods=sum(each.pods for each in takes),
-    )
+def _pruned(subject: Ref, agreed: str, takes: tuple[Consequence, ...]) -> CodeFacts:
+    if subject.kind != NODE_POOL:
+        return reasons.ObjectPruned(object=subject, by=agreed)
+    nodes, gpus, pods = _lost(takes)
+    return reasons.NodePoolPruned(object=subject, by=agreed, nodes=nodes, gpus=gpus, pods=pods)
+
+
+def _undeclared(subject: Ref, takes: tuple[Consequence, ...]) -> CodeFacts:
+    """Of an object that says which environment keeps it: the one that is planned for."""
+    if subject.kind != NODE_POOL:
+        return reasons.ObjectNotDeclared(object=subject)
+    nodes, gpus, pods = _lost(takes)
+    return reasons.NodePoolNotDeclared(object=subject, nodes=nodes, gpus=gpus, pods=pods)
+
+
+def _unclaimed(subject: Ref, environment: str, takes: tuple[Consequence, ...]) -> CodeFacts:
+    """Of an object that does not say which environment keeps it."""
+    if subject.kind != NODE_POOL:
+        return reasons.ObjectUnclaimed(environment=environment, object=subject)
+    nodes, gpus, pods = _lost(takes)
+    return reasons.NodePoolUnclaimed(environment=environment, object=subject, nodes=nodes, gpus=gpus, pods=pods)
+
+
+def _lost(takes: tuple[Consequence, ...]) -> tuple[int, int, int]:
+    """Nodes, GPUs and pods that go with a NodePool."""
+    nodes, gpus = sum(len(each.nodes) for each in takes), sum(each.gpus for each in takes)
+    return nodes, gpus, sum(each.pods for each in takes)

@@ -23,7 +23,7 @@ from reconciler.model.cluster.whole import Whole
 from reconciler.model.kinds.gpu_pool import SmartPods
 from reconciler.model.planned.action import Action, Annotate, Delete, Hold, Label, Presumes, Ref, Taint, Ungate
 from reconciler.model.planned.decision import Decision
-from reconciler.model.planned.reason import Reason
+from reconciler.model.planned.reason import CodeFacts, Reason
 from reconciler.plan.guards.frozen import RELEASE
 from reconciler.plan.release import reasons
 from reconciler.plan.requests.identity import request_by_name
@@ -94,7 +94,7 @@ def _taints(ground: Ground) -> Iterator[Decision]:
         for taint in node.spec.taints:
             if taint.key.startswith(names.OURS) and (taint.key, taint.effect) not in lasting:
                 act = Taint(key=taint.key, value=None, effect=taint.effect)
-                why = reasons.TAINT_OFF.reason(object=_node(node).title, key=taint.key, effect=taint.effect)
+                why = reasons.TaintReleased(object=_node(node), key=taint.key, effect=taint.effect)
                 yield _decision(_node(node), act, why, node.pool)
 
 
@@ -104,7 +104,7 @@ def _labels(ground: Ground) -> Iterator[Decision]:
         ours = sorted(key for key in node.metadata.labels if key.startswith(names.OURS) and key not in lasting)
         if ours:
             act = Label(labels=tuple((key, None) for key in ours))
-            why = reasons.LABELS_OFF.reason(object=_node(node).title, keys=", ".join(ours))
+            why = reasons.LabelsReleased(object=_node(node), keys=tuple(ours))
             yield _decision(_node(node), act, why, node.pool)
 
 
@@ -116,7 +116,7 @@ def _freezes(ground: Ground) -> Iterator[Decision]:
     for subject, metadata, pool in frozen:
         if metadata.annotations.frozen_until or metadata.annotations.frozen_reason:
             act = Annotate(annotations=_FREEZE)
-            yield _decision(subject, act, reasons.FREEZE_OFF.reason(object=subject.title), pool)
+            yield _decision(subject, act, reasons.FreezeReleased(object=subject), pool)
 
 
 def _gates(ground: Ground) -> Iterator[Decision]:
@@ -127,7 +127,7 @@ def _gates(ground: Ground) -> Iterator[Decision]:
         for gate in pod.spec.scheduling_gates:
             if gate.name.startswith(names.OURS):
                 subject = Ref("Pod", metadata.namespace, metadata.name, metadata.uid)
-                why = reasons.GATE_OFF.reason(object=subject.title, gate=gate.name)
+                why = reasons.GateReleased(object=subject, gate=gate.name)
                 act = Ungate(gate=gate.name)
                 yield _decision(subject, act, why, metadata.labels.get(names.POOL, ""))
 
@@ -139,7 +139,7 @@ def _evictions(ground: Ground) -> Iterator[Decision]:
         if metadata.annotations.evict_at and not metadata.leaving and ground.is_of_pool(metadata.labels, pod.node):
             subject = Ref("Pod", metadata.namespace, metadata.name, metadata.uid)
             act = Annotate(annotations=((names.EVICT_AT, None),))
-            why = reasons.EVICTION_OFF.reason(object=subject.title, key=names.EVICT_AT)
+            why = reasons.EvictionReleased(object=subject, key=names.EVICT_AT)
             yield _decision(subject, act, why, metadata.labels.get(names.POOL, ""))
 
 
@@ -155,10 +155,10 @@ def _objects(ground: Ground) -> Iterator[Decision]:
         subject = Ref(each.kind, metadata.namespace, each.name, metadata.uid)
         pool = metadata.labels.get(names.POOL, "")
         if each.kind == "PriorityClass" and (pods := users[each.name]):
-            yield _decision(subject, Hold(), reasons.STILL_USED.reason(object=subject.title, pods=pods), pool)
+            yield _decision(subject, Hold(), reasons.ReleasedWhenUnused(object=subject, pods=pods), pool)
             continue
         delete = Delete(presumes=Presumes(resource_version="" if each.kind == "Pod" else metadata.resource_version))
-        yield _decision(subject, delete, reasons.OBJECT_OFF.reason(object=subject.title), pool)
+        yield _decision(subject, delete, reasons.ObjectReleased(object=subject), pool)
 
 
 # In this order where several are for one subject: what keeps pods away goes first.
@@ -172,8 +172,8 @@ RELEASED: tuple[Callable[[Ground], Iterable[Decision]], ...] = (
 )
 
 
-def _decision(subject: Ref, act: Action | Hold, why: Reason, pool: str) -> Decision:
-    return Decision(RELEASE, subject, act, why, pool)
+def _decision(subject: Ref, act: Action | Hold, facts: CodeFacts, pool: str) -> Decision:
+    return Decision(RELEASE, subject, act, Reason(facts), pool)
 
 
 def _node(node: Node) -> Ref:

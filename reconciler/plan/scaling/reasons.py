@@ -1,6 +1,6 @@
 """Why a pool shall have so many nodes, and why a node is marked, kept, or deleted; or why not."""
 
-from reconciler.plan.guards.frozen import FROZEN, FROZEN_UNREADABLY, SUSPENDED
+from reconciler.plan.guards.frozen import Frozen, FrozenUnreadably, PoolSuspended
 from reconciler.plan.reasons import Because
 
 PLANNER = "scaling"
@@ -17,18 +17,18 @@ SURPLUS = Because(
     "SurplusEmptyNode",
     "{node} is empty, and {surplus} of {size} nodes of {pool} are to go: {why}. It is deleted at {time} if it is still "
     "empty.",
-    asked="{node} is empty, and {surplus} of {size} nodes of {pool} are to go: {why}.",
+    while_held="{node} is empty, and {surplus} of {size} nodes of {pool} are to go: {why}.",
 )
 HARDENED = Because(
     "DeletionNear",
     "{node} is to be deleted at {time}: from now on pods that do not tolerate it are kept away.",
-    asked="{node} is marked, and pods that do not tolerate it are to be kept away.",
+    while_held="{node} is marked, and pods that do not tolerate it are to be kept away.",
 )
 HARDENED_LATE = Because(
     "DeletionNearLate",
     "{node} was to be deleted at {before}, and pods were not kept away in time: they are now, and it is deleted at "
     "{time} if it is still empty.",
-    asked="{node} is marked, and pods that do not tolerate it are to be kept away.",
+    while_held="{node} is marked, and pods that do not tolerate it are to be kept away.",
 )
 DELETED = Because(
     "EmptyNodeDeleted", "{node} is empty, its time was {time}, and pods were kept away before: it is deleted."
@@ -116,9 +116,9 @@ KEPT_WHILE = {
     LENT_UNREAD.code: "it is not known which GPUs are lent",
     BRAKE.code: "much of its pool is not ready",
     DEMAND_FIRST.code: "its pool is to find a place for pods",
-    SUSPENDED.code: "its pool is suspended",
-    FROZEN.code: "it is frozen",
-    FROZEN_UNREADABLY.code: "it is frozen",
+    PoolSuspended.__name__: "its pool is suspended",
+    Frozen.__name__: "it is frozen",
+    FrozenUnreadably.__name__: "it is frozen",
 }
 
 REASONS = (

@@ -19,7 +19,7 @@ from reconciler.model.planned.decision import Decision
 from reconciler.model.planned.reason import Reason
 from reconciler.plan.draft import Missing
 from reconciler.plan.guards.cluster_min import Lack
-from reconciler.plan.guards.frozen import FROZEN, FROZEN_UNREADABLY, SUSPENDED
+from reconciler.plan.guards.frozen import PoolSuspended
 from reconciler.plan.reasons import counted
 from reconciler.plan.removal import nobody_elses, opt_out, untouchable
 from reconciler.plan.requests.settling import settles_at
@@ -144,11 +144,9 @@ def _held(turn: Turn) -> Iterator[Decision]:
     pool = turn.ground.pool
     yield from (turn.hold(each.reason) for each in turn.evaluated.limits if each.kind == "ScaleDownHeld")
     if pool.spec.suspend:
-        yield turn.hold(SUSPENDED.reason(pool.origin("spec.suspend"), object=turn.title, pool=pool.name))
+        yield turn.hold(Reason(PoolSuspended(object=turn.subject, pool=pool.name), pool.origin("spec.suspend")))
     elif freeze := turn.freezes.of_pool(pool.name):
-        because = FROZEN if freeze.until is not None else FROZEN_UNREADABLY
-        facts = {"what": freeze.what, "until": freeze.written, "because": freeze.because, "object": turn.title}
-        yield turn.hold(because.reason(turn.ground.wish.origin(), **facts), freeze.until)
+        yield turn.hold(Reason(freeze.facts(turn.subject), turn.ground.wish.origin()), freeze.until)
 
 
 def remove(turn: Turn) -> list[Decision]:

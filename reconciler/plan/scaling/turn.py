@@ -36,8 +36,12 @@ class Turn(msgspec.Struct, frozen=True, dict=True):
         return self.ground.site.now
 
     @property
+    def subject(self) -> Ref:
+        return Ref("NodeProvisioner", "", self.ground.wish.name)
+
+    @property
     def title(self) -> str:
-        return f"NodeProvisioner/{self.ground.wish.name}"
+        return self.subject.title
 
     @cached_property
     def wanted(self) -> dict[str, str]:
@@ -51,21 +55,19 @@ class Turn(msgspec.Struct, frozen=True, dict=True):
 
     def hold(self, why: Reason, until: Instant | None = None) -> Decision:
         """Of the provisioner itself."""
-        return Decision(
-            PLANNER, Ref("NodeProvisioner", "", self.ground.wish.name), Hold(until), why, self.evaluated.pool
-        )
+        return Decision(PLANNER, self.subject, Hold(until), why, self.evaluated.pool)
 
     def why(self, because: Because, **facts: str | int) -> Reason:
         """A reason that leads back to the policy; with what is known of the provisioner."""
-        told = dict(self.evaluated.reason.facts)
+        told = self.evaluated.reason.fact
         known: dict[str, str | int] = {
             "provisioner": self.title,
             "pool": self.ground.pool.name,
             "size": self.evaluated.size,
             "surplus": self.evaluated.surplus,
-            "why": told["why"],
+            "why": told("why"),
         }
-        named = {key: value for key, value in known.items() if f"{{{key}}}" in because.sentence}
+        named = {key: value for key, value in known.items() if f"{{{key}}}" in because.template}
         return because.reason(self.evaluated.reason.origin, **(named | facts))
 
 

@@ -86,7 +86,7 @@ class Case(msgspec.Struct, frozen=True, dict=True):
 
     def why(self, because: Because, **facts: str | int) -> Reason:
         named = {"pod": self.title, **facts}
-        wanted = {key: value for key, value in named.items() if f"{{{key}}}" in because.sentence}
+        wanted = {key: value for key, value in named.items() if f"{{{key}}}" in because.template}
         return because.reason(self.turn.pool.origin(), **wanted)
 
     def gone(self, why: Reason, *events: Event) -> Advanced:

@@ -66,7 +66,7 @@ def _reason(waits: Waits) -> Reason:
         "time": timestamp(waits.until) if waits.until is not None else "",
         "gates": ", ".join(each.name for each in waits.pod.spec.scheduling_gates if each.name != names.CAPACITY_GATE),
     }
-    return because.reason(None, **{key: value for key, value in facts.items() if f"{{{key}}}" in because.sentence})
+    return because.reason(None, **{key: value for key, value in facts.items() if f"{{{key}}}" in because.template})
 
 
 def refusals_told(waits: Waits) -> str:

@@ -42,7 +42,7 @@ def bundle_of(observed: Observed) -> Bundle:
         told = f"policies that are custom resources can't be read: {why}"
         return _refused(Problem(WHERE, 0, 0, UNREAD, told, "grant what `reconciler rbac` prints, and look again"))
     if refused := next((each for each in observed.set_aside if each.kind in POLICY_KINDS), None):
-        told = f"{refused.title} cannot be understood: {refused.why}"
+        told = f"{refused.title} cannot be understood: {refused.refusal.why}"
         return _refused(Problem(WHERE, 0, 0, UNREAD, told, "correct the object, or delete it"))
     there = [each for each in observed.policies if each.kind in POLICY_KINDS and not each.metadata.deletion_timestamp]
     free, sets = by_bundle(there)

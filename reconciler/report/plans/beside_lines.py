@@ -7,7 +7,7 @@ import msgspec
 from reconciler.model.change import PolicyChange
 from reconciler.model.origin import Origin
 from reconciler.model.planned.consequence import Consequence, Fate
-from reconciler.plan.guards.reasons import BY_LIMITS
+from reconciler.plan.guards.reasons import HeldByGuard
 from reconciler.plan.impact.blame import Blame, pool_of
 from reconciler.report.blocks import Severity
 from reconciler.report.document import Finding
@@ -92,7 +92,7 @@ def _written(planned: Planned, blamed: Blame) -> Iterator[Finding]:
     by_karpenter = tuple(each for each in blamed.because if each.fate not in _BY_US)
     for told in planned.told:
         decision = told.decision
-        if told.held and decision.reason.code not in BY_LIMITS:
+        if told.held and not isinstance(decision.reason.facts, HeldByGuard):
             continue
         summary = _summary(by_karpenter, decision.pool) if decision.subject.kind == "NodePool" else ""
         if summary and decision.reason.origin:

@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 
 from reconciler.model.planned.guarded import Guarded
-from reconciler.plan.guards.reasons import BY_LIMITS
+from reconciler.plan.guards.reasons import HeldByGuard
 from reconciler.report.blocks import Line, Severity, line
 from reconciler.report.document import Finding
 from reconciler.report.told import MOST_ALIKE, Told
@@ -12,16 +12,18 @@ from reconciler.report.told import MOST_ALIKE, Told
 
 def is_blocking(told: Iterable[Told], guarded: Guarded) -> bool:
     """Whether a guard holds something that counts for the change."""
-    guard = f"ChangeGuard/{guarded.guard}"
-    return any(
-        each.blocks and each.decision.reason.code in BY_LIMITS and each.decision.reason.fact("guard") == guard
-        for each in told
-    )
+    return any(each.blocks and _guard_of(each) == guarded.guard for each in told)
 
 
 def beside_guards(told: Iterable[Told]) -> tuple[Told, ...]:
     """Blocked holds that count, for another reason than a limit of a guard."""
-    return tuple(each for each in told if each.blocks and each.decision.reason.code not in BY_LIMITS)
+    return tuple(each for each in told if each.blocks and not _guard_of(each))
+
+
+def _guard_of(told: Told) -> str:
+    """The guard by whose limit it is held."""
+    facts = told.decision.reason.facts
+    return facts.guard.name if isinstance(facts, HeldByGuard) else ""
 
 
 def blocked_titles(told: Iterable[Told]) -> list[str]:

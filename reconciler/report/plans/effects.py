@@ -4,7 +4,7 @@ from collections.abc import Iterable, Set
 
 from reconciler.model.change import FieldChange, PolicyChange
 from reconciler.model.planned.consequence import Consequence, Fate
-from reconciler.plan.guards.reasons import BY_LIMITS
+from reconciler.plan.guards.reasons import HeldByGuard
 from reconciler.plan.impact.blame import Blame, pool_of
 from reconciler.report.blocks import Tone
 from reconciler.report.plans.planned import Planned, PoolLine
@@ -144,7 +144,7 @@ def _drifts_anyway(planned: Planned, pool: str) -> bool:
 def _is_held(planned: Planned, pool: str) -> bool:
     """Whether the NodePool stays as it is, whatever its policy says; what a guard holds comes once it is approved."""
     holds = (*planned.held, *planned.waiting)
-    held = (each.decision for each in holds if each.decision.reason.code not in BY_LIMITS)
+    held = (each.decision for each in holds if not isinstance(each.decision.reason.facts, HeldByGuard))
     return any(each.pool == pool and each.subject.kind == "NodePool" for each in held)
 
 

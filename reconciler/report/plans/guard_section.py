@@ -6,8 +6,8 @@ import msgspec
 
 from reconciler.model.planned.guarded import GuardCount, Guarded, Measure, Needed
 from reconciler.model.spoken_time import clock
-from reconciler.plan.guards.reasons import BY_LIMITS
-from reconciler.plan.guards.told import WORDS
+from reconciler.plan.guards.reasons import HeldByGuard
+from reconciler.plan.guards.words import MEASURES
 from reconciler.report.blocks import Block, Column, Group, Line, Row, Section, Table, line
 from reconciler.report.plans.blocked import beside_guards, is_blocking, reason_lines
 from reconciler.report.plans.planned import Planned
@@ -78,13 +78,13 @@ def with_ways_on(setting: Setting, guards: Sequence[Guarded], told: Iterable[Tol
     for each in guards:
         approve = approve_words(setting, each)
         words = [*other_ways(setting, each), *([f"approve it: {approve}"] if approve else [])]
-        ways[f"ChangeGuard/{each.guard}"] = "; or ".join(words)
+        ways[each.guard] = "; or ".join(words)
     return tuple(_with_remedy(each, ways) for each in told)
 
 
 def _with_remedy(told: Told, ways: Mapping[str, str]) -> Told:
-    reason = told.decision.reason
-    remedy = ways.get(str(reason.fact("guard")), "") if reason.code in BY_LIMITS else ""
+    facts = told.decision.reason.facts
+    remedy = ways.get(facts.guard.name, "") if isinstance(facts, HeldByGuard) else ""
     return msgspec.structs.replace(told, remedy=remedy) if remedy else told
 
 
@@ -159,7 +159,7 @@ def _row(count: GuardCount, guarded: Guarded) -> Row:
     verdict = ""
     if count.exceeded:
         verdict = "approved" if guarded.approvals and not guarded.blocks else "EXCEEDED"
-    name = WORDS[count.measure] + (" in the hour" if count.period == "hour" else "")
+    name = MEASURES[count.measure] + (" in the hour" if count.period == "hour" else "")
     parts = ", ".join(f"{number} {part}" for part, number in count.parts)
     told = f"of {count.pool}" if count.pool and (count.counted or count.expected) else parts
     return Row((name, f"{count.counted} of {count.allowed}", verdict, ", ".join(filter(None, (told, _later(count))))))

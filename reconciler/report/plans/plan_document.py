@@ -2,8 +2,9 @@
 
 from collections.abc import Iterator, Sequence
 
-from reconciler.plan.guards.reasons import BY_LIMITS, OVER_PLAN
+from reconciler.plan.guards.reasons import HeldByGuard, OverPlanLimit
 from reconciler.plan.holds.standstill import PLANNER as TAINTS
+from reconciler.plan.holds.standstill import StandingStill
 from reconciler.plan.impact.blame import Blame, blame
 from reconciler.plan.scaling.reasons import PLANNER as SCALING
 from reconciler.report.blocks import Blank, Block, Detail, Item, Items, Note, Notes, Section, line
@@ -107,7 +108,7 @@ def _waiting(planned: Planned) -> Iterator[Block]:
 def _held_items(planned: Planned) -> Iterator[Item]:
     """Nodes that a guard holds in one line a pool, since the guard's section says what is counted. So are nodes whose
     taints stay."""
-    of_guards = [each for each in planned.held if _is_of_pool(each) and each.decision.reason.code in BY_LIMITS]
+    of_guards = [each for each in planned.held if _is_of_pool(each) and _is_by_guard(each)]
     staying = [each for each in planned.held if _is_of_pool(each) and each.decision.planner == TAINTS]
     others = [each for each in planned.held if each not in of_guards and each not in staying]
     yield from decision_items(others, planned.setting.now)
@@ -120,16 +121,21 @@ def _guarded_items(of_guards: Sequence[Told]) -> Iterator[Item]:
     alike: dict[tuple[str, bool, str], list[Told]] = {}
     for each in of_guards:
         decision = each.decision
-        key = decision.pool, decision.planner == SCALING, str(decision.reason.fact("guard"))
-        alike.setdefault(key, []).append(each)
+        if isinstance(facts := decision.reason.facts, HeldByGuard):
+            key = decision.pool, decision.planner == SCALING, facts.guard.title
+            alike.setdefault(key, []).append(each)
     for (pool, is_scaled, guard), group in sorted(alike.items()):
         is_one = len(group) == 1
         what, becomes = ("empty", "marked to leave") if is_scaled else ("not needed", "drained")
         title = f"{counted(len(group), 'Node')} of {pool}, which {'is' if is_one else 'are'} {what}"
         details = [Detail(f"{becomes} once {guard} lets {'it' if is_one else 'them'}")]
-        if any(each.decision.reason.code == OVER_PLAN.code for each in group):
+        if any(isinstance(each.decision.reason.facts, OverPlanLimit) for each in group):
             details.append(Detail("perPlan holds all that the plan takes, until the plan takes less or is approved"))
         yield Item("!", title, group[0].place, tuple(details), "warn")
+
+
+def _is_by_guard(told: Told) -> bool:
+    return isinstance(told.decision.reason.facts, HeldByGuard)
 
 
 def _is_of_pool(told: Told) -> bool:
@@ -138,10 +144,11 @@ def _is_of_pool(told: Told) -> bool:
 
 def _staying_items(staying: Sequence[Told]) -> Iterator[Item]:
     """One for each pool, reason and taint, with the first of the nodes as an example."""
-    alike: dict[tuple[str, str, str], list[Told]] = {}
+    alike: dict[tuple[str, str, tuple[str, ...]], list[Told]] = {}
     for each in staying:
         reason = each.decision.reason
-        alike.setdefault((each.decision.pool, reason.code, str(reason.fact("taints"))), []).append(each)
+        taints = reason.facts.taints if isinstance(reason.facts, StandingStill) else ()
+        alike.setdefault((each.decision.pool, reason.code, taints), []).append(each)
     for (pool, _, _), group in alike.items():
         first, names = group[0], [each.decision.subject.name for each in group]
         if len(group) == 1:

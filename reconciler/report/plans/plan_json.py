@@ -15,9 +15,11 @@ from reconciler.plan.impact.blame import Blame, blame
 from reconciler.report.canonical_json import canonical_json
 from reconciler.report.plans.blocked import blocked_titles
 from reconciler.report.plans.changed import change_origin, verb_of
+from reconciler.report.plans.facts_document import facts_document
 from reconciler.report.plans.guard_json import freezes_told, guards_told
 from reconciler.report.plans.impact import impact
 from reconciler.report.plans.plan_shape import (
+    FORMAT_VERSION,
     ChangeTold,
     ClusterSeen,
     ConsequenceTold,
@@ -49,7 +51,7 @@ def change_digest(planned: Planned) -> str:
 def _plan(planned: Planned, blamed: Blame) -> PlanTold:
     setting, plan = planned.setting, planned.plan
     return PlanTold(
-        format_version=1,
+        format_version=FORMAT_VERSION,
         tool=Tool("reconciler", setting.tool_version),
         environment=setting.environment,
         revision=setting.revision,
@@ -124,7 +126,7 @@ def decision_told(told: Told) -> DecisionTold:
         would=decision.would,
         observed_because=told.observation.told if told.observation is not None else "",
         reason=reason.code,
-        facts=dict(reason.facts),
+        facts=facts_document(reason.facts),
         sentence=told.sentence,
         remedy=told.remedy,
         hold=told.hold,

@@ -1,6 +1,6 @@
 """The JSON of a plan, as structs: what `plan -o json` prints, and the one source of its schema."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
 
@@ -13,7 +13,10 @@ from reconciler.plan.reasons import HoldClass
 from reconciler.report.published.json_parts import Time, Tool
 from reconciler.report.simulated.simulated_shape import Summary
 
-FORMAT_VERSION = 1
+FORMAT_VERSION: Literal[2] = 2
+
+# Any, of the forms that plan_schema.py describes: an object of another form differs from code to code.
+Fact = Annotated[Any, msgspec.Meta(extra_json_schema={"$ref": "#/definitions/Fact"})]
 
 Digest = Annotated[str, msgspec.Meta(pattern=r"^sha256:[0-9a-f]{64}$")]
 Words = Annotated[
@@ -73,7 +76,10 @@ class DecisionTold(msgspec.Struct, frozen=True):
         ),
     ]
     reason: Annotated[str, msgspec.Meta(description="A code.")]
-    facts: dict[str, str | int]
+    facts: Annotated[
+        dict[str, Fact],
+        msgspec.Meta(description="By name: which there are follows from the code (docs/reference/reasons.md)."),
+    ]
     sentence: str
     remedy: str
     hold: Annotated[
@@ -272,7 +278,7 @@ class ForecastTold(msgspec.Struct, frozen=True):
 class PlanTold(msgspec.Struct, frozen=True):
     """What would happen, and why."""
 
-    format_version: Literal[1]
+    format_version: Literal[2]
     tool: Tool
     environment: str
     revision: str

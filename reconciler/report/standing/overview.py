@@ -11,7 +11,7 @@ from reconciler.model.planned.guarded import Guarded
 from reconciler.model.spoken_time import moment
 from reconciler.plan.guards.frozen import Freeze
 from reconciler.plan.guards.observing import Observation
-from reconciler.plan.guards.told import WORDS
+from reconciler.plan.guards.words import MEASURES
 from reconciler.report.blocks import (
     Blank,
     Block,
@@ -153,7 +153,7 @@ def _row(pool: PoolStanding) -> Row:
 def _guard(guarded: Guarded) -> str:
     """Guard fleet, in the hour so far: 6 of 40 removed nodes; what pools that only observe would take is none of it."""
     hour = [each for each in guarded.counts if each.period == "hour"]
-    told = ", ".join(f"{each.before} of {each.allowed} {WORDS[each.measure]}" for each in hour)
+    told = ", ".join(f"{each.before} of {each.allowed} {MEASURES[each.measure]}" for each in hour)
     held = f"; it holds {counted(guarded.held, 'decision')}" if guarded.held else ""
     return f"Guard {guarded.guard}, in the hour so far: {told or 'no limit'}{held}." if hour or held else ""
 

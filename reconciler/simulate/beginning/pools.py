@@ -8,6 +8,7 @@ from reconciler.model.desired import Desired
 from reconciler.model.planned.action import Apply, Presumes, Ref
 from reconciler.model.planned.decision import Decision
 from reconciler.model.planned.reason import Reason
+from reconciler.plan.manifests.reasons import Missing
 from reconciler.plan.manifests.wish import ref_of, wish_of
 from reconciler.protocol.presumed import Object
 from reconciler.simulate.world import World
@@ -25,7 +26,7 @@ def put_pools(world: World, desired: Desired) -> None:
             "manifests",
             ref_of(each, None),
             Apply(manifest=wish_of(each, None, desired.environment).text, presumes=Presumes(absent=True)),
-            Reason("Beginning", origin=each.origin),
+            Reason(Missing(object=ref_of(each, None)), each.origin),
             each.pool,
         )
         for each in desired.manifests

@@ -55,7 +55,7 @@ class OptedOutNodes:
             return
         node: Node = msgspec.convert(written.before, Node)
         if (found := opt_out(node, ground.now())) is not None:
-            yield f"Node/{node.name} is made to go although it carries {found.annotation}"
+            yield f"Node/{node.name} is made to go although it carries {found.key}: {found.value}"
 
 
 class OneOwner:

@@ -14,6 +14,8 @@ import msgspec
 
 from reconciler.model.instant import Instant
 from reconciler.model.planned.succession import Successor
+from reconciler.plan.kept.format_1 import Inputs1, decoded_1, skimmed, with_typed_hints
+from reconciler.plan.reason_codec import decoded
 from reconciler.sources.input_file import UnfitFile
 
 SUFFIX = ".history"
@@ -22,16 +24,32 @@ _MOST_WRITTEN_BYTES = 1 << 30  # of one record
 _MOST_BYTES = 8 << 30  # of the same as JSON
 
 
+FORMAT = 2
+
+
 class Record(msgspec.Struct, frozen=True):
     """The inputs of one plan, and what came of them."""
 
     digest: str  # of the plan
     version: str  # of the reconciler that made it
     told: Successor
+    format: int = 1  # where a file does not say it: facts of reasons had no types
 
     @property
     def at(self) -> Instant:
         return self.told.inputs.now
+
+
+class _Written(msgspec.Struct, frozen=True):
+    format: int = 1
+
+
+class _Told1(msgspec.Struct, frozen=True):
+    inputs: Inputs1
+
+
+class _Record1(msgspec.Struct, frozen=True):
+    told: _Told1
 
 
 def framed(record: Record) -> bytes:
@@ -48,7 +66,19 @@ def records(file: Path) -> Iterator[Record]:
             text = content.read(length) if length <= _MOST_WRITTEN_BYTES else b""
             if len(text) < length or zlib.crc32(text) != checksum:
                 return
-            yield msgspec.json.decode(_decompressed(text), type=Record)
+            yield _record(_decompressed(text))
+
+
+def _record(text: bytes) -> Record:
+    """Raises msgspec.MsgspecError."""
+    written = msgspec.json.decode(text, type=_Written).format
+    if written > FORMAT:
+        raise msgspec.ValidationError(f"a record has format {written}, and this version reads up to {FORMAT}")
+    if written == FORMAT:
+        return decoded(text, Record)
+    record, before = decoded_1(text, Record), skimmed(text, _Record1)
+    inputs = with_typed_hints(record.told.inputs, before.told.inputs if before is not None else None)
+    return msgspec.structs.replace(record, told=msgspec.structs.replace(record.told, inputs=inputs))
 
 
 def _regular(file: str, flags: int) -> int:

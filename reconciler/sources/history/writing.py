@@ -11,7 +11,7 @@ from reconciler.model.instant import Instant
 from reconciler.model.planned.inputs import Inputs
 from reconciler.model.planned.succession import successor
 from reconciler.plan.kept.dump import canonical
-from reconciler.sources.history.records import SUFFIX, Record, began_at, files, framed
+from reconciler.sources.history.records import FORMAT, SUFFIX, Record, began_at, files, framed
 
 _DAY_MS = 24 * 3600 * 1000
 
@@ -43,7 +43,7 @@ class History:
         self._file = self._before = None  # what fails here may have left half a record: the next begins a file
         told = successor(before, inputs)
         safe = canonical(told.inputs)  # nothing that may be secret goes onto a volume
-        content = framed(Record(digest, __version__, msgspec.structs.replace(told, inputs=safe)))
+        content = framed(Record(digest, __version__, msgspec.structs.replace(told, inputs=safe), FORMAT))
         self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         self._sweep(file, inputs.now, len(content))
         with open(file, "ab", opener=_for_its_owner) as records:

@@ -1,7 +1,7 @@
 """Every planted tree: for each rule at least one that breaks it and one that keeps it."""
 
 from tests.tidy.plant import Plant
-from tests.tidy.plants import dead_files, determinism, documents, layers, lengths, purity, running, wording
+from tests.tidy.plants import dead_files, determinism, documents, layers, lengths, purity, reasons, running, wording
 
 PLANTS: tuple[Plant, ...] = (
     *purity.PLANTS,
@@ -12,4 +12,5 @@ PLANTS: tuple[Plant, ...] = (
     *documents.PLANTS,
     *layers.PLANTS,
     *running.PLANTS,
+    *reasons.PLANTS,
 )

@@ -41,6 +41,7 @@ from tests.tidy.rules.purity import (
     pure_folders_reach_for_nothing_of_the_world,
 )
 from tests.tidy.rules.ratchet import long_functions_only_shrink
+from tests.tidy.rules.reasons import programs_read_facts_and_no_prose
 from tests.tidy.tree import Tree
 
 Rule = Callable[[Tree], list[Finding]]
@@ -76,4 +77,5 @@ RULES: tuple[Rule, ...] = (
     continuous_integration_runs_the_tests,
     phony_targets_exist,
     make_check_looks_at_the_tree,
+    programs_read_facts_and_no_prose,
 )

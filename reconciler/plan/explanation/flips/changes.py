@@ -25,9 +25,9 @@ _SAFE = of_pods.with_annotations("carries cluster-autoscaler.kubernetes.io/safe-
 
 LINES: dict[str, Line] = {
     # What others do with it
-    removal.DISRUPTED.code: of_nodes.without_taint(names.DISRUPTED, "Karpenter does not disrupt {node}"),
-    removal.DRIVER_UPGRADE.code: of_nodes.driver_upgraded,
-    removal.CORDONED.code: of_nodes.not_cordoned,
+    removal.DisruptedByKarpenter.__name__: of_nodes.without_taint(names.DISRUPTED, "Karpenter does not disrupt {node}"),
+    removal.DriverUpgrade.__name__: of_nodes.driver_upgraded,
+    removal.CordonedByOthers.__name__: of_nodes.not_cordoned,
     reasons.FROZEN_NODE.code: of_nodes.thawed,
     reasons.BEING_DRAINED.code: of_nodes.without_taint(
         names.DRAINING, f"the taint {names.DRAINING} of {{node}} is taken off"
@@ -38,7 +38,7 @@ LINES: dict[str, Line] = {
     reasons.OTHERS_TURN.code: of_nodes.others_done,
     # The node itself
     reasons.JUST_CAME.code: of_nodes.settled,
-    removal.OPTED_OUT.code: of_nodes.opted_in,
+    removal.NodeOptedOut.__name__: of_nodes.opted_in,
     reasons.LOST.code: of_nodes.ready,
     reasons.LOST_WITH_POD.code: of_nodes.ready,
     reasons.LEAVES_SLOWLY.code: of_pods.gone,

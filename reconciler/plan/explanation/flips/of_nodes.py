@@ -18,6 +18,7 @@ from reconciler.plan.explanation.flips.edits import (
     with_node,
     with_policy,
 )
+from reconciler.plan.removal import NodeOptedOut
 from reconciler.plan.sums import brake
 
 _ANNOTATIONS = {names.SCALE_DOWN_DISABLED: "scale_down_disabled", names.DO_NOT_DISRUPT: "do_not_disrupt"}
@@ -53,10 +54,12 @@ def driver_upgraded(inputs: Inputs, weighed: Weighed) -> Edit | None:
 
 
 def opted_in(inputs: Inputs, weighed: Weighed) -> Edit | None:
-    written = str(weighed.reason.fact("annotation"))
-    field = _ANNOTATIONS[written.partition(": ")[0]]
+    opted_out = weighed.reason.facts
+    if not isinstance(opted_out, NodeOptedOut):
+        return None
+    field = _ANNOTATIONS[opted_out.key]
     after = with_node(inputs, weighed.node, lambda node: annotated(node, **{field: ""}))
-    return Edit(after, f"Node/{weighed.node} does not carry {written}")
+    return Edit(after, f"Node/{weighed.node} does not carry {opted_out.key}: {opted_out.value}")
 
 
 def thawed(inputs: Inputs, weighed: Weighed) -> Edit | None:

@@ -49,7 +49,7 @@ def more_at_once(inputs: Inputs, weighed: Weighed) -> Edit | None:
 
 def smaller_pool(inputs: Inputs, weighed: Weighed) -> Edit | None:
     """By what its NodeProvisioner says; where no figure of that does it, there would have to be none."""
-    facts = dict(weighed.reason.facts)
+    facts = weighed.reason.facts.fields()
     wanted = int(facts["size"]) - int(facts["leaving"]) - 1
     name = str(facts["provisioner"]).partition("/")[2]
     wish = next((each for each in provisioners_now(inputs) if each.name == name), None)

@@ -1,0 +1,29 @@
+"""Reads what holds reasons: of each code, the class of its facts."""
+
+from typing import Any, TypeVar
+
+import msgspec
+
+from reconciler.model.planned.reason import CodeFacts, Facts
+from reconciler.plan.explain import REASONS
+from reconciler.plan.reasons import Pairs
+
+T = TypeVar("T")
+
+
+def decoded(content: bytes | bytearray | memoryview | msgspec.Raw, kind: type[T]) -> T:
+    """Raises msgspec.MsgspecError for what is no such value, a reason of an unknown code among it."""
+    return msgspec.json.decode(content, type=kind, dec_hook=facts_of)
+
+
+def facts_of(kind: Any, plain: Any) -> Any:
+    """For a decoder of msgspec: the facts of a reason."""
+    if kind is not Facts:
+        raise TypeError(f"no reader of {kind}")
+    code = plain.get("code") if isinstance(plain, dict) else None
+    declared = Pairs if code == Pairs.__name__ else REASONS.get(code) if isinstance(code, str) else None
+    if not isinstance(declared, type):
+        raise ValueError(f"{code!r} is no code of a reason")  # noqa: TRY004 - about what was read
+    if not issubclass(declared, CodeFacts):
+        raise TypeError(declared)
+    return msgspec.convert(plain, declared, dec_hook=facts_of)

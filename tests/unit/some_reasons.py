@@ -1,0 +1,49 @@
+"""Reasons for decisions that tests make up, and one of each code."""
+
+import re
+from typing import Any, Literal, get_args, get_origin, get_type_hints
+
+import msgspec
+
+from reconciler.model.instant import Instant
+from reconciler.model.origin import Origin
+from reconciler.model.planned.action import Ref
+from reconciler.model.planned.reason import Facts, Reason
+from reconciler.plan.explain import REASONS
+from reconciler.plan.reasons import Because, Pairs
+from reconciler.plan.removal import NodeGone
+
+POD = Ref("Pod", "x", "x")
+
+
+def some_reason(code: str = "Any", origin: Origin | None = None, /, **facts: str | int) -> Reason:
+    return Reason(Pairs(code, tuple(sorted(facts.items()))), origin)
+
+
+def reason_of(code: str, origin: Origin | None = None, /, **known: Any) -> Reason:
+    """With a value for each of its facts."""
+    declared = REASONS[code]
+    if isinstance(declared, Because):
+        facts = dict.fromkeys(re.findall(r"\{(\w+)\}", declared.template), "x") | known
+        return some_reason(code, origin, **facts)
+    made: Any = declared
+    hints = get_type_hints(made)
+    values = {each.name: known.get(each.name, _value_of(hints[each.name])) for each in msgspec.structs.fields(made)}
+    return Reason(made(**values), origin)
+
+
+def _value_of(hint: Any) -> Any:
+    """Any value of the type."""
+    if hint is Instant:
+        return Instant(0)
+    known = {str: "x", int: 1, bool: True, Ref: POD, Reason: Reason(NodeGone(node="x"))}
+    if hint in known:
+        return known[hint]
+    if hint is Facts:
+        return Pairs("Any")
+    if get_origin(hint) is tuple:
+        return (_value_of(get_args(hint)[0]),)
+    if isinstance(hint, type) and issubclass(hint, msgspec.Struct):
+        hints = get_type_hints(hint)
+        return hint(**{each.name: _value_of(hints[each.name]) for each in msgspec.structs.fields(hint)})
+    return get_args(hint)[0] if get_origin(hint) is Literal else _value_of(get_args(hint)[0])
