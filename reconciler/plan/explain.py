@@ -1,9 +1,10 @@
 """Reasons to sentences: every code that any planner may give, in one table."""
 
+from collections.abc import Callable, Mapping
 from string import Formatter
 from typing import Any
 
-from reconciler.model.instant import timestamp
+from reconciler.model.instant import Instant, timestamp
 from reconciler.model.planned.action import Ref
 from reconciler.model.planned.reason import Facts, Reason
 from reconciler.plan import containment, removal
@@ -14,9 +15,13 @@ from reconciler.plan.holds import standstill
 from reconciler.plan.manifests import reasons as manifests
 from reconciler.plan.reasons import by_code, counted
 from reconciler.plan.release import reasons as release
+from reconciler.plan.requests import words as requests
 from reconciler.plan.scaling import reasons as scaling
+from reconciler.plan.scaling import words as sizes
 from reconciler.plan.smart_pods import reasons as smart_pods
+from reconciler.plan.smart_pods import words as machines
 from reconciler.plan.statuses import reasons as statuses
+from reconciler.plan.statuses import words as standings
 
 REASONS = by_code(
     (
@@ -36,6 +41,14 @@ REASONS = by_code(
         *statuses.REASONS,
     )
 )
+
+# How a fact is written, by its type.
+WORDS: Mapping[type, Callable[[Any], str]] = {
+    **requests.WORDS,
+    **sizes.WORDS,
+    **machines.WORDS,
+    **standings.WORDS,
+}
 
 
 def sentence(reason: Reason) -> str:
@@ -59,19 +72,33 @@ class _Words(Formatter):
 
     def format_field(self, value: Any, format_spec: str) -> str:
         if format_spec == "time":
-            return timestamp(value)
+            return _time(value)
         if format_spec:
             return counted(value, format_spec)
         if isinstance(value, Ref):
             return value.title
         if isinstance(value, Reason):
             return words_of(value)
+        if (words := WORDS.get(type(value))) is not None:
+            return words(value)
         if isinstance(value, tuple):
             return ", ".join(self.format_field(each, "") for each in value)
         return str(value)
 
 
+def _time(moment: Instant | str | None) -> str:
+    """A text is what somebody wrote instead of a moment."""
+    if moment is None:
+        return "no time"
+    return moment if isinstance(moment, str) else timestamp(moment)
+
+
 _WORDS = _Words()
+
+
+def fact_words(value: Any) -> str:
+    """A fact as a part of a sentence."""
+    return _WORDS.format_field(value, "")
 
 
 def _filled(template: str, facts: Facts) -> str:

@@ -1,7 +1,8 @@
 """Reasons for decisions that tests make up, and one of each code."""
 
 import re
-from typing import Any, get_args, get_origin, get_type_hints
+from enum import Enum
+from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 import msgspec
 
@@ -45,4 +46,7 @@ def _value_of(hint: Any) -> Any:
     if isinstance(hint, type) and issubclass(hint, msgspec.Struct):
         hints = get_type_hints(hint)
         return hint(**{each.name: _value_of(hints[each.name]) for each in msgspec.structs.fields(hint)})
-    return _value_of(get_args(hint)[0])  # of a Literal, this is a value already
+    if isinstance(hint, type) and issubclass(hint, Enum):
+        return next(iter(hint))
+    first = get_args(hint)[0]
+    return first if get_origin(hint) is Literal else _value_of(first)

@@ -7,6 +7,7 @@ import pytest
 from reconciler.fleet.fleet import Fleet
 from reconciler.plan.draft import Draft
 from reconciler.plan.explain import sentence
+from reconciler.plan.reasons import code_of
 from reconciler.plan.scaling.planner import scaling
 from reconciler.plan.scaling.reasons import REASONS
 from tests.unit.scaling_stage import World, table
@@ -64,4 +65,4 @@ def test_each_reason_is_shown_by_a_case() -> None:
         shown |= {
             reason.code for size in made.sizes for reason in (size.reason, *[each.reason for each in size.limits])
         }
-    assert {each.code for each in REASONS} <= shown
+    assert {code_of(each) for each in REASONS} <= shown

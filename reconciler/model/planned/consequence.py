@@ -7,6 +7,7 @@ from typing import Literal
 import msgspec
 
 from reconciler.model.instant import Instant
+from reconciler.model.planned.capacity_limit import CapacityLimit
 from reconciler.model.planned.purchase import Stage, Why
 
 # Because of a decision of this plan; or, as things stand, without any.
@@ -60,7 +61,7 @@ class Order(msgspec.Struct, frozen=True, gc=False, order=True):
     capacity_type: str
     stage: Stage | None = None  # None: they replace others
     why: Why | None = None
-    limit: str = ""  # what allows no more nodes
+    limit: CapacityLimit | None = None  # what allows no more nodes
 
     @property
     def words(self) -> str:

@@ -7,12 +7,13 @@ from reconciler.model.planned.inputs import Inputs
 from reconciler.plan.drain import reasons as drains
 from reconciler.plan.guards.observing import Observation, observation_behind
 from reconciler.plan.holds import standstill
+from reconciler.plan.reasons import code_of
 from reconciler.plan.scaling import reasons as scaling
 from reconciler.plan.smart_pods import reasons as smart_pods
 
 # In a pool that is only observed nothing waits for these.
-_SUPPOSED = scaling.SUPPOSED | drains.SUPPOSED
-RESTING = drains.RESTING | scaling.RESTING | smart_pods.RESTING | standstill.RESTING
+_SUPPOSED = frozenset(map(code_of, scaling.SUPPOSED)) | drains.SUPPOSED
+RESTING = drains.RESTING | standstill.RESTING | frozenset(map(code_of, scaling.RESTING | smart_pods.RESTING))
 
 
 def is_at_rest(decision: Decision) -> bool:

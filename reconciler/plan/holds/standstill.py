@@ -27,7 +27,7 @@ from reconciler.plan.guards.elsewhere import of_another_cluster
 from reconciler.plan.guards.frozen import FROZEN, FROZEN_UNREADABLY, SUSPENDED, Freezes
 from reconciler.plan.guards.observing import Observation, observation_of, other_keeper
 from reconciler.plan.guards.reasons import WRONG_CLUSTER
-from reconciler.plan.reasons import Because
+from reconciler.plan.reasons import Because, code_of
 from reconciler.plan.removal import untouchable
 from reconciler.plan.scaling import reasons as scaling
 
@@ -54,7 +54,7 @@ _OURS = (names.DELETION_TIME, names.DRAINING, names.DRAIN_CANDIDATE, names.ARRIV
 _PLANNERS = frozenset({scaling.PLANNER, drains.PLANNER})
 STOPPED = frozenset({SUSPENDED.code, FROZEN.code, FROZEN_UNREADABLY.code})  # planners go on once it ends
 # Holds that say by themselves why a node rests that is not only observed.
-_TELLING = STOPPED | {scaling.MARK_HELD.code, WRONG_CLUSTER.code}
+_TELLING = STOPPED | {code_of(scaling.MarkedNodeHeld), WRONG_CLUSTER.code}
 
 
 class Standstill(msgspec.Struct, frozen=True):

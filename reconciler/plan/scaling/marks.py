@@ -37,6 +37,12 @@ class Mark(msgspec.Struct, frozen=True, gc=False):
         return unix_seconds(self.value)
 
     @property
+    def time(self) -> Instant | str:
+        """The same; the value of the taint, where that is no time."""
+        at = self.at
+        return self.value if at is None else at
+
+    @property
     def is_hard(self) -> bool:
         return self.effect != SOFT
 
