@@ -86,11 +86,8 @@ class _Words(Formatter):
         return str(value)
 
 
-def _time(moment: Instant | str | None) -> str:
-    """A text is what somebody wrote instead of a moment."""
-    if moment is None:
-        return "no time"
-    return moment if isinstance(moment, str) else timestamp(moment)
+def _time(moment: Instant | None) -> str:
+    return "no time" if moment is None else timestamp(moment)
 
 
 _WORDS = _Words()

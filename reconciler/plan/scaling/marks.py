@@ -25,6 +25,13 @@ AFTER_ABSENCE_MS = 60_000
 TRUSTED_MS = 600_000  # a hard taint whose time is longer ago tells nothing of what is kept away now
 
 
+class MarkTime(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
+    """When a marked node goes."""
+
+    written: str  # the value of the taint
+    at: Instant | None = None  # None: that is no time
+
+
 class Mark(msgspec.Struct, frozen=True, gc=False):
     """The taint as it stands on a node."""
 
@@ -37,10 +44,8 @@ class Mark(msgspec.Struct, frozen=True, gc=False):
         return unix_seconds(self.value)
 
     @property
-    def time(self) -> Instant | str:
-        """The same; the value of the taint, where that is no time."""
-        at = self.at
-        return self.value if at is None else at
+    def time(self) -> MarkTime:
+        return MarkTime(self.value, self.at)
 
     @property
     def is_hard(self) -> bool:

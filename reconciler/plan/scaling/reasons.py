@@ -12,12 +12,12 @@ from reconciler.model.planned.action import Ref
 from reconciler.model.planned.capacity_limit import CapacityLimit
 from reconciler.model.planned.reason import CodeFacts, Facts
 from reconciler.plan.scaling.growth import Claimants, Growth
+from reconciler.plan.scaling.marks import MarkTime
 from reconciler.plan.scaling.size import SizeReason
 
 PLANNER = "scaling"
 
 SizeWhy = SizeReason | Growth  # why a provisioner wants a pool to have so many nodes
-MarkTime = Instant | str  # of the taint; its value, where that is no time
 
 
 class ForPods(msgspec.Struct, frozen=True, gc=False, tag=True):
@@ -138,14 +138,14 @@ class MarkedNodeHeld(CodeFacts, frozen=True):
 
 
 class MarkedNodeInUse(CodeFacts, frozen=True):
-    template = "{node} was to be deleted at {time:time}, and is in use: it is kept."
+    template = "{node} was to be deleted at {time}, and is in use: it is kept."
 
     node: str
     time: MarkTime
 
 
 class MarkedNodeWanted(CodeFacts, frozen=True):
-    template = "{node} was to be deleted at {time:time}, and {pods} without a place would fit on it: it is kept."
+    template = "{node} was to be deleted at {time}, and {pods} without a place would fit on it: it is kept."
 
     node: str
     time: MarkTime
@@ -154,7 +154,7 @@ class MarkedNodeWanted(CodeFacts, frozen=True):
 
 class NoLongerSurplus(CodeFacts, frozen=True):
     template = (
-        "{node} was to be deleted at {time:time}; {marked} of {size} nodes of {pool} are marked, {surplus} are to go: "
+        "{node} was to be deleted at {time}; {marked} of {size} nodes of {pool} are marked, {surplus} are to go: "
         "{why}. It comes last in order, and is kept."
     )
 
@@ -169,7 +169,7 @@ class NoLongerSurplus(CodeFacts, frozen=True):
 
 class NeededForClusterMin(CodeFacts, frozen=True):
     template = (
-        "{node} was to be deleted at {time:time}; without the nodes that leave the cluster has {left} of {resource}, "
+        "{node} was to be deleted at {time}; without the nodes that leave the cluster has {left} of {resource}, "
         "and clusterMin of {policy} is {least}: it is kept."
     )
 
@@ -189,7 +189,7 @@ class MarkUnreadable(CodeFacts, frozen=True):
 
 
 class MarkedNodeUnready(CodeFacts, frozen=True):
-    template = "{node} was to be deleted at {time:time}, and is not ready: {policy} removes it instead."
+    template = "{node} was to be deleted at {time}, and is not ready: {policy} removes it instead."
 
     node: str
     time: MarkTime
@@ -212,8 +212,7 @@ class NodeJustCame(CodeFacts, frozen=True):
 
 class MarkWithoutProvisioner(CodeFacts, frozen=True):
     template = (
-        "{node} was to be deleted at {time:time}, and no NodeProvisioner that is not suspended scales {pool}: it is "
-        "kept."
+        "{node} was to be deleted at {time}, and no NodeProvisioner that is not suspended scales {pool}: it is kept."
     )
 
     node: str

@@ -6,6 +6,7 @@ from typing import Any
 from reconciler.model.instant import timestamp
 from reconciler.plan.reasons import counted
 from reconciler.plan.scaling.growth import Claimants, Growth
+from reconciler.plan.scaling.marks import MarkTime
 from reconciler.plan.scaling.reasons import ForPods, HeldWhile, KeptWhile, NextWindow, SizedBy
 from reconciler.plan.scaling.size import SizeReason
 
@@ -55,6 +56,11 @@ def claimant_words(claimants: Claimants) -> str:
     return counted(claimants.pods, "pod") if claimants.pods else "pods"
 
 
+def mark_time_words(time: MarkTime) -> str:
+    """When a marked node goes; what the taint says instead."""
+    return time.written if time.at is None else timestamp(time.at)
+
+
 def window_words(window: NextWindow) -> str:
     """When it opens; or what there must be first."""
     return timestamp(window.opens) if window.opens is not None else "one is added"
@@ -79,6 +85,7 @@ WORDS: Mapping[type, Callable[[Any], str]] = {
     SizeReason: size_words,
     Growth: growth_words,
     Claimants: claimant_words,
+    MarkTime: mark_time_words,
     NextWindow: window_words,
     ForPods: for_words,
     SizedBy: sized_by_words,
