@@ -11,6 +11,7 @@ import msgspec
 
 from reconciler.model.planned.action import Hold
 from reconciler.model.planned.capacity_limit import CapacityLimit
+from reconciler.model.planned.consequence import Hindrance
 from reconciler.model.planned.decision import Decision
 from reconciler.model.planned.plan import Plan
 from reconciler.plan.requests.words import limit_words
@@ -45,8 +46,8 @@ def _joined(leaves: Iterable[tuple[str, str]]) -> str:
 
 def _leaves(value: Any, path: str = "", *, without_reason: bool = False) -> Iterator[tuple[str, str]]:
     """Every value in it that is not a default, by its path. Of a reason, its code."""
-    if isinstance(value, CapacityLimit):
-        yield path, repr(limit_words(value))
+    if isinstance(value, CapacityLimit | Hindrance):
+        yield path, repr(limit_words(value) if isinstance(value, CapacityLimit) else value.title)
     elif isinstance(value, msgspec.Struct):
         if type(value).__name__ == "Reason":
             yield path, value.code  # type: ignore[attr-defined]

@@ -160,7 +160,7 @@ def _consequences(consequences: tuple[Consequence, ...], cause: Cause | Literal[
             limit=limit_words(order.limit) if order and order.limit else "",
             wave=each.wave,
             seconds=each.seconds,
-            held_by=[HeldBy(name, count) for name, count in each.held_by],
+            held_by=[HeldBy(hindrance.title, count) for hindrance, count in each.held_by],
             homeless=[HomelessTold(told.owner, told.why, told.pods) for told in each.homeless],
             begins_at=_time(each.first_at),
         )
