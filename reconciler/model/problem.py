@@ -5,6 +5,13 @@ from typing import Literal
 import msgspec
 
 
+class PolicyRef(msgspec.Struct, frozen=True, gc=False, order=True):
+    """The policy that a problem is of."""
+
+    kind: str = ""  # nothing: none that is known
+    name: str = ""
+
+
 class Problem(msgspec.Struct, frozen=True, gc=False, order=True):
     """Lines and columns count from 1; a line of 0 means the file as a whole."""
 
@@ -17,3 +24,5 @@ class Problem(msgspec.Struct, frozen=True, gc=False, order=True):
     width: int = 1  # of what the caret underlines
     excerpt: str = ""  # the source line
     severity: Literal["error", "warning"] = "error"  # a policy with warnings alone is in force
+    subject: PolicyRef = PolicyRef()  # of a template: the policy for which the problem showed
+    is_absent: bool = False  # what was asked for is not there

@@ -28,6 +28,10 @@ _LARGEST_MILLI = (2**63 - 1) * 1000
 _LONGEST_MILLISECONDS = 10 * 366 * 24 * 3_600_000
 
 
+class OutOfRange(ValueError):
+    """Written as the measure is, and more than it may be."""
+
+
 class Quantity(msgspec.Struct, frozen=True, gc=False):
     """An amount as Kubernetes writes it (500m, 40Gi, 8), in thousandths; it remembers whether by powers of 1024."""
 
@@ -46,7 +50,7 @@ class Quantity(msgspec.Struct, frozen=True, gc=False):
         else:
             milli = number * (1 if suffix == "m" else Decimal(1000) * 10 ** _DECIMAL[suffix])
         if milli > _LARGEST_MILLI:
-            raise ValueError("is more than Kubernetes can hold")
+            raise OutOfRange("is more than Kubernetes can hold")
         return cls(int(milli), suffix in _BINARY)
 
     def __str__(self) -> str:
@@ -75,7 +79,7 @@ class Duration(msgspec.Struct, frozen=True, gc=False, order=True):
             raise ValueError("expected a duration such as 90s, 30m or 1h30m")
         exact = sum(Decimal(number) * _UNIT_MILLISECONDS[unit] for number, unit in _DURATION_PART.findall(text))
         if exact > _LONGEST_MILLISECONDS:
-            raise ValueError("is longer than ten years")
+            raise OutOfRange("is longer than ten years")
         return cls(int(exact))
 
     def __str__(self) -> str:

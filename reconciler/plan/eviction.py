@@ -11,6 +11,7 @@ from reconciler.model.cluster.metadata import LabelSelector
 from reconciler.model.cluster.pod import Pod
 from reconciler.model.cluster.workload import BudgetStatus, PodDisruptionBudget
 from reconciler.model.instant import Instant, later, moment
+from reconciler.model.planned.consequence import Hindrance
 from reconciler.plan.karpenter.durations import nanoseconds
 
 DO_NOT_DISRUPT = "do-not-disrupt"
@@ -120,11 +121,13 @@ class Asked(msgspec.Struct, frozen=True, gc=False):
                 return case.code
         return NOTHING
 
-    def held_by(self, why_not: str) -> tuple[str, ...]:
-        """The names of what stands in its way."""
+    def held_by(self, why_not: str) -> tuple[Hindrance, ...]:
+        """What stands in its way."""
         if why_not == NOTHING:
             return ()
-        return (names.DO_NOT_DISRUPT,) if why_not == DO_NOT_DISRUPT else tuple(each.title for each in self.budgets)
+        if why_not == DO_NOT_DISRUPT:
+            return (Hindrance(names.DO_NOT_DISRUPT, "annotation"),)
+        return tuple(Hindrance(each.title, "pod_budget") for each in self.budgets)
 
 
 class Case(msgspec.Struct, frozen=True, gc=False):

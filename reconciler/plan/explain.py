@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from string import Formatter
 from typing import Any
 
-from reconciler.model.instant import timestamp
+from reconciler.model.instant import Instant, timestamp
 from reconciler.model.planned.action import Ref
 from reconciler.model.planned.reason import Facts, Reason
 from reconciler.plan import containment, removal
@@ -18,9 +18,13 @@ from reconciler.plan.manifests import reasons as manifests
 from reconciler.plan.manifests import words as manifest_words
 from reconciler.plan.reasons import by_code, counted
 from reconciler.plan.release import reasons as release
+from reconciler.plan.requests import words as requests
 from reconciler.plan.scaling import reasons as scaling
+from reconciler.plan.scaling import words as sizes
 from reconciler.plan.smart_pods import reasons as smart_pods
+from reconciler.plan.smart_pods import words as machines
 from reconciler.plan.statuses import reasons as statuses
+from reconciler.plan.statuses import words as standings
 
 REASONS = by_code(
     (
@@ -42,7 +46,14 @@ REASONS = by_code(
 )
 
 # How a fact is written, by its type.
-WORDS: Mapping[type, Callable[[Any], str]] = {**guard_words.WORDS, **manifest_words.WORDS}
+WORDS: Mapping[type, Callable[[Any], str]] = {
+    **guard_words.WORDS,
+    **manifest_words.WORDS,
+    **requests.WORDS,
+    **sizes.WORDS,
+    **machines.WORDS,
+    **standings.WORDS,
+}
 
 # By code, what stands in its template and is no fact, or is written otherwise than by its type.
 PARTS: Mapping[type[Facts], Mapping[str, Callable[[Any], str]]] = {
@@ -78,22 +89,31 @@ class _Words(Formatter):
             return counted(value, format_spec)
         if isinstance(value, Ref):
             return value.title
-        if type(value) in WORDS:
-            return WORDS[type(value)](value)
         if isinstance(value, Reason):
             return words_of(value)
+        if (words := WORDS.get(type(value))) is not None:
+            return words(value)
         if isinstance(value, tuple):
             return ", ".join(self.format_field(each, "") for each in value)
         return str(value)
 
 
+def _time(moment: Instant | None) -> str:
+    return "no time" if moment is None else timestamp(moment)
+
+
 _WORDS = _Words()
 _SPECS: Mapping[str, Callable[[Any], str]] = {
-    "time": timestamp,
+    "time": _time,
     "while_held": asked,
     "in_brackets": lambda text: f" ({text})" if text else "",
     "and": " and ".join,
 }
+
+
+def fact_words(value: Any) -> str:
+    """A fact as a part of a sentence."""
+    return _WORDS.format_field(value, "")
 
 
 def _filled(template: str, facts: Facts) -> str:

@@ -6,6 +6,7 @@ from typing import Any, cast
 
 from reconciler.model.fields import Within
 from reconciler.model.problem import Problem
+from reconciler.model.quantity import OutOfRange
 from reconciler.policy.advice import advice, measure_advice
 from reconciler.policy.bounds import bounded
 from reconciler.policy.limits import MOST_PROBLEMS
@@ -163,7 +164,7 @@ class _Reader:
             return shape.measure.parse(node.text)
         except ValueError as wrong:
             told = f"{node.text} {wrong}"
-            if str(wrong).startswith("expected"):
+            if not isinstance(wrong, OutOfRange):
                 told = f"expected {expected(shape)}, got {what(node)}"
             self.problems.append(
                 problem(node.at, "RC106", f"{written(path)}: {told}", measure_advice(shape, node.text))

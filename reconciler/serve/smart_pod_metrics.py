@@ -10,7 +10,7 @@ ended carries no time at which it did, so its time runs from when it was first s
 """
 
 from collections import Counter as Counts
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
@@ -23,22 +23,33 @@ from reconciler.model.kinds.gpu_pool import SmartPods
 from reconciler.model.planned.action import Annotate, Apply, Delete, Ref
 from reconciler.model.planned.cycled import Cycled
 from reconciler.model.planned.decision import Decision
+from reconciler.model.planned.reason import Facts
 from reconciler.plan.requests.identity import SmartPodIdentity
+from reconciler.plan.smart_pods.reasons import (
+    PLANNER,
+    SmartPodAttemptsSpent,
+    SmartPodDone,
+    SmartPodDuplicate,
+    SmartPodFailed,
+    SmartPodOrphaned,
+    SmartPodTimedOut,
+    SmartPodUnreadable,
+    SmartPodWithoutMachine,
+)
 from reconciler.protocol.turns import verb_of
 
-PLANNER = "smart_pods"
 PHASES = ("Pending", "Scheduled", "NodeReady", "Completed", "Failed")
 _ENDED = frozenset({"Completed", "Failed"})
 # What became of one, by the reason for which it is deleted or noted to have failed.
-_RESULTS = {
-    "SmartPodDone": "completed",
-    "SmartPodWithoutMachine": "failed",
-    "SmartPodFailed": "failed",
-    "SmartPodAttemptsSpent": "failed",
-    "SmartPodTimedOut": "timeout",
-    "SmartPodOrphaned": "orphaned",
-    "SmartPodDuplicate": "duplicate",
-    "SmartPodUnreadable": "unreadable",
+_RESULTS: Mapping[type[Facts], str] = {
+    SmartPodDone: "completed",
+    SmartPodWithoutMachine: "failed",
+    SmartPodFailed: "failed",
+    SmartPodAttemptsSpent: "failed",
+    SmartPodTimedOut: "timeout",
+    SmartPodOrphaned: "orphaned",
+    SmartPodDuplicate: "duplicate",
+    SmartPodUnreadable: "unreadable",
 }
 _LOST = "lost"
 _FAILED = ("failed", "timeout")
@@ -111,7 +122,7 @@ class SmartPodMetrics:
         self._open.clear()
 
     def _count(self, decision: Decision, now: Instant) -> None:
-        result = _RESULTS.get(decision.reason.code)
+        result = _RESULTS.get(type(decision.reason.facts))
         if isinstance(decision.act, Apply):
             self._created.inc()
         elif isinstance(decision.act, Delete | Annotate) and result:

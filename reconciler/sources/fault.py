@@ -36,10 +36,6 @@ class Fault(Enum):
         return Problem(file, 0, 0, self.code, sentence, remedy)
 
 
-# What is told, as UNREADABLE, of a path that a revision simply has not.
-HAS_NO = "has no {path} in "
-
-
 class Refused(Exception):
     """Ends the reading of a source for one fault of the whole."""
 

@@ -128,7 +128,7 @@ class _Before(msgspec.Struct, frozen=True):
 def _before(question: Question) -> _Before:
     origins = at_base(question.origins, question.base)
     checkup = check(origins, question.environment)
-    if is_without(checkup, origins):
+    if is_without(checkup):
         new = f"{question.base} has no policies in {origins.paths[0].as_posix()}: all of this is new"
         return _Before(question.base, notices=(new,))
     if checkup.resolved.problems:

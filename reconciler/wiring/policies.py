@@ -23,7 +23,6 @@ from reconciler.ports import Renderer
 from reconciler.sources.bounds import Bounds
 from reconciler.sources.defaults import NOT_CHECKED, default_templates, karpenter_schema
 from reconciler.sources.directory import read_directory
-from reconciler.sources.fault import HAS_NO, Fault
 from reconciler.sources.git import Access, GitPlace, read_revision
 from reconciler.sources.renderer import BoundedRenderer
 from reconciler.sources.repository.environment import Credentials
@@ -84,13 +83,12 @@ def own_templates(bundle: Bundle, wish: Desired) -> tuple[str, ...]:
     )
 
 
-def is_without(checkup: Checkup, origins: Origins) -> bool:
+def is_without(checkup: Checkup) -> bool:
     """Whether all that is wrong is that the revision has no such path: there were no policies there."""
     if len(checkup.resolved.problems) != 1:
         return False
     (problem,) = checkup.resolved.problems
-    path = _git_place(origins).path
-    return problem.code == Fault.UNREADABLE.code and problem.sentence.startswith(HAS_NO.format(path=path))
+    return problem.is_absent
 
 
 def is_good(bundle: Bundle) -> bool:

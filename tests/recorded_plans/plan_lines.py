@@ -10,8 +10,11 @@ from typing import Any
 import msgspec
 
 from reconciler.model.planned.action import Hold
+from reconciler.model.planned.capacity_limit import CapacityLimit
+from reconciler.model.planned.consequence import Hindrance
 from reconciler.model.planned.decision import Decision
 from reconciler.model.planned.plan import Plan
+from reconciler.plan.requests.words import limit_words
 
 _MANIFEST_DIGITS = 12
 
@@ -43,7 +46,9 @@ def _joined(leaves: Iterable[tuple[str, str]]) -> str:
 
 def _leaves(value: Any, path: str = "", *, without_reason: bool = False) -> Iterator[tuple[str, str]]:
     """Every value in it that is not a default, by its path. Of a reason, its code."""
-    if isinstance(value, msgspec.Struct):
+    if isinstance(value, CapacityLimit | Hindrance):
+        yield path, repr(limit_words(value) if isinstance(value, CapacityLimit) else value.title)
+    elif isinstance(value, msgspec.Struct):
         if type(value).__name__ == "Reason":
             yield path, value.code  # type: ignore[attr-defined]
             return

@@ -7,7 +7,7 @@ from reconciler.model.cluster.observed import Unread
 from reconciler.model.instant import Instant, instant
 from reconciler.model.origin import Origin
 from reconciler.model.planned.action import Apply, Delete, Hold, Presumes, Ref
-from reconciler.model.planned.consequence import Consequence, Share
+from reconciler.model.planned.consequence import Consequence, Hindrance, Share
 from reconciler.model.planned.decision import Decision
 from reconciler.model.planned.evaluated import Evaluated
 from reconciler.model.planned.memory import Hints, Memory
@@ -59,7 +59,16 @@ STANDING = Consequence(A100, A100, "standing", "removed", nodes(0, 6), 48, 0, 0,
 REMOVED = Consequence(A100, A100, "change", "removed", nodes(6, 34), 272, 0, 0, -746_640_000, wave=12, seconds=3_000)
 REPLACED = Consequence(A100, A100, "change", "replaced", nodes(40, 28), 224, 224, 61, 0, wave=8, seconds=7_300)
 BLOCKED = Consequence(
-    A100, A100, "change", "blocked", nodes(68, 52), 416, 416, 90, 0, held_by=(("do-not-disrupt", 52),)
+    A100,
+    A100,
+    "change",
+    "blocked",
+    nodes(68, 52),
+    416,
+    416,
+    90,
+    0,
+    held_by=((Hindrance("do-not-disrupt", "annotation"), 52),),
 )
 TAINT = FieldChange("taints", None, "dedicated=training:NoSchedule", Origin(FILE, 14, HEAD))
 TARGET = FieldChange("minGPUUtilizationPercent", "70", "80", Origin(FILE, 23, HEAD))

@@ -1,6 +1,7 @@
 """Reasons for decisions that tests make up, and one of each code."""
 
 import re
+from enum import Enum
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 import msgspec
@@ -46,4 +47,6 @@ def _value_of(hint: Any) -> Any:
     if isinstance(hint, type) and issubclass(hint, msgspec.Struct):
         hints = get_type_hints(hint)
         return hint(**{each.name: _value_of(hints[each.name]) for each in msgspec.structs.fields(hint)})
+    if isinstance(hint, type) and issubclass(hint, Enum):
+        return next(iter(hint))
     return get_args(hint)[0] if get_origin(hint) is Literal else _value_of(get_args(hint)[0])

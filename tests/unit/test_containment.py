@@ -13,6 +13,7 @@ from reconciler.model.planned.cycled import Cycled
 from reconciler.model.planned.decision import Decision
 from reconciler.model.planned.inputs import Inputs
 from reconciler.model.planned.plan import Plan
+from reconciler.model.planned.reason import Reason
 from reconciler.plan.check import BrokenInvariant, check
 from reconciler.plan.containment import PlannerFailed, planning_for
 from reconciler.plan.draft import Draft, Planner, Verdict
@@ -22,7 +23,7 @@ from reconciler.plan.guards.frozen import Freezes
 from reconciler.plan.manifests.planner import manifests
 from reconciler.plan.planner import PLANNERS, plan
 from reconciler.plan.scaling.planner import scaling
-from reconciler.plan.scaling.reasons import LABELLED
+from reconciler.plan.scaling.reasons import NodeOfProvisioner
 from reconciler.plan.smart_pods.planner import smart_pods
 from reconciler.report.log_lines import lines
 from reconciler.serve.metrics import Metrics
@@ -39,7 +40,7 @@ TWO_POOLS = {
 NOTHING: dict[str, object] = {}
 
 
-WHY = LABELLED.reason(node="n", provisioner="NodeProvisioner/a100")
+WHY = Reason(NodeOfProvisioner("n", Ref("NodeProvisioner", "", "a100")))
 
 
 def planned(inputs: Inputs, *planners: Planner) -> Plan:

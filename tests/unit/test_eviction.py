@@ -8,6 +8,7 @@ from hypothesis import example, given
 from hypothesis import strategies as some
 
 from reconciler.model.cluster.workload import PodDisruptionBudget
+from reconciler.model.planned.consequence import Hindrance
 from reconciler.plan.eviction import (
     BUDGET_SPENT,
     BUDGET_UNSEEN,
@@ -82,8 +83,11 @@ def test_a_budget_without_a_selector_holds_for_nothing() -> None:
 def test_what_stands_in_the_way_is_named() -> None:
     one = pod("one", LABELS)
     several = Asked(one, PodBudgets([SPENT, ANY]).of(one), NOW)
-    assert several.held_by(several.why_not) == ("PodDisruptionBudget/team/all", "PodDisruptionBudget/team/web")
-    assert several.held_by(DO_NOT_DISRUPT) == ("karpenter.sh/do-not-disrupt",)
+    assert several.held_by(several.why_not) == (
+        Hindrance("PodDisruptionBudget/team/all", "pod_budget"),
+        Hindrance("PodDisruptionBudget/team/web", "pod_budget"),
+    )
+    assert several.held_by(DO_NOT_DISRUPT) == (Hindrance("karpenter.sh/do-not-disrupt", "annotation"),)
     assert several.held_by(NOTHING) == ()
 
 

@@ -7,7 +7,7 @@ import msgspec
 import pytest
 
 from reconciler.fleet.fleet import Fleet
-from reconciler.model.planned.consequence import Consequence, Share, summed
+from reconciler.model.planned.consequence import Consequence, Hindrance, Share, summed
 from reconciler.model.planned.decision import Decision
 from reconciler.model.planned.inputs import Inputs
 from reconciler.model.planned.plan import Plan
@@ -138,7 +138,7 @@ def test_a_pod_is_told_of_the_drain_of_its_node_before_and_while_it_happens() ->
 def test_what_holds_up_one_node_is_not_counted_in_nodes() -> None:
     scene = scene_of(guards_stage.World({"pools": {"a100": {"nodes": 2}}}))
     held = Consequence("a100", "a100", "change", "blocked", ("a100-0", "a100-1"), 16, 0, 2, 0)
-    shares = (Share(8, 0, 1, 0, 0, ("do-not-disrupt",)),) * 2
+    shares = (Share(8, 0, 1, 0, 0, (Hindrance("do-not-disrupt", "annotation"),)),) * 2
     held = summed(held, zip(held.nodes, shares, strict=True))
     scene = msgspec.structs.replace(scene, plan=msgspec.structs.replace(scene.plan, consequences=(held,)))
     assert "on 2 nodes" not in answer(scene, asked("node/a100-0")).outcome

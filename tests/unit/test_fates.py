@@ -32,7 +32,7 @@ def in_short(found: Consequence, wanted: Words) -> Words:
         "in_use": found.gpus_in_use,
         "pods": found.pods,
         "saves": _dollars(-found.micro_dollars_per_hour),
-        "held": dict(found.held_by),
+        "held": {each.title: count for each, count in found.held_by},
         "unpriced": found.unpriced,
     }
     asked = {"gpus": found.gpus, "wave": found.wave, "seconds": found.seconds}

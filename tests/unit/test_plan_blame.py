@@ -2,7 +2,7 @@
 
 import msgspec
 
-from reconciler.model.planned.consequence import Consequence
+from reconciler.model.planned.consequence import Consequence, Hindrance
 from reconciler.plan.impact.blame import Blame, blame
 from tests.unit.plan_samples import BLOCKED, REMOVED, REPLACED, STANDING, nodes, plan, spread
 
@@ -30,14 +30,15 @@ def test_what_only_the_head_does_comes_because_of_it() -> None:
 
 
 def test_of_nodes_that_the_base_moves_too_the_change_is_blamed_for_the_others_only() -> None:
-    held = (("PodDisruptionBudget/ml/train", 12),)
+    train = Hindrance("PodDisruptionBudget/ml/train", "pod_budget")
+    held = ((train, 12),)
     head = spread(replace(REPLACED, held_by=held, unpriced=28))
     base = spread(replace(REPLACED, nodes=nodes(40, 8), gpus=64, gpus_in_use=64, pods=8))
     blamed = blame(plan(consequences=(head,)), plan(consequences=(base,)))
     (rest,) = blamed.because
     assert blamed.without == (base,)
     assert (rest.nodes, rest.gpus, rest.gpus_in_use, rest.pods) == (nodes(48, 20), 160, 160, 40)
-    assert (rest.unpriced, rest.held_by) == (20, (("PodDisruptionBudget/ml/train", 4),))
+    assert (rest.unpriced, rest.held_by) == (20, ((train, 4),))
 
 
 def test_where_neither_contains_the_other_each_node_stands_on_its_side() -> None:

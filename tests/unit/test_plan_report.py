@@ -6,7 +6,7 @@ import pytest
 from reconciler.model.change import FieldChange, PolicyChange
 from reconciler.model.origin import Origin
 from reconciler.model.planned.action import Hold, Ref
-from reconciler.model.planned.consequence import Consequence
+from reconciler.model.planned.consequence import Consequence, Hindrance
 from reconciler.model.planned.decision import Decision
 from reconciler.model.planned.reason import Reason
 from reconciler.plan.guards.observing import Observation
@@ -200,7 +200,7 @@ def test_what_the_base_does_too_is_folded_away_and_what_it_does_not_do_is_told()
 
 
 def test_budgets_in_the_way_and_nodes_without_a_price_are_named() -> None:
-    held = replace(BLOCKED, held_by=(("PodDisruptionBudget/ml/train", 3),), unpriced=2)
+    held = replace(BLOCKED, held_by=((Hindrance("PodDisruptionBudget/ml/train", "pod_budget"), 3),), unpriced=2)
     lines = told(replace(PULL_REQUEST, plan=plan(consequences=(held,)), told=()))
     assert "  ! PodDisruptionBudget/ml/train holds up 3 nodes: it allows no eviction there now.\n" in lines
     assert "  note: 2 nodes without a declared price: not in $/h.\n" in lines
@@ -280,7 +280,7 @@ def test_a_hostile_name_is_told_as_a_name_in_every_format(trick: str) -> None:
     change = PolicyChange(
         "GpuPool", trick, "change", Origin(trick, 3, trick), (FieldChange(trick, trick, None, Origin(trick, 4)),)
     )
-    consequence = replace(REMOVED, pool=trick, node_pool=trick, held_by=((trick, 2),))
+    consequence = replace(REMOVED, pool=trick, node_pool=trick, held_by=((Hindrance(trick, "annotation"), 2),))
     held = Told(
         replace(HELD.decision, subject=Ref(trick, trick, trick), reason=Reason(Pairs(trick, ((trick, trick),)))),
         trick,

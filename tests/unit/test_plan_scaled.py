@@ -6,13 +6,13 @@ from reconciler.model.instant import Instant
 from reconciler.model.planned.action import Hold, Ref
 from reconciler.model.planned.decision import Decision
 from reconciler.plan.impact.scaled import Departing
-from reconciler.plan.scaling.reasons import SURPLUS
+from reconciler.plan.scaling.reasons import SurplusEmptyNode
 from reconciler.report import write
 from reconciler.report.plans.plan_document import plan_document
 from reconciler.report.plans.planned import Planned
 from reconciler.report.told import Told
 from tests.unit.plan_samples import A100, EDITED, NOW, PULL_REQUEST, STANDING, plan, planned
-from tests.unit.some_reasons import some_reason
+from tests.unit.some_reasons import reason_of
 
 replace = msgspec.structs.replace
 
@@ -38,6 +38,6 @@ def test_nodes_that_are_scaled_down_are_told_with_their_time_and_since_when() ->
 
 
 def test_a_marked_node_that_waits_is_not_told_as_held() -> None:
-    waits = Decision("scaling", Ref("Node", "", "n"), Hold(NOW), some_reason(SURPLUS.code), A100)
+    waits = Decision("scaling", Ref("Node", "", "n"), Hold(NOW), reason_of(SurplusEmptyNode.__name__), A100)
     one = Told(waits, "n is empty.")
     assert "held" not in told(planned(one, EDITED))

@@ -1,5 +1,6 @@
 """What is done for a provisioner: the tables of cases, and what always holds."""
 
+import re
 from typing import Any
 
 import pytest
@@ -7,8 +8,9 @@ import pytest
 from reconciler.fleet.fleet import Fleet
 from reconciler.plan.draft import Draft
 from reconciler.plan.explain import sentence
+from reconciler.plan.reasons import code_of
 from reconciler.plan.scaling.planner import scaling
-from reconciler.plan.scaling.reasons import REASONS
+from reconciler.plan.scaling.reasons import REASONS, NoMoreNodes
 from tests.unit.scaling_stage import World, table
 from tests.unit.scaling_told import told
 
@@ -56,6 +58,13 @@ def places(case: dict[str, Any]) -> dict[str, str]:
     return {uid: each.node for uid, each in draft.answered.places.items()}
 
 
+def test_a_limit_is_named_also_where_another_pool_serves_the_pods() -> None:
+    limits = [each for case in CASES.values() for size in World(case).planned().sizes for each in size.limits]
+    told = [sentence(each.reason) for each in limits if isinstance(each.reason.facts, NoMoreNodes)]
+    assert any(" in b100, and maxSize " in each for each in told)
+    assert all(re.search(r" and (maxSize|limits\.\S+) \S+ of \S+ allows no more nodes", each) for each in told)
+
+
 def test_each_reason_is_shown_by_a_case() -> None:
     shown = set()
     for case in CASES.values():
@@ -64,4 +73,4 @@ def test_each_reason_is_shown_by_a_case() -> None:
         shown |= {
             reason.code for size in made.sizes for reason in (size.reason, *[each.reason for each in size.limits])
         }
-    assert {each.code for each in REASONS} <= shown
+    assert {code_of(each) for each in REASONS} <= shown

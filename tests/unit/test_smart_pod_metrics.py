@@ -24,7 +24,7 @@ from reconciler.protocol.turns import verb_of
 from reconciler.serve.metrics import Metrics
 from tests.stages.alerting import rules
 from tests.unit.rights_stage import POOL, WISHED
-from tests.unit.some_reasons import some_reason
+from tests.unit.some_reasons import reason_of
 
 T0 = instant("2026-11-02T08:00:00Z")
 
@@ -34,11 +34,11 @@ def after(seconds: int) -> Instant:
 
 
 def made(name: str, planner: str = "smart_pods") -> Decision:
-    return Decision(planner, Ref("Pod", "gpu-system", name), Apply(manifest="{}"), some_reason("Missing"), "a100")
+    return Decision(planner, Ref("Pod", "gpu-system", name), Apply(manifest="{}"), reason_of("Missing"), "a100")
 
 
 def cleared(name: str, code: str) -> Decision:
-    return Decision("smart_pods", Ref("Pod", "gpu-system", name, f"uid-{name}"), Delete(), some_reason(code), "a100")
+    return Decision("smart_pods", Ref("Pod", "gpu-system", name, f"uid-{name}"), Delete(), reason_of(code), "a100")
 
 
 def acted(seconds: int, *decisions: Decision, result: Result = "done") -> Cycled:
@@ -131,7 +131,7 @@ def test_what_became_of_one_is_told_by_why_it_is_deleted(code: str, result: str)
 
 def noted(name: str, code: str) -> Decision:
     return Decision(
-        "smart_pods", Ref("Pod", "gpu-system", name, f"uid-{name}"), Annotate(annotations=()), some_reason(code), "a100"
+        "smart_pods", Ref("Pod", "gpu-system", name, f"uid-{name}"), Annotate(annotations=()), reason_of(code), "a100"
     )
 
 

@@ -11,7 +11,7 @@ from reconciler import wiring
 from reconciler.cli.main import main
 from reconciler.model.bundle import Bundle, Text
 from reconciler.model.desired import Desired
-from reconciler.model.problem import Problem
+from reconciler.model.problem import PolicyRef, Problem
 from reconciler.sources.defaults import default_templates
 
 POOL = """\
@@ -143,6 +143,7 @@ def test_what_no_smart_pod_can_be_made_of_is_told_with_its_place(template: str, 
     assert any(sentence in each.sentence for each in problems), problems
     assert all(each.file in {"own.j2", "pool.yaml"} and each.line and each.remedy for each in problems)
     assert all("(for GpuPool/gpus, pool.yaml:3)" in each.sentence for each in problems)
+    assert {each.subject for each in problems} == {PolicyRef("GpuPool", "gpus")}
 
 
 def test_what_is_wrong_for_each_type_is_told_once() -> None:

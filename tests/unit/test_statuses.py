@@ -11,7 +11,7 @@ from reconciler.model.desired import Desired
 from reconciler.model.planned.action import Apply, Hold, Label, Ref
 from reconciler.model.planned.decision import Decision
 from reconciler.model.planned.inputs import Inputs
-from reconciler.model.problem import Problem
+from reconciler.model.problem import PolicyRef, Problem
 from reconciler.plan.statuses.standing import POLICIES
 from reconciler.plan.statuses.statuses import statuses
 from reconciler.plan.statuses.told import Told
@@ -119,9 +119,15 @@ def test_what_is_set_aside_is_ready_and_says_so() -> None:
 
 
 def test_a_problem_of_a_template_is_told_to_the_pool_that_it_showed_for() -> None:
-    problem = Problem("node_pool.yaml.j2", 3, 1, "RC406", "fails (for GpuPool/l4, GpuPool/l4)")
+    problem = Problem("node_pool.yaml.j2", 3, 1, "RC406", "fails", subject=PolicyRef("GpuPool", "l4"))
     found = told(statuses(inputs(wish()), plan(), Told((problem,), are_resources=True)))
     assert [name for name, status in found.items() if status["problems"]] == ["GpuPool/l4"]
+
+
+def test_a_problem_is_of_no_pool_that_only_its_words_name() -> None:
+    problem = Problem("node_pool.yaml.j2", 3, 1, "RC406", 'there is no value "(for GpuPool/l4, "')
+    found = told(statuses(inputs(wish()), plan(), Told((problem,), are_resources=True)))
+    assert not any(status["problems"] for status in found.values())
 
 
 def test_an_object_that_no_bundle_has_is_told_that_it_does_not_count() -> None:

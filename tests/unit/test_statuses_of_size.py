@@ -2,10 +2,13 @@
 
 import msgspec
 
+from reconciler.model.planned.action import Ref
 from reconciler.model.planned.evaluated import Evaluated, Limit, Marked
 from reconciler.model.planned.plan import Plan
+from reconciler.model.planned.reason import Reason
 from reconciler.model.pool_use import Use
-from reconciler.plan.scaling import reasons as scaling
+from reconciler.plan.scaling.reasons import PoolUnready, TargetSize
+from reconciler.plan.scaling.size import SizeReason
 from reconciler.plan.statuses.statuses import statuses
 from tests.unit.resource_stage import rendered
 from tests.unit.status_stage import HERE, LATER, NOW, READY, RESOURCES, after, conditions, inputs, plan, told, wish
@@ -14,8 +17,8 @@ from tests.unit.status_stage import HERE, LATER, NOW, READY, RESOURCES, after, c
 def sized(*limits: Limit) -> Plan:
     """A plan that has evaluated the provisioner of the text."""
     use = Use(nodes=120, busy_nodes=80, gpus_used=640, gpus_total=960, gpus_per_node=8)
-    facts: dict[str, str | int] = {"provisioner": "NodeProvisioner/a100", "pool": "a100", "size": 120, "target": 100}
-    why = scaling.SIZED.reason(HERE, **facts, why="66.7 % in use; 80 % keeps at most 100")
+    in_use = SizeReason(percent=80, in_use_tenths=667, full_enough=100)
+    why = Reason(TargetSize(Ref("NodeProvisioner", "", "a100"), "a100", 120, 100, in_use), HERE)
     marked = (Marked("n", NOW),)
     evaluated = Evaluated("a100", "a100", use, 100, why, surplus=20, marked=marked, limits=limits)
     return msgspec.structs.replace(plan(), sizes=(evaluated,))
@@ -38,7 +41,7 @@ def test_a_provisioner_is_told_the_size_of_its_pool_and_why() -> None:
 
 
 def test_what_keeps_a_provisioner_from_its_target_is_a_condition() -> None:
-    brake = Limit("ScaleDownHeld", scaling.BRAKE.reason(HERE, pool="a100", size=10, unready=5))
+    brake = Limit("ScaleDownHeld", Reason(PoolUnready("a100", size=10, unready=5), HERE))
     status = told(statuses(inputs(wish()), sized(brake), RESOURCES))["NodeProvisioner/a100"]
     found = {each["type"]: each for each in status["conditions"]}
     assert found["ScaleDownHeld"]["status"] == "True"

@@ -11,7 +11,7 @@ import msgspec
 
 from reconciler.cli.demonstrating.screen import Screen
 from reconciler.model.spoken_time import clock
-from reconciler.plan.scaling.reasons import DELETED, HARDENED, SURPLUS
+from reconciler.plan.scaling.reasons import DeletionNear, EmptyNodeDeleted, SurplusEmptyNode
 from reconciler.report.simulated.simulated import PoolStep, Step
 from reconciler.report.wording import counted, dollars, per_mille, percent
 
@@ -21,9 +21,9 @@ _GAP = "  "
 _MARGIN = "   "
 # By the code of a reason.
 _DONE = {
-    SURPLUS.code: "marked: each leaves in half an hour, unless a pod comes",
-    HARDENED.code: "closed to pods, 30 s before their time",
-    DELETED.code: "deleted: nothing ran on any, by a last look at each",
+    SurplusEmptyNode.__name__: "marked: each leaves in half an hour, unless a pod comes",
+    DeletionNear.__name__: "closed to pods, 30 s before their time",
+    EmptyNodeDeleted.__name__: "deleted: nothing ran on any, by a last look at each",
 }
 _SECONDS = 8.0  # that all of it takes, where somebody looks
 

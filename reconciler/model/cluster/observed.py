@@ -64,9 +64,14 @@ class Observed(msgspec.Struct, frozen=True, omit_defaults=True):
     leases: tuple[Lease, ...] = ()
     kept: tuple[Whole, ...] = ()
 
+    def unread_among(self, *titles: str) -> Unread | None:
+        """The first of the kinds that could not be read; None when all could."""
+        return next((each for each in self.unread if each.kind in titles), None)
+
     def why_unread(self, *titles: str) -> str:
         """Why one of the kinds could not be read; nothing when all could."""
-        return next((f"{each.kind}: {each.why}" for each in self.unread if each.kind in titles), "")
+        found = self.unread_among(*titles)
+        return f"{found.kind}: {found.why}" if found is not None else ""
 
     def why_quiet(self, *titles: str) -> str:
         """Why what is seen of these kinds is old; nothing when none of them is."""

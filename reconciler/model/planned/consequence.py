@@ -7,6 +7,7 @@ from typing import Literal
 import msgspec
 
 from reconciler.model.instant import Instant
+from reconciler.model.planned.capacity_limit import CapacityLimit
 from reconciler.model.planned.purchase import Stage, Why
 
 # Because of a decision of this plan; or, as things stand, without any.
@@ -30,6 +31,17 @@ Fate = Literal[
 LEAVES: frozenset[Fate] = frozenset({"scaled", "drained", "removed", "deleted"})
 
 
+# What sort of thing holds a node up.
+HindranceKind = Literal["annotation", "pod_budget", "node_budget", "limits", "no_place"]
+
+
+class Hindrance(msgspec.Struct, frozen=True, gc=False, order=True):
+    """What holds a node up."""
+
+    title: str  # karpenter.sh/do-not-disrupt, PodDisruptionBudget/ml/train
+    kind: HindranceKind
+
+
 class Homeless(msgspec.Struct, frozen=True, gc=False, order=True):
     """Pods of one owner that would fit nowhere."""
 
@@ -46,7 +58,7 @@ class Share(msgspec.Struct, frozen=True, gc=False):
     pods: int
     micro_dollars_per_hour: int
     unpriced: int
-    held_by: tuple[str, ...]
+    held_by: tuple[Hindrance, ...]
     homeless: tuple[Homeless, ...] = ()
     at: Instant | None = None  # when it is deleted, if scaled; when its pods are evicted, if drained; or asked for
     serves: int = 0  # pods that it is bought for
@@ -60,7 +72,7 @@ class Order(msgspec.Struct, frozen=True, gc=False, order=True):
     capacity_type: str
     stage: Stage | None = None  # None: they replace others
     why: Why | None = None
-    limit: str = ""  # what allows no more nodes
+    limit: CapacityLimit | None = None  # what allows no more nodes
 
     @property
     def words(self) -> str:
@@ -83,9 +95,7 @@ class Consequence(msgspec.Struct, frozen=True, gc=False):
     micro_dollars_per_hour: int  # what changes in the bill; negative is saved
     wave: int = 0  # nodes at once, by the budgets; 0 where no budget limits it
     seconds: int | None = None  # roughly how long, by the budgets; None where no end is known
-    held_by: tuple[
-        tuple[str, int], ...
-    ] = ()  # what holds nodes up, and how many: do-not-disrupt, PodDisruptionBudget/ns/name
+    held_by: tuple[tuple[Hindrance, int], ...] = ()  # what holds nodes up, and how many
     unpriced: int = 0  # nodes without a declared price, or followed by some without: not in the money above
     homeless: tuple[Homeless, ...] = ()  # of the pods that must move, those that would fit nowhere
     shares: tuple[Share, ...] = ()  # what each node has in the sums, in the order of `nodes`

@@ -5,6 +5,7 @@ from typing import Literal
 import msgspec
 
 from reconciler.model.instant import Instant
+from reconciler.model.planned.capacity_limit import CapacityLimit
 
 # What the node is for.
 Why = Literal["demand", "minSize", "warmNodes"]
@@ -35,4 +36,4 @@ class Purchase(msgspec.Struct, frozen=True, gc=False, order=True):
     at: Instant | None = None  # when it is asked for; None where that is not known
     pods: int = 0  # that it is for
     is_paid_for: bool = False  # the machine runs already
-    limit: str = ""  # what allows no more nodes
+    limit: CapacityLimit | None = None  # what allows no more nodes

@@ -162,7 +162,9 @@ def fate_of(scene: Scene, consequence: Consequence) -> str:
     if consequence.order is not None:
         waves += f", by {consequence.order.words}"
     is_one = len(consequence.nodes) == 1
-    held = ", ".join(what if is_one else f"{what} on {counted(nodes, 'node')}" for what, nodes in consequence.held_by)
+    held = ", ".join(
+        each.title if is_one else f"{each.title} on {counted(nodes, 'node')}" for each, nodes in consequence.held_by
+    )
     return FATES[consequence.fate] + waves + (f" ({held})" if held else "")
 
 

@@ -13,6 +13,7 @@ from reconciler.plan.requests.identity import SmartPodIdentity
 from reconciler.plan.requests.machines import machine_phase
 from reconciler.plan.requests.requests import Requested, Requests
 from reconciler.plan.requests.waiting import is_gated
+from reconciler.plan.requests.words import choice_words
 from reconciler.plan.smart_pods.letting import REFUSED
 from reconciler.plan.smart_pods.phases import Phase, read
 
@@ -63,7 +64,7 @@ def _all(scene: Scene) -> Iterator[Requested]:
 
 
 def _choice(each: Requested) -> str:
-    return Choice(each.request.instance_type, each.request.capacity_type, each.request.zone).told
+    return choice_words(Choice(each.request.instance_type, each.request.capacity_type, each.request.zone))
 
 
 def _stands(each: Requested) -> str:

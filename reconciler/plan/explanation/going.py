@@ -13,9 +13,9 @@ from reconciler.model.kinds.drain_policy import DrainPolicy
 from reconciler.model.kinds.node_provisioner import NodeProvisioner
 from reconciler.model.planned.evaluated import Evaluated
 from reconciler.model.spoken_time import clock
-from reconciler.plan.explain import sentence
+from reconciler.plan.explain import fact_words, sentence, words_of
 from reconciler.plan.explanation.about import counted, placed
-from reconciler.plan.guards.frozen import Freezes, Frozen, PoolSuspended
+from reconciler.plan.guards.frozen import Freezes
 from reconciler.plan.guards.observing import Observation, observation_of
 from reconciler.plan.impact.scaled import Departing, departing
 from reconciler.plan.kept.scene import Scene
@@ -24,9 +24,10 @@ from reconciler.plan.removers import drain_policies
 from reconciler.plan.requests.settling import settles_at
 from reconciler.plan.scaling.kept_if import KeptIf, kept_if
 from reconciler.plan.scaling.marks import HARD_AHEAD_MS
-from reconciler.plan.scaling.reasons import KEPT_WHILE
+from reconciler.plan.scaling.reasons import KeptWhile, TargetGrows, TargetSize, kept_while
 from reconciler.plan.scaling.removal_order import KEYS, RemovalOrder
 from reconciler.plan.scaling.size import decide_size
+from reconciler.plan.scaling.words import KEPT_WHILE
 from reconciler.plan.sizes_by_time import provisioners_now
 from reconciler.plan.sums.usage import is_busy, is_empty
 from reconciler.plan.windows import closed
@@ -125,7 +126,7 @@ def why_rows(node: Going) -> Iterator[Row]:
         return
     use, evaluated = node.evaluated.use, node.evaluated
     gone = min(evaluated.surplus, len(node.empty))
-    told = f"{use.busy_nodes} of {counted(use.nodes, 'node')} busy: {_why(evaluated)}"
+    told = f"{use.busy_nodes} of {counted(use.nodes, 'node')} busy: {size_words(evaluated)}"
     go = "would go" if node.observation else "goes" if gone == 1 else "go"
     yield "why", f"{told}, so {gone} of the {len(node.empty)} empty {go}"
     by = decide_size(use, node.wish.spec).by
@@ -142,16 +143,16 @@ def kept_from(node: Going) -> Iterator[tuple[str, str]]:
     if node.own is None or not node.own.is_marked:
         return
     for each in node.evaluated.limits:
-        if each.kind == "ScaleDownHeld":
-            yield KEPT_WHILE[each.reason.code], sentence(each.reason)
+        if (cause := kept_while(each.reason.facts)) is not None:
+            yield KEPT_WHILE[cause], sentence(each.reason)
     pool = node.scene.inputs.desired.pool(node.evaluated.pool)
     if pool is not None and pool.spec.suspend:
         yield (
-            KEPT_WHILE[PoolSuspended.__name__],
+            KEPT_WHILE[KeptWhile.SUSPENDED],
             f"GpuPool/{pool.name} is suspended, {placed(pool.origin('spec.suspend'))}",
         )
     if freeze := Freezes(node.scene.inputs, node.scene.fleet).of_node(node.node.name):
-        yield KEPT_WHILE[Frozen.__name__], f"{freeze.what} is frozen {freeze.told}"
+        yield KEPT_WHILE[KeptWhile.FROZEN], f"{freeze.what} is frozen {freeze.told}"
 
 
 def stop_rows(node: Going) -> Iterator[Row]:
@@ -175,7 +176,7 @@ def _stays(node: Going) -> Iterator[Row]:
         are = f"of {counted(len(node.empty), 'empty node')} {go}"
         yield "scaled down", f"{surplus} {are}, and it comes {_ordinal(node.rank)}; {by}"
     else:
-        yield "scaled down", f"no: {_why(node.evaluated)}; {by}"
+        yield "scaled down", f"no: {size_words(node.evaluated)}; {by}"
 
 
 def _why_not(node: Going) -> str:
@@ -201,8 +202,13 @@ def _why_not(node: Going) -> str:
     return f"not before {_at(shut.until)}: until then no window is open;" if shut.until else "no window ever opens;"
 
 
-def _why(evaluated: Evaluated) -> str:
-    return str(evaluated.reason.fact("why") or "")
+def size_words(evaluated: Evaluated) -> str:
+    """Why its pool is wanted with so many nodes, as a part of a sentence."""
+    match evaluated.reason.facts:
+        case TargetSize(why=why) | TargetGrows(why=why):
+            return fact_words(why)
+        case _:
+            return words_of(evaluated.reason)
 
 
 def _order_told(node: Going) -> str:
@@ -214,7 +220,7 @@ def _order_told(node: Going) -> str:
     told = [each for each in KEYS if len({each.of(one, order.price(one)) for one in node.empty}) > 1]
     words = []
     for each in told:
-        aside = f" ({node.node.capacity_type})" if each.told.startswith("dearer") and node.node.capacity_type else ""
+        aside = f" ({node.node.capacity_type})" if each.is_price and node.node.capacity_type else ""
         words.append(f"{each.told}{aside}")
     return ", ".join(words).removeprefix("then ") or "the only one that is empty"
 

@@ -35,7 +35,7 @@ from reconciler.plan.holds.standstill import PLANNER as TAINTS
 from reconciler.plan.holds.standstill import STOPPED
 from reconciler.plan.kept.scene import Scene
 from reconciler.plan.removal import opt_out, untouchable
-from reconciler.plan.scaling.reasons import MARK_HELD, PLANNER, SURPLUS
+from reconciler.plan.scaling.reasons import PLANNER, MarkedNodeHeld, SurplusEmptyNode
 from reconciler.plan.sums.usage import gpus_in_use
 
 OUR_DOMAIN = "gpu.scheduling/"
@@ -112,8 +112,8 @@ def _announces(decision: Decision) -> bool:
     """Whether it says when scaling takes the node away, or what that waits for."""
     if decision.planner not in {PLANNER, TAINTS}:
         return False
-    is_stopped = isinstance(decision.reason.facts, STOPPED)
-    return not isinstance(decision.act, Hold) or is_stopped or decision.reason.code in {SURPLUS.code, MARK_HELD.code}
+    is_own = isinstance(decision.reason.facts, SurplusEmptyNode | MarkedNodeHeld | STOPPED)
+    return not isinstance(decision.act, Hold) or is_own
 
 
 def _headline(scene: Scene, node: Node) -> str:

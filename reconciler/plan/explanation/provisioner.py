@@ -23,7 +23,7 @@ from reconciler.plan.explanation.about import (
     would_be,
 )
 from reconciler.plan.explanation.decided import decisions_about
-from reconciler.plan.explanation.going import marked_words
+from reconciler.plan.explanation.going import marked_words, size_words
 from reconciler.plan.explanation.pool import headline
 from reconciler.plan.explanation.standing_orders import freeze_rows, guard_rows
 from reconciler.plan.guards.frozen import Freezes
@@ -86,7 +86,7 @@ def _by_time(wish: Declared[NodeProvisioner], now: Instant) -> Iterator[Row]:
 
 def _rows(scene: Scene, evaluated: Evaluated) -> Iterator[Row]:
     place = placed(evaluated.reason.origin)
-    yield "target", f"{counted(evaluated.target, 'node')}: {_why(evaluated)}. {place}"
+    yield "target", f"{counted(evaluated.target, 'node')}: {size_words(evaluated)}. {place}"
     if words := marked_words(scene, evaluated):
         yield "marked", words
     yield from _about_to(scene, evaluated)
@@ -113,10 +113,6 @@ def _rows(scene: Scene, evaluated: Evaluated) -> Iterator[Row]:
             yield "told", told(scene, decision)
     yield from freeze_rows(Freezes(scene.inputs, scene.fleet).of_pool(evaluated.pool))
     yield from guard_rows(scene, evaluated.pool)
-
-
-def _why(evaluated: Evaluated) -> str:
-    return str(evaluated.reason.fact("why") or sentence(evaluated.reason).rstrip("."))
 
 
 def _about_to(scene: Scene, evaluated: Evaluated) -> Iterator[Row]:

@@ -71,7 +71,7 @@ _OURS = (names.DELETION_TIME, names.DRAINING, names.DRAIN_CANDIDATE, names.ARRIV
 _PLANNERS = frozenset({scaling.PLANNER, drains.PLANNER})
 STOPPED = (PoolSuspended, Frozen, FrozenUnreadably)  # planners go on once it ends
 # Holds that say by themselves why a node rests that is not only observed.
-_TELLING = frozenset({*(each.__name__ for each in STOPPED), scaling.MARK_HELD.code, WrongCluster.__name__})
+_TELLING = (*STOPPED, scaling.MarkedNodeHeld, WrongCluster)
 
 
 class Standstill(msgspec.Struct, frozen=True):
@@ -196,12 +196,12 @@ def _announces(decision: Decision, standstill: Standstill | None) -> bool:
         return False
     if decision.planner not in _PLANNERS:
         return False
-    return bool(standstill.observation) or decision.reason.code not in _TELLING
+    return bool(standstill.observation) or not isinstance(decision.reason.facts, _TELLING)
 
 
 def _tells(decision: Decision) -> bool:
     """Whether a node needs no further hold: what is done to it goes on, or is held with the same cause."""
-    return not isinstance(decision.act, Hold) or decision.reason.code in _TELLING
+    return not isinstance(decision.act, Hold) or isinstance(decision.reason.facts, _TELLING)
 
 
 def taints_of(node: Node) -> list[str]:

@@ -9,7 +9,7 @@ of the change buys is caused by the change.
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from typing import get_args
+from typing import Any, get_args
 
 import msgspec
 
@@ -116,10 +116,11 @@ def _consequences(named: _Named, causes: Mapping[str, Cause]) -> Iterator[Conseq
         yield summed(like, _shares(groups[key], named))
 
 
-def _group_turn(key: tuple[str, Fate, Cause, Order]) -> tuple[str, bool, int, tuple[str, ...]]:
+def _group_turn(key: tuple[str, Fate, Cause, Order]) -> tuple[Any, ...]:
     pool, _, cause, order = key
     stage = _STAGES.index(order.stage) if order.stage is not None else 0
-    return pool, cause != "standing", stage, (order.why or "", order.instance_type, order.capacity_type, order.limit)
+    limit = (order.limit is not None, order.limit)
+    return pool, cause != "standing", stage, (order.why or "", order.instance_type, order.capacity_type, limit)
 
 
 def _shares(names: Iterable[str], named: _Named) -> Iterator[tuple[str, Share]]:

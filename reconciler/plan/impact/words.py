@@ -6,6 +6,7 @@ from reconciler.model.instant import Instant
 from reconciler.model.planned.consequence import Consequence, Order
 from reconciler.model.spoken_time import clock
 from reconciler.plan.reasons import counted
+from reconciler.plan.requests.words import limit_words
 
 
 def bought_words(consequence: Consequence) -> str:
@@ -67,7 +68,8 @@ def _when(consequence: Consequence, order: Order, now: Instant) -> str:
             return f"from {clock(first, now)}, while the schedule holds; in no total" if first is not None else ""
         case "limit":
             least = "at least so many: " if order.why == "demand" else ""
-            return f"{least}{order.limit} allows no more"
+            limit = limit_words(order.limit) if order.limit is not None else "a limit"
+            return f"{least}{limit} allows no more"
         case "request" | None:
             return "at once"
 

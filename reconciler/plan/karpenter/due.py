@@ -7,12 +7,13 @@ import msgspec
 
 from reconciler.model import names
 from reconciler.model.instant import Instant
-from reconciler.model.planned.consequence import Cause, Fate, Homeless
+from reconciler.model.planned.consequence import Cause, Fate, Hindrance, Homeless
 from reconciler.plan.karpenter.budgets import allowed_at_once
 from reconciler.plan.karpenter.outlook import Outlook
 
 # Karpenter does not begin with a node whose pods would not all find a place.
-FITS_NOWHERE = "pods that would fit nowhere else"
+FITS_NOWHERE = Hindrance("pods that would fit nowhere else", "no_place")
+_ANNOTATED = Hindrance(names.DO_NOT_DISRUPT, "annotation")
 
 Intent = Literal["drifts", "deleted", "undrifted"]
 
@@ -35,12 +36,12 @@ class Rules(msgspec.Struct, frozen=True):
         return allowed_at_once(self.spec, self.nodes - gone, "Drifted", self.now)
 
     @property
-    def budget(self) -> str:
-        return f"disruption budget of NodePool/{self.node_pool}"
+    def budget(self) -> Hindrance:
+        return Hindrance(f"disruption budget of NodePool/{self.node_pool}", "node_budget")
 
     @property
-    def limits(self) -> str:
-        return f"limits of NodePool/{self.node_pool}"
+    def limits(self) -> Hindrance:
+        return Hindrance(f"limits of NodePool/{self.node_pool}", "limits")
 
 
 class Due(msgspec.Struct, frozen=True, gc=False):
@@ -55,13 +56,13 @@ class Due(msgspec.Struct, frozen=True, gc=False):
     room: int | None = None  # for how many replacements at once there is room; None: nothing limits them
 
     @property
-    def held_by(self) -> tuple[str, ...]:
+    def held_by(self) -> tuple[Hindrance, ...]:
         """What holds it up; a node that is leaving already is past its budgets and its own annotation."""
         found = set(self.ahead.held_by)
         if self.intent == "undrifted":
             return ()
         if self.intent == "drifts" and not self.ahead.leaving:
-            found |= {names.DO_NOT_DISRUPT} if self.ahead.kept else set()
+            found |= {_ANNOTATED} if self.ahead.kept else set()
             found |= {self.rules.budget} if self.budgets_are_shut else set()
             found |= {self.rules.limits} if self._has_no_room else set()
             found |= {FITS_NOWHERE} if self.homeless else set()

@@ -12,6 +12,7 @@ from reconciler.fleet.asked_gpus import AskedGpus
 from reconciler.model import names
 from reconciler.model.cluster.pod import Pod, Toleration
 from reconciler.model.instant import Instant
+from reconciler.model.planned.consequence import Hindrance
 from reconciler.plan.eviction import DO_NOT_DISRUPT, FOREVER, NOTHING, Asked, PodBudgets, stays_until
 from reconciler.plan.karpenter.survey import Surveyed
 from reconciler.plan.sums.cost import Machine
@@ -30,14 +31,14 @@ class Outlook(msgspec.Struct, frozen=True, gc=False):
     pods: int  # that have to move
     leaving: bool  # someone is taking it away already
     kept: bool  # it is annotated itself: Karpenter does not begin
-    held_by: tuple[str, ...]  # what stands in the way of its pods
+    held_by: tuple[Hindrance, ...]  # what stands in the way of its pods
     stalls: bool  # with no end known
     wait_seconds: int  # until Karpenter may begin
     drain_seconds: int  # from then on, until its pods are gone
 
 
 class _Held(msgspec.Struct, frozen=True, gc=False):
-    by: frozenset[str]
+    by: frozenset[Hindrance]
     until: Instant  # FOREVER: no end is known
 
 
@@ -68,7 +69,7 @@ def outlook(found: Surveyed, budgets: PodBudgets, asked: AskedGpus) -> Outlook:
     )
 
 
-def held_by(found: Surveyed, budgets: PodBudgets) -> frozenset[str]:
+def held_by(found: Surveyed, budgets: PodBudgets) -> frozenset[Hindrance]:
     """Whatever keeps pods on it."""
     return _held(found, budgets).by
 
@@ -79,7 +80,7 @@ def moving_pods(found: Surveyed) -> list[Pod]:
 
 
 def _held(found: Surveyed, budgets: PodBudgets) -> _Held:
-    by: set[str] = set()
+    by: set[Hindrance] = set()
     until = Instant(0)
     for pod in found.pods:
         asked = Asked(pod, budgets.of(pod), found.now)

@@ -33,12 +33,6 @@ class Choice(msgspec.Struct, frozen=True, gc=False):
         """The way that failed."""
         return cls(shortage.instance_type, shortage.capacity_type, shortage.zone)
 
-    @property
-    def told(self) -> str:
-        """p4d.24xlarge (spot, in eu-1a)."""
-        where = ", ".join(filter(None, (self.capacity_type, self.zone and f"in {self.zone}")))
-        return f"{self.instance_type} ({where})" if where else self.instance_type
-
 
 def choices(pool: GpuPool, zones: Sequence[str]) -> list[Choice]:
     """All ways, in the order in which they are tried."""
@@ -91,9 +85,9 @@ class Outlook(msgspec.Struct, frozen=True):
         return min((each.until for each in self.failed), default=None)
 
     @property
-    def told(self) -> str:
-        """The ways that failed, in words."""
-        return ", ".join(Choice.of(each).told for each in self.failed)
+    def tried(self) -> tuple[Choice, ...]:
+        """The ways that failed."""
+        return tuple(Choice.of(each) for each in self.failed)
 
 
 def outlook_of(pool: GpuPool, zones: Sequence[str], failed: Sequence[Shortage]) -> Outlook:

@@ -16,6 +16,7 @@ from reconciler.model.desired import Declared
 from reconciler.model.kinds.gpu_claim import ClaimedDevices
 from reconciler.model.kinds.gpu_pool import Devices, GpuPool
 from reconciler.model.quantity import Quantity
+from reconciler.plan.requests.refusals import ClaimState, ClaimTrouble, ClaimUnseen, ClaimUnusable
 
 Key = tuple[str, str]  # namespace and name
 Spec = dict[str, Any]
@@ -27,7 +28,7 @@ class Claims:
     def __init__(self, observed: Observed, pools: Iterable[Declared[GpuPool]]) -> None:
         self._specs = {(each.metadata.namespace, each.name): each.spec for each in gpu_claims(observed.policies)}
         self._pools = tuple(pools)
-        self._unread = observed.why_unread("gpuclaims.gpu.scheduling")
+        self._unread = observed.unread_among("gpuclaims.gpu.scheduling")
 
     def why_unknown(self, pod: Pod) -> str:
         """Why it can't be told where else the pod would have its GPUs; nothing where it can, or it has no claim."""
@@ -48,18 +49,18 @@ class Claims:
             return f"it is for {devices.count} GPUs, and the pod asks its node for {pod.gpus}"
         return ""
 
-    def why_nothing_is_bought(self, pod: Pod) -> str:
-        """Why no capacity is bought for the pod, and its gate is not lifted; empty if its claim can be served, or if
+    def why_nothing_is_bought(self, pod: Pod) -> ClaimTrouble | None:
+        """Why no capacity is bought for the pod, and its gate is not lifted; None if its claim can be served, or if
         the pod has no claim."""
         claim = pod.metadata.annotations.claim
         if not claim:
-            return ""
+            return None
         spec = self._specs.get((pod.metadata.namespace, claim))
         if spec is None:
-            return self._unread or "it does not exist"
+            return ClaimUnusable(ClaimState.ABSENT) if self._unread is None else ClaimUnseen(self._unread)
         if spec.get("suspend"):
-            return "it is suspended"
-        return "" if _devices(spec) is not None else "what it asks for can't be read"
+            return ClaimUnusable(ClaimState.SUSPENDED)
+        return None if _devices(spec) is not None else ClaimUnusable(ClaimState.UNREADABLE)
 
     @cached_property
     def pools(self) -> Mapping[Key, frozenset[str]]:

@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from reconciler.model.instant import Instant, timestamp
 from reconciler.model.planned.shortage import Shortage
 from reconciler.plan.requests.choices import Choice
+from reconciler.plan.requests.words import choice_words
 
 
 def short_of(shortages: Iterable[Shortage], pool: str, now: Instant) -> tuple[Shortage, ...]:
@@ -14,7 +15,7 @@ def short_of(shortages: Iterable[Shortage], pool: str, now: Instant) -> tuple[Sh
 
 def short_words(shortages: Iterable[Shortage]) -> str:
     """p4d.24xlarge (spot) until 2026-11-16T12:40:31Z; p4de.24xlarge (spot) until 2026-11-16T12:41:06Z."""
-    return "; ".join(f"{Choice.of(each).told} until {timestamp(_second(each.until))}" for each in shortages)
+    return "; ".join(f"{choice_words(Choice.of(each))} until {timestamp(_second(each.until))}" for each in shortages)
 
 
 def _order(shortage: Shortage) -> tuple[Instant, Shortage]:

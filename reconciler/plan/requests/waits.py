@@ -6,6 +6,8 @@ import msgspec
 
 from reconciler.model.cluster.pod import Pod
 from reconciler.model.instant import Instant
+from reconciler.model.planned.action import Ref
+from reconciler.plan.requests.refusals import Bar, ClaimTrouble, Refusals
 
 WaitsFor = Literal[
     "scheduler",  # a node that stays has room
@@ -27,14 +29,18 @@ WaitsFor = Literal[
 ]
 
 
+NAMELESS = Ref("", "", "")  # what has no name yet, and what is no object
+
+
 class Waits(msgspec.Struct, frozen=True, gc=False):
     """One pod."""
 
     pod: Pod
     what: WaitsFor
     pool: str = ""
-    name: str = ""  # of the node, smart pod, machine, claim or gang that it waits for
-    why: str = ""
+    awaited: Ref = NAMELESS  # the node, smart pod, machine or claim that it waits for
+    gang: str = ""  # that can't be served as a whole
+    bar: Bar | None = None  # why the pool may not be asked
+    trouble: ClaimTrouble | None = None  # of its claim
     until: Instant | None = None
-    refusals: tuple[tuple[str, str], ...] = ()  # by pool, why that can't serve it: of the first few
-    more: int = 0  # pools that can't serve it either
+    refusals: Refusals = Refusals()  # why no pool can serve it

@@ -3,6 +3,7 @@
 import msgspec
 
 from reconciler.model.cluster.pod import Pod
+from reconciler.model.planned.capacity_limit import CapacityLimit
 from reconciler.plan.requests.choices import Choice, Outlook
 from reconciler.plan.requests.waits import Waits
 
@@ -32,7 +33,7 @@ class Limited(msgspec.Struct, frozen=True):
     """Nodes of one pool that are wanted, and that are not asked for since a limit allows no more."""
 
     pool: str
-    limit: str  # maxSize 16 of NodeProvisioner/a100
+    limit: CapacityLimit
     pods: tuple[Pod, ...] = ()
     warm: int = 0  # nodes that warmNodes lacks
 

@@ -12,13 +12,24 @@ from collections.abc import Iterator
 
 import msgspec
 
+from reconciler.model.planned.action import Ref
 from reconciler.model.planned.evaluated import Evaluated, Limit
 from reconciler.model.planned.reason import Reason
-from reconciler.plan.reasons import counted
+from reconciler.plan.scaling.demand.room import room_for
 from reconciler.plan.scaling.demand.serving import Demand
 from reconciler.plan.scaling.demand.shortfall import Shortfall, shortfall
 from reconciler.plan.scaling.ground import Ground
-from reconciler.plan.scaling.reasons import AT_MOST, BRAKE, DEMAND_FIRST, GROWS, LENT_UNREAD, SIZED, UNREAD
+from reconciler.plan.scaling.growth import Growth
+from reconciler.plan.scaling.reasons import (
+    DemandFirst,
+    LentUnread,
+    NoMoreNodes,
+    PoolUnready,
+    ScalingUnread,
+    SizeWhy,
+    TargetGrows,
+    TargetSize,
+)
 from reconciler.plan.scaling.size import Size, decide_size
 from reconciler.plan.sums import brake
 
@@ -32,10 +43,19 @@ class _Wanted(msgspec.Struct, frozen=True):
     target: int
     surplus: int  # nodes that are to be marked, or stay so
     reason: Reason
+    why: SizeWhy
 
 
-def evaluate(ground: Ground, demand: Demand) -> tuple[Evaluated, Shortfall]:
-    """One provisioner, by its pool and what pods ask of it; and what its pool lacks that no pod asks for."""
+class Evaluation(msgspec.Struct, frozen=True):
+    """One provisioner."""
+
+    evaluated: Evaluated
+    why: SizeWhy  # the size that it wants
+    short: Shortfall  # what its pool lacks that no pod asks for
+
+
+def evaluate(ground: Ground, demand: Demand) -> Evaluation:
+    """One provisioner, by its pool and what pods ask of it."""
     size = decide_size(ground.use, ground.wish.spec)
     is_served = _is_served(ground, demand)
     surplus = _surplus(ground, size)
@@ -59,7 +79,7 @@ def evaluate(ground: Ground, demand: Demand) -> tuple[Evaluated, Shortfall]:
         marked=marked,
         limits=tuple(_limits(ground, demand)),
     )
-    return evaluated, short
+    return Evaluation(evaluated, wanted.why, short)
 
 
 def _is_served(ground: Ground, demand: Demand) -> bool:
@@ -75,44 +95,33 @@ def _surplus(ground: Ground, size: Size) -> int:
 
 def _resting(ground: Ground, size: Size, surplus: int) -> _Wanted:
     origin = ground.wish.origin(f"spec.{size.by}")
-    facts = _facts(ground, size.target)
-    return _Wanted(size.target, surplus, SIZED.reason(origin, **facts, why=size.reason))
+    facts = TargetSize(_ref(ground), ground.pool.name, ground.size, size.target, size.reason)
+    return _Wanted(size.target, surplus, Reason(facts, origin), size.reason)
 
 
 def _growing(ground: Ground, demand: Demand, surplus: int, short: Shortfall) -> _Wanted:
     wish = ground.wish.spec
     wished = ground.size - surplus + len(ground.arriving) + ground.asked + demand.new_nodes + short.warm
     target = min(max(wished, wish.min_size), wish.max_size)
-    parts = (
-        (len(demand.keeps), "marked before and kept for them"),
-        (len(ground.arriving), "on their way"),
-        (ground.asked, "asked for by smart pods"),
-        (demand.new_nodes, "to be bought"),
-        (short.warm, "to be bought and kept warm"),
-    )
-    why = ", ".join(f"{count} {told}" for count, told in parts if count) or "none is to be bought"
-    facts = _facts(ground, target) | {"nodes": counted(target, "node"), "pods": counted(len(demand.pods), "pod")}
-    reason = GROWS.reason(ground.wish.origin(), **facts, why=why)
-    return _Wanted(target, surplus, reason)
+    why = Growth(len(demand.keeps), len(ground.arriving), ground.asked, demand.new_nodes, short.warm)
+    facts = TargetGrows(_ref(ground), ground.pool.name, ground.size, target, len(demand.pods), why)
+    return _Wanted(target, surplus, Reason(facts, ground.wish.origin()), why)
 
 
 def _limits(ground: Ground, demand: Demand) -> Iterator[Limit]:
-    observed = ground.site.inputs.observed
-    if why := observed.why_unread(*NEEDED):
-        yield Limit("ScaleDownHeld", UNREAD.reason(ground.wish.origin(), pool=ground.pool.name, why=why))
-    elif why := observed.why_unread(LENDING):
-        yield Limit("ScaleDownHeld", LENT_UNREAD.reason(ground.wish.origin(), pool=ground.pool.name, why=why))
+    observed, pool, origin = ground.site.inputs.observed, ground.pool.name, ground.wish.origin()
+    if unread := observed.unread_among(*NEEDED):
+        yield Limit("ScaleDownHeld", Reason(ScalingUnread(pool, unread), origin))
+    elif unread := observed.unread_among(LENDING):
+        yield Limit("ScaleDownHeld", Reason(LentUnread(pool, unread), origin))
     if brake.is_on(ground.size, ground.unready):
-        told = BRAKE.reason(ground.wish.origin(), pool=ground.pool.name, size=ground.size, unready=ground.unready)
-        yield Limit("ScaleDownHeld", told)
+        yield Limit("ScaleDownHeld", Reason(PoolUnready(pool, ground.size, ground.unready), origin))
     if _is_served(ground, demand):
-        pods = counted(len(demand.pods), "pod")
-        yield Limit("ScaleDownHeld", DEMAND_FIRST.reason(ground.wish.origin(), pool=ground.pool.name, pods=pods))
+        yield Limit("ScaleDownHeld", Reason(DemandFirst(pool, len(demand.pods)), origin))
     if demand.left:
-        pods, origin = counted(demand.left, "pod"), ground.wish.origin("spec.maxSize")
-        yield Limit("ScaleUpLimited", AT_MOST.reason(origin, pool=ground.pool.name, pods=pods, limit=demand.room.told))
+        facts = NoMoreNodes(pool, demand.left, room_for(ground).limit)
+        yield Limit("ScaleUpLimited", Reason(facts, ground.wish.origin("spec.maxSize")))
 
 
-def _facts(ground: Ground, target: int) -> dict[str, str | int]:
-    title = f"NodeProvisioner/{ground.wish.name}"
-    return {"provisioner": title, "pool": ground.pool.name, "size": ground.size, "target": target}
+def _ref(ground: Ground) -> Ref:
+    return Ref("NodeProvisioner", "", ground.wish.name)

@@ -6,7 +6,7 @@ from reconciler.model import names
 from reconciler.model.planned.action import Label
 from reconciler.model.planned.decision import Decision
 from reconciler.plan.removal import untouchable
-from reconciler.plan.scaling.reasons import LABELLED
+from reconciler.plan.scaling.reasons import NodeOfProvisioner
 from reconciler.plan.scaling.turn import Turn, ref_of
 
 MOST = 200  # of one provisioner in one plan: the others have their turn in the next
@@ -27,7 +27,9 @@ def labels(turn: Turn, acted_on: set[str]) -> Iterator[Decision]:
             continue
         if turn.freezes.of_node(node.name) is not None:
             continue
-        yield turn.act(node, Label(labels=((names.PROVISIONER, name),)), turn.why(LABELLED, node=node.name))
+        yield turn.act(
+            node, Label(labels=((names.PROVISIONER, name),)), turn.why(NodeOfProvisioner(node.name, turn.ref))
+        )
         left -= 1
         if not left:
             return

@@ -7,13 +7,13 @@ would come off, and stay (plan/holds/standstill.py). What somebody else takes aw
 from collections.abc import Iterator
 
 from reconciler.model import names
-from reconciler.model.instant import timestamp
 from reconciler.model.planned.action import Taint
 from reconciler.model.planned.decision import Decision
+from reconciler.model.planned.reason import Reason
 from reconciler.plan.removal import untouchable
 from reconciler.plan.scaling import marks
 from reconciler.plan.scaling.ground import Site
-from reconciler.plan.scaling.reasons import PLANNER, UNSCALED
+from reconciler.plan.scaling.reasons import PLANNER, MarkWithoutProvisioner
 from reconciler.plan.scaling.turn import ref_of
 
 
@@ -25,7 +25,6 @@ def left_behind(site: Site, scaled: frozenset[str]) -> Iterator[Decision]:
         if mark is None or pool is None or pool.name in scaled:
             continue
         if untouchable(node) is None and node.taint(names.DRAINING) is None:
-            time = mark.value if mark.at is None else timestamp(mark.at)
-            why = UNSCALED.reason(pool.origin(), node=node.name, time=time, pool=pool.name)
+            why = Reason(MarkWithoutProvisioner(node.name, pool.name, mark.time), pool.origin())
             act = Taint(key=marks.KEY, value=None, effect=mark.effect)
             yield Decision(PLANNER, ref_of(node), act, why, pool.name)

@@ -25,6 +25,13 @@ AFTER_ABSENCE_MS = 60_000
 TRUSTED_MS = 600_000  # a hard taint whose time is longer ago tells nothing of what is kept away now
 
 
+class MarkTime(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
+    """When a marked node goes."""
+
+    written: str  # the value of the taint
+    at: Instant | None = None  # None: that is no time
+
+
 class Mark(msgspec.Struct, frozen=True, gc=False):
     """The taint as it stands on a node."""
 
@@ -35,6 +42,10 @@ class Mark(msgspec.Struct, frozen=True, gc=False):
     def at(self) -> Instant | None:
         """When the node goes; None where that can't be read."""
         return unix_seconds(self.value)
+
+    @property
+    def time(self) -> MarkTime:
+        return MarkTime(self.value, self.at)
 
     @property
     def is_hard(self) -> bool:

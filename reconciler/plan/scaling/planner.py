@@ -7,12 +7,12 @@ Before all, marks come off nodes of pools that none of them looks at.
 from collections.abc import Iterator, Mapping, Sequence
 
 from reconciler.model.desired import Declared
-from reconciler.model.instant import timestamp
 from reconciler.model.kinds.gpu_pool import GpuPool
 from reconciler.model.kinds.node_provisioner import NodeProvisioner
 from reconciler.model.planned.action import Hold, Ref
 from reconciler.model.planned.decision import Decision
 from reconciler.model.planned.inputs import Inputs
+from reconciler.model.planned.reason import Reason
 from reconciler.plan.containment import planning_for
 from reconciler.plan.draft import Draft, Missing, Verdict
 from reconciler.plan.guards.frozen import Freezes
@@ -25,7 +25,7 @@ from reconciler.plan.scaling.evaluate import evaluate
 from reconciler.plan.scaling.ground import Ground, Site
 from reconciler.plan.scaling.labels import labels
 from reconciler.plan.scaling.left_behind import left_behind
-from reconciler.plan.scaling.reasons import PLACE_KEPT, PLANNER
+from reconciler.plan.scaling.reasons import PLANNER, PlaceKept
 from reconciler.plan.scaling.steps import reconcile
 from reconciler.plan.scaling.turn import Turn
 from reconciler.plan.sizes_by_time import provisioners_now
@@ -51,10 +51,10 @@ def scaling(inputs: Inputs, draft: Draft) -> Verdict:
     for ground in grounds:
         with planning_for(ground.pool.name):
             demand = asked.of.get(ground.wish.name, Demand())
-            evaluated, lacks = evaluate(ground, demand)
-            short[ground.wish.name] = lacks
-            sizes.append(evaluated)
-            turn = Turn(ground, evaluated, demand, lacks, asked.spoken_for, asked.awaiting, draft, freezes)
+            evaluation = evaluate(ground, demand)
+            short[ground.wish.name] = evaluation.short
+            sizes.append(evaluation.evaluated)
+            turn = Turn(ground, evaluation, demand, asked.spoken_for, asked.awaiting, draft, freezes)
             own = reconcile(turn)
             acted_on = {each.subject.name for each in own if not isinstance(each.act, Hold)}
             decisions += [*own, *labels(turn, acted_on)]
@@ -70,9 +70,8 @@ def _promised(site: Site, asked: Demands) -> Iterator[Decision]:
     """Pods that wait, and for which nothing is done as their place is kept."""
     for each in asked.promised:
         node, metadata = site.fleet.node(each.home), each.pod.metadata
-        title, home, time = f"Pod/{each.pod.title}", f"Node/{each.home}", timestamp(each.until)
-        why = PLACE_KEPT.reason(pod=title, node=home, time=time)
         subject = Ref("Pod", metadata.namespace, each.pod.name, metadata.uid)
+        why = Reason(PlaceKept(subject, Ref("Node", "", each.home), each.until))
         pool = node.pool if node is not None else ""
         yield Decision(PLANNER, subject, Hold(each.until), why, pool)
 

@@ -17,6 +17,7 @@ class Key(msgspec.Struct, frozen=True):
 
     told: str
     of: Callable[[Node, int | None], int | str]  # of a node and its price
+    is_price: bool = False  # the price itself decides, which follows from the capacity type
 
 
 class RemovalOrder:
@@ -48,7 +49,7 @@ class RemovalOrder:
 
 KEYS: tuple[Key, ...] = (
     Key("unready first", lambda node, _: int(node.is_ready)),
-    Key("dearer first", lambda _, price: -(price or 0)),
+    Key("dearer first", lambda _, price: -(price or 0), is_price=True),
     Key("unknown price last", lambda _, price: int(price is None)),
     Key("then by name", lambda node, _: node.name),
 )

@@ -8,10 +8,25 @@ nodes are taken away, in the order in which they would go, for as long as what i
 alike, both come to the same. All in integers: at the threshold itself a rounding would taint a node or not.
 """
 
+from typing import Literal
+
 import msgspec
 
 from reconciler.model.kinds.node_provisioner import NodeProvisioner
 from reconciler.model.pool_use import Use
+
+Bound = Literal["minSize", "warmNodes", "maxSize"]
+
+
+class SizeReason(msgspec.Struct, frozen=True, gc=False, tag=True, omit_defaults=True):
+    """How much of a pool is in use, and what follows for its size."""
+
+    percent: int  # that shall be in use
+    in_use_tenths: int | None = None  # tenths of a percent of its GPUs; None: the pool has no GPUs
+    full_enough: int | None = None  # the largest size that is full enough; None: the pool is no larger than that
+    kept: int | None = None  # busy nodes and empty ones that are kept, where these are more
+    bound: Bound | None = None  # the field that allows no more, or keeps more
+    bound_nodes: int = 0  # how many that allows or keeps
 
 
 class Size(msgspec.Struct, frozen=True, gc=False):
@@ -19,7 +34,7 @@ class Size(msgspec.Struct, frozen=True, gc=False):
 
     target: int
     surplus: int
-    reason: str
+    reason: SizeReason
     by: str = "minGPUUtilizationPercent"  # the field that decides which nodes are too many
 
 
@@ -31,27 +46,30 @@ def decide_size(use: Use, wish: NodeProvisioner) -> Size:
     target = min(max(wished, least), wish.max_size)
     surplus = max(0, use.nodes - target)
     if target < wished:
-        return Size(target, surplus, f"{reason}; maxSize allows {target}", "maxSize")
+        return Size(target, surplus, _bounded(reason, "maxSize", target), "maxSize")
     if target > wished:
-        reason = f"{reason}; {'minSize' if wish.min_size >= warm else 'warmNodes'} keeps {target}"
+        reason = _bounded(reason, "minSize" if wish.min_size >= warm else "warmNodes", target)
     return Size(target, surplus, reason)
 
 
-def _wished(use: Use, wish: NodeProvisioner) -> tuple[int, str]:
+def _bounded(reason: SizeReason, bound: Bound, nodes: int) -> SizeReason:
+    return msgspec.structs.replace(reason, bound=bound, bound_nodes=nodes)
+
+
+def _wished(use: Use, wish: NodeProvisioner) -> tuple[int, SizeReason]:
     percent = wish.min_gpu_utilization_percent
     if not use.gpus_total:
-        return use.nodes, "the pool has no GPUs"
-    in_use = f"{_tenths_of_percent(use)} % in use"
+        return use.nodes, SizeReason(percent)
+    in_use = _tenths_of_percent(use)
     if 100 * use.gpus_used >= percent * use.gpus_total:
-        return use.nodes, f"{in_use}, {percent} % wanted"
+        return use.nodes, SizeReason(percent, in_use)
     full_enough = _full_enough(use, percent)
     # GPUs can be in use on a node without a pod that counts (lent to a claim): it is not empty.
     some = 1 if use.gpus_used else 0
     kept = min(max(use.needed_nodes + wish.spare_nodes, some), use.nodes)
-    reason = f"{in_use}; {percent} % keeps at most {full_enough}"
     if kept > full_enough:
-        return kept, f"{reason}, {kept} are busy or kept empty"
-    return full_enough, reason
+        return kept, SizeReason(percent, in_use, full_enough, kept)
+    return full_enough, SizeReason(percent, in_use, full_enough)
 
 
 def _full_enough(use: Use, percent: int) -> int:
@@ -65,6 +83,5 @@ def _full_enough(use: Use, percent: int) -> int:
     return nodes
 
 
-def _tenths_of_percent(use: Use) -> str:
-    tenths = (2000 * use.gpus_used + use.gpus_total) // (2 * use.gpus_total)
-    return f"{tenths // 10}.{tenths % 10}"
+def _tenths_of_percent(use: Use) -> int:
+    return (2000 * use.gpus_used + use.gpus_total) // (2 * use.gpus_total)

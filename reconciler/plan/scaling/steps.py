@@ -13,41 +13,45 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 import msgspec
 
 from reconciler.model.cluster.node import Node
-from reconciler.model.instant import Instant, timestamp
+from reconciler.model.instant import Instant
 from reconciler.model.planned.action import Hold, Ref, Taint
 from reconciler.model.planned.decision import Decision
-from reconciler.model.planned.reason import Reason
+from reconciler.model.planned.reason import CodeFacts, Reason
 from reconciler.plan.draft import Missing
 from reconciler.plan.guards.cluster_min import Lack
 from reconciler.plan.guards.frozen import PoolSuspended
-from reconciler.plan.reasons import counted
 from reconciler.plan.removal import nobody_elses, opt_out, untouchable
 from reconciler.plan.requests.settling import settles_at
 from reconciler.plan.scaling import capacity, marks
 from reconciler.plan.scaling.demand.shortfall import at_least
 from reconciler.plan.scaling.ground import Noted
 from reconciler.plan.scaling.reasons import (
-    CLUSTER_MIN_KEEPS,
-    DELETED,
-    HARDENED,
-    HARDENED_LATE,
-    IN_USE,
-    JUST_CAME,
-    KEPT_WHILE,
-    MARK_HELD,
-    MISSING,
-    NEEDED_FOR_CLUSTER_MIN,
-    NO_SURPLUS,
-    NOT_EMPTY,
-    SURPLUS,
-    UNREAD,
-    UNREADABLE,
-    UNREADY_LEFT,
-    UNREADY_MARKED,
-    WANTED,
-    WINDOW_CLOSED,
+    CapacityMissing,
+    DeletionNear,
+    DeletionNearLate,
+    EmptyNodeDeleted,
+    EmptyNodeUnready,
+    ForPods,
+    HeldWhile,
+    KeptWhile,
+    MarkedNodeHeld,
+    MarkedNodeInUse,
+    MarkedNodeUnready,
+    MarkedNodeWanted,
+    MarkUnreadable,
+    NeededForClusterMin,
+    NextWindow,
+    NodeJustCame,
+    NoLongerSurplus,
+    ScaleDownWindowClosed,
+    ScalingUnread,
+    SizedBy,
+    SurplusEmptyNode,
+    SurplusInUse,
+    SurplusKeptByClusterMin,
+    kept_while,
 )
-from reconciler.plan.scaling.turn import Turn, ref_of, time_of
+from reconciler.plan.scaling.turn import Turn, ref_of
 from reconciler.plan.sums.usage import is_empty
 from reconciler.plan.windows import closed
 
@@ -57,10 +61,12 @@ Step = Callable[[Turn], list[Decision]]
 def reconcile(turn: Turn) -> list[Decision]:
     """All that is decided; the actions among it are of one kind."""
     decisions = list(provide(turn))
-    if any(each.reason.code == UNREAD.code for each in turn.evaluated.limits):
+    if any(isinstance(each.reason.facts, ScalingUnread) for each in turn.evaluated.limits):
         return decisions + [turn.hold(each.reason) for each in turn.evaluated.limits]
     held = list(_held(turn))
-    done = keep(turn) or held or next((found for step in STEPS if (found := step(turn))), [])
+    done = (
+        keep(turn) or [each.decision for each in held] or next((found for step in STEPS if (found := step(turn))), [])
+    )
     told = {each.subject for each in done}
     waiting = (each for each in wait(turn, held) if each.subject not in told)
     return decisions + done + list(waiting)
@@ -75,15 +81,17 @@ def provide(turn: Turn) -> Iterator[Decision]:
     of, ground = (evaluated.pool, evaluated.provisioner), turn.ground
     least = Missing(*of, short.min_size, "minSize", wanted=at_least(ground, short.min_size))
     warm = Missing(*of, short.warm, "warmNodes", wanted=at_least(ground, short.warm))
-    for missing, told, field in (
-        (for_pods, f"for {counted(len(pods), 'pod')}", ""),
-        (least, f"minSize is {spec.min_size}", "spec.minSize"),
-        (warm, f"warmNodes is {spec.warm_nodes}", "spec.warmNodes"),
-    ):
+    asked: tuple[tuple[Missing, ForPods | SizedBy], ...] = (
+        (for_pods, ForPods(len(pods))),
+        (least, SizedBy("minSize", spec.min_size)),
+        (warm, SizedBy("warmNodes", spec.warm_nodes)),
+    )
+    for missing, why in asked:
         if missing.nodes:
-            why = turn.why(MISSING, nodes=counted(missing.nodes, "node"), why=told)
-            origin = ground.wish.origin(field) if field else why.origin
-            yield capacity.asked(turn.draft, missing, msgspec.structs.replace(why, origin=origin))
+            by_field = f"spec.{why.field}" if isinstance(why, SizedBy) else ""
+            origin = ground.wish.origin(by_field) if by_field else evaluated.reason.origin
+            facts = CapacityMissing(turn.ref, turn.pool, missing.nodes, why)
+            yield capacity.asked(turn.draft, missing, Reason(facts, origin))
 
 
 def keep(turn: Turn) -> list[Decision]:
@@ -96,13 +104,18 @@ def keep(turn: Turn) -> list[Decision]:
         order = turn.ground.order.sorted(each.node for each in left)
         for node in order[-too_many:][::-1]:
             each = by_name[node.name]
-            why = turn.why(NO_SURPLUS, node=node.name, time=time_of(each), marked=len(turn.ground.ours))
-            found[node.name] = each, why
+            found[node.name] = each, turn.why(_no_longer_surplus(turn, each))
     found |= _kept_for_cluster(turn, [each for each in left if each.node.name not in found], found)
     return [
         turn.act(each.node, Taint(key=marks.KEY, value=None, effect=each.mark.effect), why)
         for each, why in found.values()
     ]
+
+
+def _no_longer_surplus(turn: Turn, noted: Noted) -> NoLongerSurplus:
+    return NoLongerSurplus(
+        noted.node.name, turn.pool, turn.size, turn.surplus, turn.size_why, noted.mark.time, len(turn.ground.ours)
+    )
 
 
 def _kept_for_cluster(turn: Turn, left: list[Noted], kept: Mapping[str, object]) -> dict[str, tuple[Noted, Reason]]:
@@ -117,8 +130,8 @@ def _kept_for_cluster(turn: Turn, left: list[Noted], kept: Mapping[str, object])
         if lack := floor.why_kept(node):
             floor.give(node)
             noted = by_name[node.name]
-            why = turn.why(NEEDED_FOR_CLUSTER_MIN, node=node.name, time=time_of(noted), **lack.facts)
-            found[node.name] = noted, why
+            lacks = (lack.resource, lack.left, lack.least, lack.policy)
+            found[node.name] = noted, turn.why(NeededForClusterMin(node.name, noted.mark.time, *lacks))
     return found
 
 
@@ -127,26 +140,37 @@ def _why_kept(turn: Turn, noted: Noted) -> Reason | None:
     if (opted_out := opt_out(noted.node, turn.now)) is not None:
         return opted_out.reason
     if (policy := turn.ground.remover_of(noted.node)) is not None:
-        return turn.why(UNREADY_MARKED, node=name, time=time_of(noted), policy=f"DrainPolicy/{policy.name}")
+        return turn.why(MarkedNodeUnready(name, noted.mark.time, Ref("DrainPolicy", "", policy.name)))
     if noted.mark.at is None:
-        return turn.why(UNREADABLE, node=name, value=noted.mark.value)
+        return turn.why(MarkUnreadable(name, noted.mark.value))
     if not is_empty(turn.ground.site.fleet, noted.node):
-        return turn.why(IN_USE, node=name, time=time_of(noted))
+        return turn.why(MarkedNodeInUse(name, noted.mark.time))
     if name in turn.wanted:
-        return turn.why(WANTED, node=name, time=time_of(noted), pods=turn.wanted[name])
+        return turn.why(MarkedNodeWanted(name, noted.mark.time, turn.wanted[name]))
     return None
 
 
-def _held(turn: Turn) -> Iterator[Decision]:
+class _Held(msgspec.Struct, frozen=True):
+    """A hold on the provisioner, and what it says of marked nodes."""
+
+    decision: Decision
+    cause: KeptWhile
+
+
+def _held(turn: Turn) -> Iterator[_Held]:
     """Why no node may be marked or deleted now, where one would be."""
     if not turn.evaluated.surplus:
         return
     pool = turn.ground.pool
-    yield from (turn.hold(each.reason) for each in turn.evaluated.limits if each.kind == "ScaleDownHeld")
+    for each in turn.evaluated.limits:
+        if (cause := kept_while(each.reason.facts)) is not None:
+            yield _Held(turn.hold(each.reason), cause)
     if pool.spec.suspend:
-        yield turn.hold(Reason(PoolSuspended(object=turn.subject, pool=pool.name), pool.origin("spec.suspend")))
+        suspended = Reason(PoolSuspended(object=turn.ref, pool=pool.name), pool.origin("spec.suspend"))
+        yield _Held(turn.hold(suspended), KeptWhile.SUSPENDED)
     elif freeze := turn.freezes.of_pool(pool.name):
-        yield turn.hold(Reason(freeze.facts(turn.subject), turn.ground.wish.origin()), freeze.until)
+        frozen = turn.hold(Reason(freeze.facts(turn.ref), turn.ground.wish.origin()), freeze.until)
+        yield _Held(frozen, KeptWhile.FROZEN)
 
 
 def remove(turn: Turn) -> list[Decision]:
@@ -163,14 +187,12 @@ def _next_of(turn: Turn, noted: Noted) -> Decision | None:
         value, presumes = marks.value_of(moved), nobody_elses(marks.KEY, node)
         act = Taint(key=marks.KEY, value=value, effect=marks.HARD, instead_of=before, presumes=presumes)
         if now - marks.hardens_at(at) > marks.PROMPT_MS:
-            return turn.act(
-                node, act, turn.why(HARDENED_LATE, node=node.name, before=timestamp(at), time=timestamp(moved))
-            )
-        return turn.act(node, act, turn.why(HARDENED, node=node.name, time=timestamp(moved)))
+            return turn.act(node, act, turn.why(DeletionNearLate(node.name, at, moved)))
+        return turn.act(node, act, turn.why(DeletionNear(node.name, moved)))
     settles = settles_at(node, turn.ground.claim_of(node), now)
     if settles is not None:
-        return turn.act(node, Hold(settles), turn.why(JUST_CAME, node=node.name, time=timestamp(at)))
-    return capacity.returned(node, turn.why(DELETED, node=node.name, time=timestamp(at)))
+        return turn.act(node, Hold(settles), turn.why(NodeJustCame(node.name, at)))
+    return capacity.returned(node, turn.why(EmptyNodeDeleted(node.name, at)))
 
 
 def _soft(node: Node, at: Instant) -> Taint:
@@ -186,22 +208,22 @@ def mark(turn: Turn) -> list[Decision]:
     if lacking <= 0:
         return unready
     if shut := closed(turn.ground.wish.spec.windows, turn.now):
-        time = timestamp(shut.until) if shut.until is not None else "one is added"
-        return [*unready, turn.hold(turn.why(WINDOW_CLOSED, time=time), shut.until)]
+        sized = (turn.pool, turn.size, turn.surplus, turn.size_why)
+        facts = ScaleDownWindowClosed(turn.ref, *sized, NextWindow(shut.until))
+        return [*unready, turn.hold(turn.why(facts), shut.until)]
     choice = _choose(turn, lacking)
     free = choice.free
     at = marks.time_of_new_mark(turn.now, turn.ground.wish.spec.scale_down_delay.milliseconds)
-    found = [turn.act(node, _soft(node, at), turn.why(SURPLUS, node=node.name, time=timestamp(at))) for node in free]
+    found = [turn.act(node, _soft(node, at), turn.why(_surplus(turn, node, at))) for node in free]
     found += [*unready, *choice.kept]
     if len(free) < lacking:
         marked = len(free) + len(turn.ground.ours)
-        why = (
-            turn.why(CLUSTER_MIN_KEEPS, marked=marked, **choice.lack.facts)
-            if choice.lack
-            else turn.why(NOT_EMPTY, marked=marked)
-        )
-        found.append(turn.hold(why, min(choice.settles, default=None)))
+        found.append(turn.hold(turn.why(_kept_surplus(turn, choice, marked)), min(choice.settles, default=None)))
     return found
+
+
+def _surplus(turn: Turn, node: Node, at: Instant) -> SurplusEmptyNode:
+    return SurplusEmptyNode(node.name, turn.pool, turn.size, turn.surplus, turn.size_why, at)
 
 
 class _Choice(msgspec.Struct):
@@ -211,6 +233,13 @@ class _Choice(msgspec.Struct):
     settles: list[Instant]  # when others will have settled
     kept: list[Decision]  # why those stay that would go first
     lack: Lack | None = None  # what the cluster would lack without another
+
+
+def _kept_surplus(turn: Turn, choice: _Choice, marked: int) -> CodeFacts:
+    sized, lack = (turn.pool, turn.size, turn.surplus, turn.size_why), choice.lack
+    if lack is None:
+        return SurplusInUse(*sized, marked)
+    return SurplusKeptByClusterMin(*sized, marked, lack.resource, lack.left, lack.least, lack.policy)
 
 
 def _choose(turn: Turn, most: int) -> _Choice:
@@ -242,7 +271,7 @@ def _unready(turn: Turn) -> Iterator[Decision]:
     for node in turn.ground.order.sorted(turn.ground.empty()):
         policy = turn.ground.remover_of(node)
         if policy is not None and _excluded(turn, node) is None:
-            yield turn.act(node, Hold(), turn.why(UNREADY_LEFT, node=node.name, policy=f"DrainPolicy/{policy.name}"))
+            yield turn.act(node, Hold(), turn.why(EmptyNodeUnready(node.name, Ref("DrainPolicy", "", policy.name))))
 
 
 def _excluded(turn: Turn, node: Node) -> Decision | None:
@@ -253,18 +282,18 @@ def _excluded(turn: Turn, node: Node) -> Decision | None:
     return turn.act(node, Hold(opted_out.until), opted_out.reason) if opted_out is not None else None
 
 
-def wait(turn: Turn, held: Sequence[Decision]) -> Iterator[Decision]:
+def wait(turn: Turn, held: Sequence[_Held]) -> Iterator[Decision]:
     """Marked nodes that wait for their time: why they go, and when they are looked at again; or why they do not."""
     for each in turn.ground.ours:
         at = each.mark.at
         if at is None:
             continue
         until = at if each.mark.is_hard else marks.hardens_at(at)
-        why = turn.why(SURPLUS, node=each.node.name, time=timestamp(at))
+        facts: CodeFacts = _surplus(turn, each.node, at)
         if held or until <= turn.now:
-            told = " and ".join(KEPT_WHILE[one.reason.code] for one in held) or "the marks of others are put right"
-            why = turn.why(MARK_HELD, node=each.node.name, time=timestamp(at), held=told)
-        yield turn.act(each.node, Hold(until if until > turn.now else None), why)
+            causes = tuple(one.cause for one in held) or (KeptWhile.OTHERS,)
+            facts = MarkedNodeHeld(each.node.name, at, HeldWhile(causes))
+        yield turn.act(each.node, Hold(until if until > turn.now else None), turn.why(facts))
 
 
 # In this order; each is asked only where those before had nothing to do.

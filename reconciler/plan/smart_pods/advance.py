@@ -12,19 +12,32 @@ import msgspec
 
 from reconciler.model import names
 from reconciler.model.instant import Instant, later, moment, unix_seconds
-from reconciler.model.planned.action import Annotate, Delete, Hold, Presumes
+from reconciler.model.planned.action import Annotate, Delete, Hold, Presumes, Ref
 from reconciler.model.planned.decision import Decision
-from reconciler.model.planned.reason import Reason
+from reconciler.model.planned.reason import CodeFacts, Reason
 from reconciler.model.planned.shortage import Shortage
-from reconciler.plan.reasons import Because, counted
 from reconciler.plan.requests.choices import REMEMBERED_MS, Choice, Outlook
 from reconciler.plan.requests.machines import machine_phase
 from reconciler.plan.requests.requests import Requested
 from reconciler.plan.requests.usable import is_usable
 from reconciler.plan.requests.waiting import unschedulable_since
-from reconciler.plan.smart_pods import reasons
 from reconciler.plan.smart_pods.phases import Event, Phase, after, read
-from reconciler.plan.smart_pods.turn import Turn
+from reconciler.plan.smart_pods.reasons import (
+    SmartPodAttemptsSpent,
+    SmartPodCleared,
+    SmartPodDone,
+    SmartPodDuplicate,
+    SmartPodFailed,
+    SmartPodMachineBought,
+    SmartPodMachineLost,
+    SmartPodOrphaned,
+    SmartPodScheduled,
+    SmartPodTimedOut,
+    SmartPodWaits,
+    SmartPodWithoutMachine,
+    Unbought,
+)
+from reconciler.plan.smart_pods.turn import Turn, ref_of
 
 MACHINE_WITHIN_MS = 30_000
 
@@ -43,8 +56,8 @@ class Case(msgspec.Struct, frozen=True, dict=True):
     each: Requested
 
     @property
-    def title(self) -> str:
-        return f"Pod/{self.each.pod.title}"
+    def ref(self) -> Ref:
+        return ref_of(self.each.pod)
 
     @property
     def phase(self) -> Phase:
@@ -71,7 +84,7 @@ class Case(msgspec.Struct, frozen=True, dict=True):
         return self.turn.now >= self.created + 1000 * self.turn.pool.spec.smart_pods.active_deadline_seconds
 
     @property
-    def deadline_told(self) -> int:
+    def deadline_seconds(self) -> int:
         return self.turn.pool.spec.smart_pods.active_deadline_seconds
 
     @property
@@ -84,10 +97,12 @@ class Case(msgspec.Struct, frozen=True, dict=True):
         lost = unix_seconds(since) or Instant(0)
         return max(self.created, seen, lost)
 
-    def why(self, because: Because, **facts: str | int) -> Reason:
-        named = {"pod": self.title, **facts}
-        wanted = {key: value for key, value in named.items() if f"{{{key}}}" in because.template}
-        return because.reason(self.turn.pool.origin(), **wanted)
+    def why(self, facts: CodeFacts) -> Reason:
+        return Reason(facts, self.turn.pool.origin())
+
+    @property
+    def timed_out(self) -> Reason:
+        return self.why(SmartPodTimedOut(self.ref, self.deadline_seconds, self.choice))
 
     def gone(self, why: Reason, *events: Event) -> Advanced:
         """Deleted: what has happened must lead to an end."""
@@ -101,7 +116,7 @@ class Case(msgspec.Struct, frozen=True, dict=True):
         presumes = Presumes(resource_version=pod.metadata.resource_version)
         return Advanced(self.turn.act(pod, Annotate(annotations=tuple(annotations.items()), presumes=presumes), why))
 
-    def shortage(self, why: Because) -> Shortage:
+    def shortage(self, why: type[CodeFacts]) -> Shortage:
         now, choice = self.turn.now, self.choice
         return Shortage(
             self.turn.pool.name,
@@ -111,7 +126,7 @@ class Case(msgspec.Struct, frozen=True, dict=True):
             now,
             later(now, REMEMBERED_MS),
             self.turn.asked,
-            why.code,
+            why.__name__,
         )
 
 
@@ -124,6 +139,14 @@ def advance(turn: Turn, each: Requested) -> Advanced:
     return next((found for rule in RULES if (found := rule(case)) is not None), Advanced())
 
 
+def _node(name: str) -> Ref:
+    return Ref("Node", "", name)
+
+
+def _claim(name: str) -> Ref:
+    return Ref("NodeClaim", "", name)
+
+
 def _going(case: Case) -> Advanced | None:
     return Advanced() if case.each.pod.metadata.leaving else None
 
@@ -132,8 +155,7 @@ def _ended(case: Case) -> Advanced | None:
     """Its kubelet ended it: its deadline, most likely."""
     if not case.each.pod.is_finished:
         return None
-    why = case.why(reasons.TIMED_OUT, seconds=case.deadline_told, choice=case.choice.told)
-    return Advanced(case.turn.act(case.each.pod, Delete(), why))
+    return Advanced(case.turn.act(case.each.pod, Delete(), case.timed_out))
 
 
 def _arrived(case: Case) -> Advanced | None:
@@ -143,10 +165,10 @@ def _arrived(case: Case) -> Advanced | None:
     if node is None or not is_usable(node, case.turn.passing):
         return None
     bound = [] if case.phase is Phase.SCHEDULED else [Event.BOUND]
-    found = case.gone(case.why(reasons.DONE, node=f"Node/{node.name}"), *bound, Event.USABLE, Event.CLEANED)
+    found = case.gone(case.why(SmartPodDone(case.ref, _node(node.name))), *bound, Event.USABLE, Event.CLEANED)
     # A machine that came and takes none of those it was for would be bought again and again.
     unfit = case.each.name in case.turn.draft.answered.unfit
-    return Advanced(found.decision, case.shortage(reasons.DONE)) if unfit else found
+    return Advanced(found.decision, case.shortage(SmartPodDone)) if unfit else found
 
 
 def _bound(case: Case) -> Advanced | None:
@@ -154,9 +176,8 @@ def _bound(case: Case) -> Advanced | None:
     if not pod.node:
         return None
     if case.is_past_deadline and case.each.claim is None:
-        why = case.why(reasons.TIMED_OUT, seconds=case.deadline_told, choice=case.choice.told)
-        return Advanced(case.turn.act(pod, Delete(), why), case.shortage(reasons.TIMED_OUT))
-    why = case.why(reasons.BOUND, node=f"Node/{pod.node}")
+        return Advanced(case.turn.act(pod, Delete(), case.timed_out), case.shortage(SmartPodTimedOut))
+    why = case.why(SmartPodScheduled(case.ref, _node(pod.node)))
     if case.written is Phase.SCHEDULED:
         return Advanced(case.turn.act(pod, Hold(), why))
     return case.noted(why, after(case.written, Event.BOUND), since=None)
@@ -171,16 +192,16 @@ def _failed(case: Case) -> Advanced | None:
     since = case.each.pod.metadata.annotations.since
     due = later(unix_seconds(since) or Instant(0), interval_ms)
     if case.turn.now >= due or case.turn.may_ask:
-        return case.gone(case.why(reasons.CLEARED), Event.CLEARED)
+        return case.gone(case.why(SmartPodCleared(case.ref)), Event.CLEARED)
     return Advanced(case.turn.act(case.each.pod, Hold(due), _failure(case, case.turn.outlook)))
 
 
 def _failure(case: Case, outlook: Outlook) -> Reason:
     """Why nothing more is asked for: no way to buy is left, or no attempt."""
     if not outlook.is_limited:
-        return case.why(reasons.FAILED, tried=outlook.told)
-    attempts, most = counted(len(outlook.failed), "attempt"), outlook.most - 1
-    return case.why(reasons.LIMITED, tried=outlook.told, attempts=attempts, most=most)
+        return case.why(SmartPodFailed(case.ref, outlook.tried))
+    attempts, most = len(outlook.failed), outlook.most - 1
+    return case.why(SmartPodAttemptsSpent(case.ref, attempts, outlook.tried, most))
 
 
 def _duplicate(case: Case) -> Advanced | None:
@@ -188,7 +209,7 @@ def _duplicate(case: Case) -> Advanced | None:
     mine = _rank(case.each)
     for other in case.turn.requested:
         if other.request.key == case.each.request.key and other.name != case.each.name and _rank(other) < mine:
-            return case.gone(case.why(reasons.DUPLICATE, other=f"Pod/{other.pod.title}"), Event.DUPLICATE)
+            return case.gone(case.why(SmartPodDuplicate(case.ref, ref_of(other.pod))), Event.DUPLICATE)
     return None
 
 
@@ -202,7 +223,7 @@ def _bought(case: Case) -> Advanced | None:
     claim = case.each.claim
     if claim is None:
         return None
-    told = case.why(reasons.BOUGHT, claim=claim.name, phase=machine_phase(claim))
+    told = case.why(SmartPodMachineBought(case.ref, _claim(claim.name), machine_phase(claim)))
     if case.each.pod.metadata.annotations.node_claim == claim.name:
         return Advanced(case.turn.act(case.each.pod, Hold(), told))
     return case.noted(told, after(case.phase, Event.BOUGHT), claim=claim.name, since=None)
@@ -211,7 +232,7 @@ def _bought(case: Case) -> Advanced | None:
 def _not_needed(case: Case) -> Advanced | None:
     if case.each.name in case.turn.draft.answered.used:
         return None
-    return case.gone(case.why(reasons.ORPHANED), Event.NOT_NEEDED)
+    return case.gone(case.why(SmartPodOrphaned(case.ref)), Event.NOT_NEEDED)
 
 
 def _lost(case: Case) -> Advanced | None:
@@ -220,7 +241,8 @@ def _lost(case: Case) -> Advanced | None:
     if not name:
         return None
     since = str(case.turn.now // 1000)
-    return case.noted(case.why(reasons.LOST, claim=name), after(case.phase, Event.LOST), claim=None, since=since)
+    why = case.why(SmartPodMachineLost(case.ref, _claim(name)))
+    return case.noted(why, after(case.phase, Event.LOST), claim=None, since=since)
 
 
 def _without_machine(case: Case) -> Advanced | None:
@@ -228,13 +250,13 @@ def _without_machine(case: Case) -> Advanced | None:
     since = case.waits_since
     if since is None or case.turn.others_coming or case.turn.now < since + MACHINE_WITHIN_MS:
         return None
-    shortage = case.shortage(reasons.WITHOUT_MACHINE)
+    shortage = case.shortage(SmartPodWithoutMachine)
     outlook = case.turn.outlook_with((shortage,))
     if outlook.is_exhausted:
         why = _failure(case, outlook)
         noted = case.noted(why, after(case.phase, Event.NO_MACHINE), since=str(case.turn.now // 1000))
         return Advanced(noted.decision, shortage)
-    why = case.why(reasons.WITHOUT_MACHINE, seconds=MACHINE_WITHIN_MS // 1000, choice=case.choice.told)
+    why = case.why(SmartPodWithoutMachine(case.ref, MACHINE_WITHIN_MS // 1000, case.choice))
     return Advanced(case.gone(why, Event.NO_MACHINE).decision, shortage)
 
 
@@ -242,17 +264,16 @@ def _timed_out(case: Case) -> Advanced | None:
     """activeDeadlineSeconds never ends a pod that was never bound."""
     if not case.is_past_deadline:
         return None
-    why = case.why(reasons.TIMED_OUT, seconds=case.deadline_told, choice=case.choice.told)
-    return case.gone(why, Event.TIMED_OUT)
+    return case.gone(case.timed_out, Event.TIMED_OUT)
 
 
 def _waiting(case: Case) -> Advanced | None:
     since = case.waits_since
-    until = later(case.created, 1000 * case.deadline_told)
+    until = later(case.created, 1000 * case.deadline_seconds)
     if since is not None and not case.turn.others_coming:
         until = min(until, later(since, MACHINE_WITHIN_MS))
-    told = "no NodeClaim yet" if since is not None else "the scheduler has not looked at it yet"
-    why = case.why(reasons.WAITS_FOR_MACHINE, choice=case.choice.told, machine=told)
+    unbought = Unbought.NO_CLAIM if since is not None else Unbought.UNSCHEDULED
+    why = case.why(SmartPodWaits(case.ref, case.choice, unbought))
     return Advanced(case.turn.act(case.each.pod, Hold(until), why))
 
 

@@ -19,16 +19,25 @@ from reconciler.model.planned.decision import Decision
 from reconciler.model.planned.inputs import Inputs
 from reconciler.model.planned.lacking import Lacking
 from reconciler.model.planned.purchase import Purchase, Why
-from reconciler.model.planned.reason import Reason
+from reconciler.model.planned.reason import CodeFacts, Reason
 from reconciler.plan.draft import Draft, Missing
-from reconciler.plan.reasons import Because, counted
 from reconciler.plan.requests.choices import Choice
 from reconciler.plan.requests.request import Request, tag_of
 from reconciler.plan.requests.waiting import unschedulable_since
 from reconciler.plan.requests.wanted import Wanted
-from reconciler.plan.smart_pods import reasons
 from reconciler.plan.smart_pods.making import Body, affinity_of, manifest_of, memory_of, ruling_out, vram_of
 from reconciler.plan.smart_pods.purchases import wanted_purchase
+from reconciler.plan.smart_pods.reasons import (
+    PLANNER,
+    DrainedNodesReturn,
+    KarpenterBuys,
+    KarpenterRetries,
+    NodePoolAwaited,
+    SmartPodAsks,
+    SmartPodAsksForLeast,
+    SmartPodAsksForWarmNode,
+    SmartPodAsksToo,
+)
 from reconciler.plan.smart_pods.returned import Wanting
 from reconciler.plan.smart_pods.turn import Turn
 
@@ -54,18 +63,17 @@ def asking(turn: Turn, wanted: Wanting) -> Asked:
     told = list(_given_back(turn, wanted))
     nodes = [(missing, each) for missing in wanted.missing for each in missing.wanted]
     if nodes and not turn.has_node_pool:
-        number = counted(len(nodes), "node")
-        told.append(_hold(turn, reasons.NO_NODE_POOL.reason(turn.pool.origin(), nodes=number, pool=turn.pool.name)))
+        told.append(_hold(turn, NodePoolAwaited(turn.pool.name, len(nodes))))
         later = (wanted_purchase(turn.pool, each, "node_pool", missing.why, None) for missing, each in nodes)
         return Asked(tuple(told), tuple(later))
     taken = {each.request.key for each in turn.requested if not each.pod.metadata.leaving}
-    waiting: dict[Because, list[Instant]] = {}
+    waiting: dict[type[KarpenterBuys | KarpenterRetries], list[Instant]] = {}
     purchases = []
     for missing, each in nodes:
         until = _seen_until(turn, each)
         if until is not None and until > turn.now:
-            why_left = reasons.KARPENTERS if _karpenters_time(turn, each) == until else reasons.KARPENTER_RETRIES
-            waiting.setdefault(why_left, []).append(until)
+            is_first = _karpenters_time(turn, each) == until
+            waiting.setdefault(KarpenterBuys if is_first else KarpenterRetries, []).append(until)
             purchases.append(wanted_purchase(turn.pool, each, "karpenter", missing.why, until))
             continue
         key = _key(missing, each, taken)
@@ -75,21 +83,19 @@ def asking(turn: Turn, wanted: Wanting) -> Asked:
             made = _asked(turn, each, (missing.why, key), template)
             told.append(made)
             purchases.append(wanted_purchase(turn.pool, each, "request", missing.why, turn.now, made.subject.name))
-    for because, moments in waiting.items():
-        why = because.reason(turn.pool.origin(), nodes=counted(len(moments), "node"), pool=turn.pool.name)
-        told.append(_hold(turn, why, min(moments)))
+    for left_to_karpenter, moments in waiting.items():
+        told.append(_hold(turn, left_to_karpenter(turn.pool.name, len(moments)), min(moments)))
     return Asked(tuple(told), tuple(purchases))
 
 
 def _given_back(turn: Turn, wanted: Wanting) -> Iterator[Decision]:
     if wanted.spared:
-        spared = counted(len(wanted.spared), "node")
-        facts = {"nodes": spared, "returned": counted(wanted.returned, "node"), "pool": turn.pool.name}
-        yield _hold(turn, reasons.GIVEN_BACK.reason(turn.pool.origin(), **facts))
+        yield _hold(turn, DrainedNodesReturn(turn.pool.name, len(wanted.spared), wanted.returned))
 
 
-def _hold(turn: Turn, why: Reason, until: Instant | None = None) -> Decision:
-    return Decision(reasons.PLANNER, Ref("GpuPool", "", turn.pool.name), Hold(until), why, turn.pool.name)
+def _hold(turn: Turn, facts: CodeFacts, until: Instant | None = None) -> Decision:
+    why = Reason(facts, turn.pool.origin())
+    return Decision(PLANNER, Ref("GpuPool", "", turn.pool.name), Hold(until), why, turn.pool.name)
 
 
 def _seen_until(turn: Turn, wanted: Wanted) -> Instant | None:
@@ -124,7 +130,7 @@ def _asked(turn: Turn, wanted: Wanted, what_for: tuple[Why, str], template: Smar
     body = ruling_out(body, _nodes_that_would_take(turn, body, request))
     subject = Ref("Pod", body["metadata"]["namespace"], request.name)
     act = Apply(manifest=msgspec.json.encode(body, order="sorted").decode(), presumes=Presumes(absent=True))
-    return Decision(reasons.PLANNER, subject, act, _why(turn, wanted, request.why), turn.pool.name)
+    return Decision(PLANNER, subject, act, _why(turn, wanted, request.why), turn.pool.name)
 
 
 def _request(turn: Turn, wanted: Wanted, why: Why, key: str) -> Request:
@@ -147,16 +153,18 @@ def _request(turn: Turn, wanted: Wanted, why: Why, key: str) -> Request:
 
 
 def _why(turn: Turn, wanted: Wanted, why: Why) -> Reason:
-    pool, choice = turn.pool, wanted.choice.told
+    return Reason(_asked_facts(turn.pool.name, wanted, why), turn.pool.origin())
+
+
+def _asked_facts(pool: str, wanted: Wanted, why: Why) -> CodeFacts:
+    choice, pods = wanted.choice, len(wanted.pods)
     if why == "warmNodes":
-        return reasons.ASKED_WARM.reason(pool.origin(), pool=pool.name, choice=choice)
-    if not wanted.pods:
-        return reasons.ASKED_LEAST.reason(pool.origin(), pool=pool.name, choice=choice)
-    pods = counted(len(wanted.pods), "pod")
+        return SmartPodAsksForWarmNode(pool, choice)
+    if not pods:
+        return SmartPodAsksForLeast(pool, choice)
     if wanted.is_seen:
-        seconds = KARPENTERS_TIME_MS // 1000
-        return reasons.ASKED_LATE.reason(pool.origin(), pool=pool.name, pods=pods, choice=choice, seconds=seconds)
-    return reasons.ASKED.reason(pool.origin(), pool=pool.name, pods=pods, choice=choice)
+        return SmartPodAsksToo(pool, pods, KARPENTERS_TIME_MS // 1000, choice)
+    return SmartPodAsks(pool, pods, choice)
 
 
 def _nodes_that_would_take(turn: Turn, body: Body, request: Request) -> tuple[str, ...]:

@@ -7,20 +7,30 @@ import msgspec
 
 from reconciler.model import names
 from reconciler.model.cluster.pod import Pod
-from reconciler.model.instant import timestamp
 from reconciler.model.planned.action import Annotate, Hold, Presumes, Ref, Ungate
 from reconciler.model.planned.decision import Decision
 from reconciler.model.planned.inputs import Inputs
-from reconciler.model.planned.reason import Reason
+from reconciler.model.planned.reason import CodeFacts, Reason
 from reconciler.plan.draft import Draft, Missing
 from reconciler.plan.guards.observing import observes
-from reconciler.plan.reasons import Because, counted
 from reconciler.plan.requests.gangs import Gang, Gangs
 from reconciler.plan.requests.waiting import is_gated
 from reconciler.plan.requests.wanted import Place, Unmet
-from reconciler.plan.smart_pods import reasons
+from reconciler.plan.smart_pods.reasons import (
+    PLANNER,
+    CapacityAttemptsSpent,
+    CapacityRefused,
+    CapacityRetried,
+    CapacityThere,
+    GangWaits,
+    NodeOpens,
+    PlaceTakenAway,
+    ScalingTriggered,
+)
 
 REFUSED = "none-to-be-had"
+
+KeptBy = type[PlaceTakenAway | NodeOpens]
 
 
 class Crowd(msgspec.Struct, frozen=True):
@@ -42,7 +52,7 @@ class _Placed(msgspec.Struct, frozen=True):
 
     pod: Pod
     place: Place
-    kept_by: Because | None  # why it can't be let go now
+    kept_by: KeptBy | None  # why it can't be let go now
     is_told: bool  # the pool is only observed
 
 
@@ -57,23 +67,23 @@ def lifted(crowd: Crowd, draft: Draft, inputs: Inputs) -> Iterator[Decision]:
     lacking = _lacking(crowd, draft, placed)
     for each in placed.values():
         gang = crowd.gangs.of(each.pod)
-        facts = {"node": f"Node/{each.place.node}", "pod": _title(each.pod)}
+        of = (_ref(each.pod), Ref("Node", "", each.place.node))
         act: Ungate | Hold = Hold()
         if each.kept_by is not None:
-            why = each.kept_by.reason(None, **facts)
+            facts: CodeFacts = each.kept_by(*of)
         elif gang is not None and (missing := lacking[each.is_told][gang]):
-            why = reasons.GANG_WAITS.reason(None, gang=gang[1], missing=counted(missing, "pod"), **facts)
+            facts = GangWaits(*of, missing, gang[1])
         else:
             presumes = Presumes(resource_version=each.pod.metadata.resource_version)
             act = Ungate(gate=names.CAPACITY_GATE, node=each.place.node, presumes=presumes)
-            why = reasons.LIFTED.reason(None, **facts)
-        yield Decision(reasons.PLANNER, _ref(each.pod), act, why, each.place.pool)
+            facts = CapacityThere(*of)
+        yield Decision(PLANNER, _ref(each.pod), act, Reason(facts), each.place.pool)
 
 
-def _kept_by(crowd: Crowd, draft: Draft, node: str) -> Because | None:
+def _kept_by(crowd: Crowd, draft: Draft, node: str) -> KeptBy | None:
     if draft.takes_away(node):
-        return reasons.TAKEN_AWAY
-    return reasons.OPENING if node in crowd.opening else None
+        return PlaceTakenAway
+    return NodeOpens if node in crowd.opening else None
 
 
 def _lacking(crowd: Crowd, draft: Draft, placed: Mapping[str, _Placed]) -> dict[bool, Counter[Gang]]:
@@ -100,7 +110,7 @@ def told(crowd: Crowd, draft: Draft, missing: Iterable[Missing]) -> Iterator[Dec
     for uid, pool in sorted(asked.items()):
         pod = crowd.pods.get(uid) or waiting.get(uid)
         if pod is not None and pod.metadata.annotations.waits_for != pool:
-            yield _annotated(pod, pool, pool, reasons.TRIGGERED.reason(pool=pool))
+            yield _annotated(pod, pool, pool, Reason(ScalingTriggered(pool)))
     for unmet in draft.answered.unmet:
         for pod in unmet.pods:
             if unmet.outlook.is_exhausted and pod.metadata.annotations.waits_for != f"{unmet.pool}.{REFUSED}":
@@ -112,31 +122,24 @@ def unmet_holds(draft: Draft) -> Iterator[Decision]:
     for unmet in draft.answered.unmet:
         outlook, subject = unmet.outlook, Ref("GpuPool", "", unmet.pool)
         if outlook.is_exhausted:
-            yield Decision(reasons.PLANNER, subject, Hold(outlook.forgotten_at), _refused(unmet), unmet.pool)
+            yield Decision(PLANNER, subject, Hold(outlook.forgotten_at), _refused(unmet), unmet.pool)
         elif outlook.again_at is not None:
-            time = timestamp(outlook.again_at)
-            why = reasons.AGAIN.reason(pool=unmet.pool, tried=outlook.told, time=time)
-            yield Decision(reasons.PLANNER, subject, Hold(outlook.again_at), why, unmet.pool)
+            why = Reason(CapacityRetried(unmet.pool, outlook.tried, outlook.again_at))
+            yield Decision(PLANNER, subject, Hold(outlook.again_at), why, unmet.pool)
 
 
 def _refused(unmet: Unmet) -> Reason:
-    at = unmet.outlook.forgotten_at
-    time = timestamp(at) if at is not None else "no time"
-    if unmet.outlook.is_limited:
-        most = unmet.outlook.most - 1
-        return reasons.REFUSED_BY_LIMIT.reason(pool=unmet.pool, tried=unmet.outlook.told, time=time, most=most)
-    return reasons.REFUSED.reason(pool=unmet.pool, tried=unmet.outlook.told, time=time)
+    outlook = unmet.outlook
+    if outlook.is_limited:
+        return Reason(CapacityAttemptsSpent(unmet.pool, outlook.most - 1, outlook.tried, outlook.forgotten_at))
+    return Reason(CapacityRefused(unmet.pool, outlook.tried, outlook.forgotten_at))
 
 
 def _annotated(pod: Pod, value: str, pool: str, why: Reason) -> Decision:
     presumes = Presumes(resource_version=pod.metadata.resource_version)
     act = Annotate(annotations=((names.WAITS_FOR, value),), presumes=presumes)
-    return Decision(reasons.PLANNER, _ref(pod), act, why, pool)
+    return Decision(PLANNER, _ref(pod), act, why, pool)
 
 
 def _ref(pod: Pod) -> Ref:
     return Ref("Pod", pod.metadata.namespace, pod.name, pod.metadata.uid)
-
-
-def _title(pod: Pod) -> str:
-    return f"Pod/{pod.title}"

@@ -9,8 +9,9 @@ from collections.abc import Iterator
 from reconciler.model import names
 from reconciler.model.planned.action import Hold, Presumes, Ref, Taint
 from reconciler.model.planned.decision import Decision
+from reconciler.model.planned.reason import Reason
 from reconciler.plan.requests.usable import is_opening
-from reconciler.plan.smart_pods.reasons import OPENED, PLANNER
+from reconciler.plan.smart_pods.reasons import PLANNER, NodeUsable
 from reconciler.plan.smart_pods.turn import Turn
 
 
@@ -22,7 +23,7 @@ def opened(turn: Turn) -> Iterator[Decision]:
         if taint is None or not is_opening(node, turn.passing):
             continue
         subject = Ref("Node", "", node.name, node.metadata.uid)
-        why = OPENED.reason(turn.pool.origin(), node=subject.title)
+        why = Reason(NodeUsable(subject), turn.pool.origin())
         presumes = Presumes(resource_version=node.metadata.resource_version)
         labels = ((names.ARRIVED, "true"),)
         act = Taint(key=names.ARRIVING, value=None, effect=taint.effect, labels=labels, presumes=presumes)

@@ -11,6 +11,7 @@ from reconciler.model.planned.action import Hold, Ref
 from reconciler.model.planned.decision import Decision
 from reconciler.model.planned.inputs import Inputs
 from reconciler.model.planned.purchase import Purchase
+from reconciler.model.planned.reason import Reason
 from reconciler.model.planned.shortage import Shortage
 from reconciler.plan.containment import planning_for
 from reconciler.plan.draft import Draft, Missing, Verdict
@@ -21,7 +22,7 @@ from reconciler.plan.smart_pods.asking import asking, lacking
 from reconciler.plan.smart_pods.letting import Crowd, lifted, told, unmet_holds
 from reconciler.plan.smart_pods.opening import opened
 from reconciler.plan.smart_pods.purchases import purchases
-from reconciler.plan.smart_pods.reasons import PLANNER, UNREAD
+from reconciler.plan.smart_pods.reasons import PLANNER, SmartPodsUnread
 from reconciler.plan.smart_pods.returned import wanting
 from reconciler.plan.smart_pods.stray import stray
 from reconciler.plan.smart_pods.turn import Turn
@@ -33,9 +34,9 @@ NEEDED = ("nodes", "pods", "nodeclaims.karpenter.sh", "nodepools.karpenter.sh")
 
 def smart_pods(inputs: Inputs, draft: Draft) -> Verdict:
     """Each pool in its turn, then those who wait."""
-    if why := inputs.observed.why_unread(*NEEDED):
+    if unread := inputs.observed.unread_among(*NEEDED):
         pools = sorted({each.pool for each in draft.missing})
-        told_why = UNREAD.reason(why=why)
+        told_why = Reason(SmartPodsUnread(unread))
         holds = [Decision(PLANNER, Ref("GpuPool", "", pool), Hold(), told_why, pool) for pool in pools]
         return Verdict((*holds, *unread_pods(draft.answered.waits, told_why)))
     decisions: list[Decision] = list(stray(inputs, draft))

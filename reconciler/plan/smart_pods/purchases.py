@@ -10,16 +10,15 @@ from reconciler.model.desired import Declared
 from reconciler.model.instant import Instant
 from reconciler.model.kinds.gpu_pool import GpuPool
 from reconciler.model.planned.action import Delete
+from reconciler.model.planned.capacity_limit import CapacityLimit
 from reconciler.model.planned.purchase import Purchase, Stage, Why
 from reconciler.plan.requests.choices import Choice, Outlook
 from reconciler.plan.requests.requests import Requested
 from reconciler.plan.requests.wanted import Limited, Unmet, Wanted
 from reconciler.plan.smart_pods.advance import Advanced
-from reconciler.plan.smart_pods.reasons import DUPLICATE
+from reconciler.plan.smart_pods.reasons import SmartPodDuplicate
 from reconciler.plan.smart_pods.turn import Turn
 from reconciler.plan.sums.cost import machine_of
-
-NOT_DECLARED = "no instance type of GpuPool/{pool} is declared"
 
 
 def wanted_purchase(
@@ -75,7 +74,7 @@ def _asked(turn: Turn, advanced: Sequence[Advanced]) -> Iterator[Purchase]:
         if not is_over:
             way = Choice(each.request.instance_type, each.request.capacity_type)
             yield _of_request(turn.pool, each, "asked", way, None)
-        elif decision is None or decision.reason.code != DUPLICATE.code:
+        elif decision is None or not isinstance(decision.reason.facts, SmartPodDuplicate):
             failed = (after.shortage,) if after.shortage is not None else ()
             yield _of_request(turn.pool, each, "attempt", *next_attempt(turn.outlook_with(failed)))
 
@@ -94,7 +93,7 @@ def _at_next_attempt(pool: Declared[GpuPool], unmet: Unmet) -> Iterator[Purchase
     others = [pod for pod in unmet.pods if pod.metadata.uid not in known]
     kind = choice.capacity_type or _first_kind(pool)
     stage: Stage = "attempt" if choice.instance_type else "limit"
-    limit = "" if choice.instance_type else NOT_DECLARED.format(pool=pool.name)
+    limit = None if choice.instance_type else CapacityLimit("instanceTypes", pool.name)
     wanted: tuple[tuple[Why, list[int]], ...] = (
         ("demand", _pods_of_nodes(pool, others)),
         ("minSize", [0] * unmet.min_size),

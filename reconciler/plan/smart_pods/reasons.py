@@ -1,188 +1,468 @@
 """Why a smart pod is made, kept or deleted, and what those who wait are told."""
 
-from reconciler.plan.reasons import Because
+from enum import Enum
+
+from reconciler.model.cluster.observed import Unread
+from reconciler.model.instant import Instant
+from reconciler.model.planned.action import Ref
+from reconciler.model.planned.reason import CodeFacts
+from reconciler.plan.requests.choices import Choice
+from reconciler.plan.requests.machines import MachinePhase
+from reconciler.plan.requests.refusals import Bar, ClaimTrouble, Refusals
 
 PLANNER = "smart_pods"
 
-ASKED = Because(
-    "SmartPodAsks",
-    "insufficient GPUs in pool {pool} for {pods} that Karpenter does not see: a smart pod asks for {choice}.",
-)
-ASKED_LEAST = Because(
-    "SmartPodAsksForLeast", "pool {pool} has fewer nodes than minSize: a smart pod asks for {choice}."
-)
-ASKED_WARM = Because(
-    "SmartPodAsksForWarmNode",
-    "pool {pool} has fewer free nodes than warmNodes: a smart pod asks for {choice}.",
-)
-ASKED_LATE = Because(
-    "SmartPodAsksToo",
-    "insufficient GPUs in pool {pool} for {pods}, and Karpenter, which sees them, has bought nothing within {seconds} "
-    "s: a smart pod asks for {choice}.",
-)
-KARPENTERS = Because(
-    "KarpenterBuys", "pool {pool} lacks {nodes} for pods that Karpenter sees: Karpenter is left to buy by itself."
-)
-KARPENTER_RETRIES = Because(
-    "KarpenterRetries",
-    "pool {pool} lacks {nodes} for pods that Karpenter sees, and smart pods got no machine lately: until they ask "
-    "again only Karpenter tries.",
-)
-GIVEN_BACK = Because(
-    "DrainedNodesReturn",
-    "pool {pool} lacks {nodes}, and a drain gives back {returned} in this plan: none is bought in their stead.",
-)
-BOUGHT = Because("SmartPodMachineBought", "Karpenter bought NodeClaim/{claim} for {pod}: it is {phase}.")
-LOST = Because(
-    "SmartPodMachineLost", "NodeClaim/{claim} of {pod} is gone before its node was ready: no stock, or it was deleted."
-)
-BOUND = Because("SmartPodScheduled", "{pod} is bound to {node}, which can't be used yet.")
-WAITS_FOR_MACHINE = Because("SmartPodWaits", "{pod} waits for {choice}: {machine}.")
 
-DONE = Because("SmartPodDone", "{node} can be used: {pod} is deleted, its work done. NodeClaim and node stay.")
-WITHOUT_MACHINE = Because(
-    "SmartPodWithoutMachine", "no machine came for {pod} within {seconds} s ({choice}): the next way is tried."
-)
-TIMED_OUT = Because("SmartPodTimedOut", "{pod} has had its {seconds} s ({choice}): it is deleted.")
-ORPHANED = Because("SmartPodOrphaned", "nobody waits for {pod} any more: it is deleted.")
-DUPLICATE = Because("SmartPodDuplicate", "{pod} asks for the same as {other}: it is deleted.")
-FAILED = Because(
-    "SmartPodFailed", "no machine came for {pod}, and every way to buy was tried ({tried}): nothing more is asked for."
-)
-LIMITED = Because(
-    "SmartPodAttemptsSpent",
-    "no machine came for {pod}: {attempts} failed ({tried}), and smartPods.maxRetryAttempts {most} allows no more.",
-)
-CLEARED = Because("SmartPodCleared", "{pod} has failed and was told of: it is deleted.")
-UNREADABLE = Because(
-    "SmartPodUnreadable",
-    "{pod} has no request that can be read and that gives it this name, pool and namespace: it is deleted.",
-)
+class Unbought(Enum):
+    """Why there is no machine for a smart pod yet."""
 
-OPENED = Because("NodeUsable", "{node} is ready and has its GPUs: gpu.scheduling/arriving comes off.")
-LIFTED = Because("CapacityThere", "{node} has room for {pod}: its gate is lifted.")
-TAKEN_AWAY = Because(
-    "PlaceTakenAway",
-    "{node} has room for {pod}, and is taken away in this plan: the gate stays until another node has room.",
-)
-OPENING = Because("NodeOpens", "{node} is being opened, and has room for {pod}: its gate is lifted once that is seen.")
-GANG_WAITS = Because("GangWaits", "{node} has room for {pod}, and {missing} of its gang {gang} can't start yet.")
-TRIGGERED = Because("ScalingTriggered", "insufficient GPUs in pool {pool}, scaling triggered.")
-REFUSED = Because(
-    "CapacityRefused",
-    "insufficient GPUs in pool {pool}, and no machine can be had: tried {tried}. Tried again at {time}, or when the "
-    "pool is changed.",
-)
-REFUSED_BY_LIMIT = Because(
-    "CapacityAttemptsSpent",
-    "insufficient GPUs in pool {pool}, and smartPods.maxRetryAttempts {most} allows no more attempts: tried {tried}. "
-    "Tried again at {time}, or when the pool is changed.",
-)
-AGAIN = Because("CapacityRetried", "insufficient GPUs in pool {pool}: tried {tried}; the next way is tried at {time}.")
+    NO_CLAIM = "noClaim"
+    UNSCHEDULED = "unscheduled"  # Karpenter buys for pods that the scheduler found no place for
+
+
+class SmartPodAsks(CodeFacts, frozen=True):
+    template = (
+        "insufficient GPUs in pool {pool} for {pods:pod} that Karpenter does not see: a smart pod asks for {choice}."
+    )
+
+    pool: str
+    pods: int
+    choice: Choice
+
+
+class SmartPodAsksForLeast(CodeFacts, frozen=True):
+    template = "pool {pool} has fewer nodes than minSize: a smart pod asks for {choice}."
+
+    pool: str
+    choice: Choice
+
+
+class SmartPodAsksForWarmNode(CodeFacts, frozen=True):
+    template = "pool {pool} has fewer free nodes than warmNodes: a smart pod asks for {choice}."
+
+    pool: str
+    choice: Choice
+
+
+class SmartPodAsksToo(CodeFacts, frozen=True):
+    template = (
+        "insufficient GPUs in pool {pool} for {pods:pod}, and Karpenter, which sees them, has bought nothing within "
+        "{seconds} s: a smart pod asks for {choice}."
+    )
+
+    pool: str
+    pods: int
+    seconds: int
+    choice: Choice
+
+
+class KarpenterBuys(CodeFacts, frozen=True):
+    template = "pool {pool} lacks {nodes:node} for pods that Karpenter sees: Karpenter is left to buy by itself."
+
+    pool: str
+    nodes: int
+
+
+class KarpenterRetries(CodeFacts, frozen=True):
+    template = (
+        "pool {pool} lacks {nodes:node} for pods that Karpenter sees, and smart pods got no machine lately: until "
+        "they ask again only Karpenter tries."
+    )
+
+    pool: str
+    nodes: int
+
+
+class DrainedNodesReturn(CodeFacts, frozen=True):
+    template = (
+        "pool {pool} lacks {nodes:node}, and a drain gives back {returned:node} in this plan: none is bought in their "
+        "stead."
+    )
+
+    pool: str
+    nodes: int
+    returned: int
+
+
+class SmartPodMachineBought(CodeFacts, frozen=True):
+    template = "Karpenter bought {claim} for {pod}: it is {phase}."
+
+    pod: Ref
+    claim: Ref
+    phase: MachinePhase
+
+
+class SmartPodMachineLost(CodeFacts, frozen=True):
+    template = "{claim} of {pod} is gone before its node was ready: no stock, or it was deleted."
+
+    pod: Ref
+    claim: Ref
+
+
+class SmartPodScheduled(CodeFacts, frozen=True):
+    template = "{pod} is bound to {node}, which can't be used yet."
+
+    pod: Ref
+    node: Ref
+
+
+class SmartPodWaits(CodeFacts, frozen=True):
+    template = "{pod} waits for {choice}: {machine}."
+
+    pod: Ref
+    choice: Choice
+    machine: Unbought
+
+
+class SmartPodDone(CodeFacts, frozen=True):
+    template = "{node} can be used: {pod} is deleted, its work done. NodeClaim and node stay."
+
+    pod: Ref
+    node: Ref
+
+
+class SmartPodWithoutMachine(CodeFacts, frozen=True):
+    template = "no machine came for {pod} within {seconds} s ({choice}): the next way is tried."
+
+    pod: Ref
+    seconds: int
+    choice: Choice
+
+
+class SmartPodTimedOut(CodeFacts, frozen=True):
+    template = "{pod} has had its {seconds} s ({choice}): it is deleted."
+
+    pod: Ref
+    seconds: int
+    choice: Choice
+
+
+class SmartPodOrphaned(CodeFacts, frozen=True):
+    template = "nobody waits for {pod} any more: it is deleted."
+
+    pod: Ref
+
+
+class SmartPodDuplicate(CodeFacts, frozen=True):
+    template = "{pod} asks for the same as {other}: it is deleted."
+
+    pod: Ref
+    other: Ref
+
+
+class SmartPodFailed(CodeFacts, frozen=True):
+    template = "no machine came for {pod}, and every way to buy was tried ({tried}): nothing more is asked for."
+
+    pod: Ref
+    tried: tuple[Choice, ...]
+
+
+class SmartPodAttemptsSpent(CodeFacts, frozen=True):
+    template = (
+        "no machine came for {pod}: {attempts:attempt} failed ({tried}), and smartPods.maxRetryAttempts {most} allows "
+        "no more."
+    )
+
+    pod: Ref
+    attempts: int
+    tried: tuple[Choice, ...]
+    most: int
+
+
+class SmartPodCleared(CodeFacts, frozen=True):
+    template = "{pod} has failed and was told of: it is deleted."
+
+    pod: Ref
+
+
+class SmartPodUnreadable(CodeFacts, frozen=True):
+    template = "{pod} has no request that can be read and that gives it this name, pool and namespace: it is deleted."
+
+    pod: Ref
+
+
+class NodeUsable(CodeFacts, frozen=True):
+    template = "{node} is ready and has its GPUs: gpu.scheduling/arriving comes off."
+
+    node: Ref
+
+
+class CapacityThere(CodeFacts, frozen=True):
+    template = "{node} has room for {pod}: its gate is lifted."
+
+    pod: Ref
+    node: Ref
+
+
+class PlaceTakenAway(CodeFacts, frozen=True):
+    template = "{node} has room for {pod}, and is taken away in this plan: the gate stays until another node has room."
+
+    pod: Ref
+    node: Ref
+
+
+class NodeOpens(CodeFacts, frozen=True):
+    template = "{node} is being opened, and has room for {pod}: its gate is lifted once that is seen."
+
+    pod: Ref
+    node: Ref
+
+
+class GangWaits(CodeFacts, frozen=True):
+    template = "{node} has room for {pod}, and {missing:pod} of its gang {gang} can't start yet."
+
+    pod: Ref
+    node: Ref
+    missing: int
+    gang: str
+
+
+class ScalingTriggered(CodeFacts, frozen=True):
+    template = "insufficient GPUs in pool {pool}, scaling triggered."
+
+    pool: str
+
+
+class CapacityRefused(CodeFacts, frozen=True):
+    template = (
+        "insufficient GPUs in pool {pool}, and no machine can be had: tried {tried}. Tried again at {time:time}, or "
+        "when the pool is changed."
+    )
+
+    pool: str
+    tried: tuple[Choice, ...]
+    time: Instant | None
+
+
+class CapacityAttemptsSpent(CodeFacts, frozen=True):
+    template = (
+        "insufficient GPUs in pool {pool}, and smartPods.maxRetryAttempts {most} allows no more attempts: tried "
+        "{tried}. Tried again at {time:time}, or when the pool is changed."
+    )
+
+    pool: str
+    most: int
+    tried: tuple[Choice, ...]
+    time: Instant | None
+
+
+class CapacityRetried(CodeFacts, frozen=True):
+    template = "insufficient GPUs in pool {pool}: tried {tried}; the next way is tried at {time:time}."
+
+    pool: str
+    tried: tuple[Choice, ...]
+    time: Instant
+
 
 # What a pod without a place waits for.
-SCHEDULER_PLACES = Because("SchedulerPlacesPod", "{node} has room for {pod}: the scheduler is left to place the pod.")
-NODE_AWAITED = Because("PodAwaitsReadyNode", "{pod} waits for {node}, which has room for the pod and is not ready.")
-NODE_KEPT_FOR = Because("NodeKeptForPod", "{node} was to be removed, and is kept for {pod}.")
-MACHINE_ASKED_FOR = Because("PodAwaitsSmartPod", "{pod} waits for the node that {smart} asks for in pool {pool}.")
-MACHINE_COMES = Because("PodAwaitsMachine", "{pod} waits for {machine} of NodePool {pool}, which is on its way.")
-MACHINE_LAUNCHES = Because("PodAwaitsLaunch", "{pod} waits for a machine that Karpenter launches in pool {pool}.")
-LEFT_TO_KARPENTER = Because(
-    "PodAwaitsKarpenter",
-    "{pod} waits for a node of pool {pool}: Karpenter is left to buy the node, and a smart pod asks for it if "
-    "Karpenter buys none.",
-)
-NODE_ASKED_FOR = Because("PodAwaitsNode", "{pod} waits for a node of pool {pool}, which a smart pod asks for.")
-NODE_RETURNS = Because(
-    "PodAwaitsReturnedNode", "{pod} waits for a node of pool {pool} that a drain gives back in this plan."
-)
-NEXT_ATTEMPT = Because("PodAwaitsAttempt", "{pod} waits for the next attempt to buy in pool {pool}, at {time}.")
-POOL_BARRED = Because("PodAwaitsPool", "{pod} waits: only pool {pool} would serve the pod, and {why}.")
-NO_CAPACITY = Because("PodUnserved", "no pool can serve {pod} now: {why}.")
-GANG_UNSERVED = Because(
-    "GangUnserved", "{pod} waits: nothing is bought for gang {gang}, since no pool can serve all of it."
-)
-WITHOUT_GPUS = Because(
-    "PodWithoutGpus", "{pod} asks for no GPU: no GPU node is bought or kept for the pod, which Karpenter sees."
-)
-WITHOUT_GPUS_GATED = Because(
-    "GatedPodWithoutGpus",
-    "{pod} asks for no GPU, and no pool serves such pods: the pod waits for room on a node that is there. Take its "
-    "gate gpu.scheduling/capacity off, or set servesPodsWithoutGpus.",
-)
-CLAIM_AWAITED = Because("PodAwaitsClaim", "{pod} waits for {claim}: {why}.")
-OTHER_GATES = Because("PodAwaitsOtherGates", "{pod} waits for whoever lifts its other gates ({gates}).")
 
-UNREAD = Because("SmartPodsUnread", "{why}: what is asked of Karpenter is not known, and nothing more is asked for.")
-NO_NODE_POOL = Because(
-    "NodePoolAwaited",
-    "{nodes} of pool {pool} are wanted, and its NodePool is not there: nothing is asked for before it is.",
-)
 
-REASONS = (
-    UNREAD,
-    NO_NODE_POOL,
-    ASKED,
-    ASKED_LEAST,
-    ASKED_WARM,
-    ASKED_LATE,
-    KARPENTERS,
-    KARPENTER_RETRIES,
-    GIVEN_BACK,
-    BOUGHT,
-    LOST,
-    BOUND,
-    WAITS_FOR_MACHINE,
-    DONE,
-    WITHOUT_MACHINE,
-    TIMED_OUT,
-    ORPHANED,
-    DUPLICATE,
-    FAILED,
-    LIMITED,
-    CLEARED,
-    UNREADABLE,
-    OPENED,
-    LIFTED,
-    OPENING,
-    TAKEN_AWAY,
-    GANG_WAITS,
-    TRIGGERED,
-    REFUSED,
-    REFUSED_BY_LIMIT,
-    AGAIN,
-    SCHEDULER_PLACES,
-    NODE_AWAITED,
-    NODE_KEPT_FOR,
-    MACHINE_ASKED_FOR,
-    MACHINE_COMES,
-    MACHINE_LAUNCHES,
-    LEFT_TO_KARPENTER,
-    NODE_ASKED_FOR,
-    NODE_RETURNS,
-    NEXT_ATTEMPT,
-    POOL_BARRED,
-    NO_CAPACITY,
-    GANG_UNSERVED,
-    WITHOUT_GPUS,
-    WITHOUT_GPUS_GATED,
-    CLAIM_AWAITED,
-    OTHER_GATES,
+class SchedulerPlacesPod(CodeFacts, frozen=True):
+    template = "{node} has room for {pod}: the scheduler is left to place the pod."
+
+    pod: Ref
+    node: Ref
+
+
+class PodAwaitsReadyNode(CodeFacts, frozen=True):
+    template = "{pod} waits for {node}, which has room for the pod and is not ready."
+
+    pod: Ref
+    node: Ref
+
+
+class NodeKeptForPod(CodeFacts, frozen=True):
+    template = "{node} was to be removed, and is kept for {pod}."
+
+    pod: Ref
+    node: Ref
+
+
+class PodAwaitsSmartPod(CodeFacts, frozen=True):
+    template = "{pod} waits for the node that {smart} asks for in pool {pool}."
+
+    pod: Ref
+    pool: str
+    smart: Ref
+
+
+class PodAwaitsMachine(CodeFacts, frozen=True):
+    template = "{pod} waits for {machine} of NodePool {pool}, which is on its way."
+
+    pod: Ref
+    pool: str
+    machine: Ref
+
+
+class PodAwaitsLaunch(CodeFacts, frozen=True):
+    template = "{pod} waits for a machine that Karpenter launches in pool {pool}."
+
+    pod: Ref
+    pool: str
+
+
+class PodAwaitsKarpenter(CodeFacts, frozen=True):
+    template = (
+        "{pod} waits for a node of pool {pool}: Karpenter is left to buy the node, and a smart pod asks for it if "
+        "Karpenter buys none."
+    )
+
+    pod: Ref
+    pool: str
+
+
+class PodAwaitsNode(CodeFacts, frozen=True):
+    template = "{pod} waits for a node of pool {pool}, which a smart pod asks for."
+
+    pod: Ref
+    pool: str
+
+
+class PodAwaitsReturnedNode(CodeFacts, frozen=True):
+    template = "{pod} waits for a node of pool {pool} that a drain gives back in this plan."
+
+    pod: Ref
+    pool: str
+
+
+class PodAwaitsAttempt(CodeFacts, frozen=True):
+    template = "{pod} waits for the next attempt to buy in pool {pool}, at {time:time}."
+
+    pod: Ref
+    pool: str
+    time: Instant | None
+
+
+class PodAwaitsPool(CodeFacts, frozen=True):
+    template = "{pod} waits: only pool {pool} would serve the pod, and {why}."
+
+    pod: Ref
+    pool: str
+    why: Bar
+
+
+class PodUnserved(CodeFacts, frozen=True):
+    template = "no pool can serve {pod} now: {why}."
+
+    pod: Ref
+    why: Refusals
+
+
+class GangUnserved(CodeFacts, frozen=True):
+    template = "{pod} waits: nothing is bought for gang {gang}, since no pool can serve all of it."
+
+    pod: Ref
+    gang: str
+
+
+class PodWithoutGpus(CodeFacts, frozen=True):
+    template = "{pod} asks for no GPU: no GPU node is bought or kept for the pod, which Karpenter sees."
+
+    pod: Ref
+
+
+class GatedPodWithoutGpus(CodeFacts, frozen=True):
+    template = (
+        "{pod} asks for no GPU, and no pool serves such pods: the pod waits for room on a node that is there. Take "
+        "its gate gpu.scheduling/capacity off, or set servesPodsWithoutGpus."
+    )
+
+    pod: Ref
+
+
+class PodAwaitsClaim(CodeFacts, frozen=True):
+    template = "{pod} waits for {claim}: {why}."
+
+    pod: Ref
+    claim: Ref
+    why: ClaimTrouble
+
+
+class PodAwaitsOtherGates(CodeFacts, frozen=True):
+    template = "{pod} waits for whoever lifts its other gates ({gates})."
+
+    pod: Ref
+    gates: tuple[str, ...]
+
+
+class SmartPodsUnread(CodeFacts, frozen=True):
+    template = "{why}: what is asked of Karpenter is not known, and nothing more is asked for."
+
+    why: Unread
+
+
+class NodePoolAwaited(CodeFacts, frozen=True):
+    template = (
+        "{nodes:node} of pool {pool} are wanted, and its NodePool is not there: nothing is asked for before it is."
+    )
+
+    pool: str
+    nodes: int
+
+
+REASONS: tuple[type[CodeFacts], ...] = (
+    SmartPodsUnread,
+    NodePoolAwaited,
+    SmartPodAsks,
+    SmartPodAsksForLeast,
+    SmartPodAsksForWarmNode,
+    SmartPodAsksToo,
+    KarpenterBuys,
+    KarpenterRetries,
+    DrainedNodesReturn,
+    SmartPodMachineBought,
+    SmartPodMachineLost,
+    SmartPodScheduled,
+    SmartPodWaits,
+    SmartPodDone,
+    SmartPodWithoutMachine,
+    SmartPodTimedOut,
+    SmartPodOrphaned,
+    SmartPodDuplicate,
+    SmartPodFailed,
+    SmartPodAttemptsSpent,
+    SmartPodCleared,
+    SmartPodUnreadable,
+    NodeUsable,
+    CapacityThere,
+    NodeOpens,
+    PlaceTakenAway,
+    GangWaits,
+    ScalingTriggered,
+    CapacityRefused,
+    CapacityAttemptsSpent,
+    CapacityRetried,
+    SchedulerPlacesPod,
+    PodAwaitsReadyNode,
+    NodeKeptForPod,
+    PodAwaitsSmartPod,
+    PodAwaitsMachine,
+    PodAwaitsLaunch,
+    PodAwaitsKarpenter,
+    PodAwaitsNode,
+    PodAwaitsReturnedNode,
+    PodAwaitsAttempt,
+    PodAwaitsPool,
+    PodUnserved,
+    GangUnserved,
+    PodWithoutGpus,
+    GatedPodWithoutGpus,
+    PodAwaitsClaim,
+    PodAwaitsOtherGates,
 )
 
 # Of pods that are being served: nothing that was asked for is held.
-RESTING = frozenset(
-    each.code
-    for each in (
-        SCHEDULER_PLACES,
-        NODE_AWAITED,
-        NODE_KEPT_FOR,
-        MACHINE_ASKED_FOR,
-        MACHINE_COMES,
-        MACHINE_LAUNCHES,
-        LEFT_TO_KARPENTER,
-        NODE_ASKED_FOR,
-        NODE_RETURNS,
-        WITHOUT_GPUS,
-    )
+RESTING: frozenset[type[CodeFacts]] = frozenset(
+    {
+        SchedulerPlacesPod,
+        PodAwaitsReadyNode,
+        NodeKeptForPod,
+        PodAwaitsSmartPod,
+        PodAwaitsMachine,
+        PodAwaitsLaunch,
+        PodAwaitsKarpenter,
+        PodAwaitsNode,
+        PodAwaitsReturnedNode,
+        PodWithoutGpus,
+    }
 )

@@ -6,9 +6,10 @@ from reconciler.model import names
 from reconciler.model.planned.action import Delete, Ref
 from reconciler.model.planned.decision import Decision
 from reconciler.model.planned.inputs import Inputs
+from reconciler.model.planned.reason import Reason
 from reconciler.plan.draft import Draft
 from reconciler.plan.requests.identity import request_by_name
-from reconciler.plan.smart_pods.reasons import ORPHANED, PLANNER, UNREADABLE
+from reconciler.plan.smart_pods.reasons import PLANNER, SmartPodOrphaned, SmartPodUnreadable
 
 
 def stray(inputs: Inputs, draft: Draft) -> Iterator[Decision]:
@@ -21,6 +22,6 @@ def stray(inputs: Inputs, draft: Draft) -> Iterator[Decision]:
             continue
         subject = Ref("Pod", pod.metadata.namespace, pod.name, pod.metadata.uid)
         if pool not in declared and request_by_name(pod) is not None:
-            yield Decision(PLANNER, subject, Delete(), ORPHANED.reason(pod=subject.title), pool)
+            yield Decision(PLANNER, subject, Delete(), Reason(SmartPodOrphaned(subject)), pool)
         elif draft.identity.request_of(pod) is None:
-            yield Decision(PLANNER, subject, Delete(), UNREADABLE.reason(pod=subject.title), pool)
+            yield Decision(PLANNER, subject, Delete(), Reason(SmartPodUnreadable(subject)), pool)

@@ -1,36 +1,35 @@
 """Pods without a place: each has a decision that says what the pod waits for."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
 
 from reconciler.model import names
-from reconciler.model.instant import timestamp
+from reconciler.model.cluster.pod import Pod
 from reconciler.model.planned.action import Hold, Ref
 from reconciler.model.planned.decision import Decision
-from reconciler.model.planned.reason import Reason
-from reconciler.plan.reasons import Because, counted
+from reconciler.model.planned.reason import CodeFacts, Reason
 from reconciler.plan.requests.waiting import is_gated
 from reconciler.plan.requests.waits import Waits, WaitsFor
-from reconciler.plan.smart_pods import reasons
-
-_OF: dict[WaitsFor, Because] = {
-    "scheduler": reasons.SCHEDULER_PLACES,
-    "ready_node": reasons.NODE_AWAITED,
-    "kept_node": reasons.NODE_KEPT_FOR,
-    "smart_pod": reasons.MACHINE_ASKED_FOR,
-    "machine": reasons.MACHINE_COMES,
-    "launch": reasons.MACHINE_LAUNCHES,
-    "karpenter": reasons.LEFT_TO_KARPENTER,
-    "request": reasons.NODE_ASKED_FOR,
-    "returned_node": reasons.NODE_RETURNS,
-    "retry": reasons.NEXT_ATTEMPT,
-    "pool": reasons.POOL_BARRED,
-    "capacity": reasons.NO_CAPACITY,
-    "gang": reasons.GANG_UNSERVED,
-    "gpu_pool": reasons.WITHOUT_GPUS,
-    "claim": reasons.CLAIM_AWAITED,
-    "other_gates": reasons.OTHER_GATES,
-}
+from reconciler.plan.smart_pods.reasons import (
+    PLANNER,
+    GangUnserved,
+    GatedPodWithoutGpus,
+    NodeKeptForPod,
+    PodAwaitsAttempt,
+    PodAwaitsClaim,
+    PodAwaitsKarpenter,
+    PodAwaitsLaunch,
+    PodAwaitsMachine,
+    PodAwaitsNode,
+    PodAwaitsOtherGates,
+    PodAwaitsPool,
+    PodAwaitsReadyNode,
+    PodAwaitsReturnedNode,
+    PodAwaitsSmartPod,
+    PodUnserved,
+    PodWithoutGpus,
+    SchedulerPlacesPod,
+)
 
 
 def told_of(waits: Iterable[Waits], decided: AbstractSet[Ref]) -> Iterator[Decision]:
@@ -38,40 +37,66 @@ def told_of(waits: Iterable[Waits], decided: AbstractSet[Ref]) -> Iterator[Decis
     for each in sorted(waits, key=lambda one: (one.pod.metadata.namespace, one.pod.name)):
         subject = _ref(each)
         if subject not in decided:
-            yield Decision(reasons.PLANNER, subject, Hold(each.until), _reason(each), each.pool)
+            yield Decision(PLANNER, subject, Hold(each.until), Reason(_facts(subject, each)), each.pool)
 
 
 def unread_pods(waits: Iterable[Waits], why: Reason) -> Iterator[Decision]:
     """The same hold for each pod, while what smart pods need to know is not read."""
     for each in waits:
-        yield Decision(reasons.PLANNER, _ref(each), Hold(), why, each.pool)
+        yield Decision(PLANNER, _ref(each), Hold(), why, each.pool)
 
 
 def _ref(waits: Waits) -> Ref:
     return Ref("Pod", waits.pod.metadata.namespace, waits.pod.name, waits.pod.metadata.uid)
 
 
-def _reason(waits: Waits) -> Reason:
-    because = reasons.WITHOUT_GPUS_GATED if waits.what == "gpu_pool" and is_gated(waits.pod) else _OF[waits.what]
-    namespace = waits.pod.metadata.namespace
-    facts = {
-        "pod": f"Pod/{waits.pod.title}",
-        "pool": waits.pool,
-        "node": f"Node/{waits.name}",
-        "smart": f"Pod/{waits.name}",
-        "machine": f"NodeClaim/{waits.name}",
-        "gang": waits.name,
-        "claim": f"GpuClaim/{namespace}/{waits.name}",
-        "why": waits.why or refusals_told(waits),
-        "time": timestamp(waits.until) if waits.until is not None else "",
-        "gates": ", ".join(each.name for each in waits.pod.spec.scheduling_gates if each.name != names.CAPACITY_GATE),
-    }
-    return because.reason(None, **{key: value for key, value in facts.items() if f"{{{key}}}" in because.template})
+_OF_NODE: Mapping[WaitsFor, type[SchedulerPlacesPod | PodAwaitsReadyNode | NodeKeptForPod]] = {
+    "scheduler": SchedulerPlacesPod,
+    "ready_node": PodAwaitsReadyNode,
+    "kept_node": NodeKeptForPod,
+}
+_OF_POOL: Mapping[WaitsFor, type[PodAwaitsLaunch | PodAwaitsKarpenter | PodAwaitsNode | PodAwaitsReturnedNode]] = {
+    "launch": PodAwaitsLaunch,
+    "karpenter": PodAwaitsKarpenter,
+    "request": PodAwaitsNode,
+    "returned_node": PodAwaitsReturnedNode,
+}
 
 
-def refusals_told(waits: Waits) -> str:
-    """Why each pool can't serve the pod."""
-    told = [f"{pool}: {why}" for pool, why in waits.refusals]
-    if waits.more:
-        told.append(f"nor can {counted(waits.more, 'more pool')}")
-    return "; ".join(told) or "no GpuPool is declared"
+_OF_MACHINE: Mapping[WaitsFor, type[PodAwaitsSmartPod | PodAwaitsMachine]] = {
+    "smart_pod": PodAwaitsSmartPod,
+    "machine": PodAwaitsMachine,
+}
+
+
+def _facts(pod: Ref, waits: Waits) -> CodeFacts:
+    """What the pod waits for."""
+    if (of_node := _OF_NODE.get(waits.what)) is not None:
+        return of_node(pod, waits.awaited)
+    if (of_machine := _OF_MACHINE.get(waits.what)) is not None:
+        return of_machine(pod, waits.pool, waits.awaited)
+    if (of_pool := _OF_POOL.get(waits.what)) is not None:
+        return of_pool(pod, waits.pool)
+    return _otherwise(pod, waits)
+
+
+def _otherwise(pod: Ref, waits: Waits) -> CodeFacts:
+    match waits.what:
+        case "retry":
+            return PodAwaitsAttempt(pod, waits.pool, waits.until)
+        case "pool" if waits.bar is not None:
+            return PodAwaitsPool(pod, waits.pool, waits.bar)
+        case "claim" if waits.trouble is not None:
+            return PodAwaitsClaim(pod, waits.awaited, waits.trouble)
+        case "gang":
+            return GangUnserved(pod, waits.gang)
+        case "gpu_pool":
+            return GatedPodWithoutGpus(pod) if is_gated(waits.pod) else PodWithoutGpus(pod)
+        case "other_gates":
+            return PodAwaitsOtherGates(pod, _other_gates(waits.pod))
+        case _:
+            return PodUnserved(pod, waits.refusals)
+
+
+def _other_gates(pod: Pod) -> tuple[str, ...]:
+    return tuple(each.name for each in pod.spec.scheduling_gates if each.name != names.CAPACITY_GATE)

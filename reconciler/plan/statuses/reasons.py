@@ -1,9 +1,24 @@
 """Why a status is written."""
 
-from reconciler.plan.reasons import Because
+import msgspec
+
+from reconciler.model.planned.action import Ref
+from reconciler.model.planned.reason import CodeFacts
 
 PLANNER = "statuses"
 
-TOLD = Because("StatusTold", "{object} is told how it stands: {standing}.")
 
-REASONS = (TOLD,)
+class ProblemCount(msgspec.Struct, frozen=True, gc=False):
+    """Of all policies together."""
+
+    problems: int
+
+
+class StatusTold(CodeFacts, frozen=True):
+    template = "{object} is told how it stands: {standing}."
+
+    object: Ref
+    standing: str | ProblemCount  # the message that its status gets
+
+
+REASONS: tuple[type[CodeFacts], ...] = (StatusTold,)

@@ -21,7 +21,7 @@ from reconciler.model.planned.decision import Decision
 from reconciler.model.planned.evaluated import Evaluated
 from reconciler.model.planned.inputs import Inputs
 from reconciler.model.planned.plan import Plan
-from reconciler.model.problem import Problem
+from reconciler.model.problem import PolicyRef, Problem
 from reconciler.plan.explain import sentence
 from reconciler.plan.statuses.told import Told
 
@@ -110,17 +110,15 @@ class Scenery(msgspec.Struct, frozen=True, dict=True):
         return {each.digest: each for each in by_bundle(self.resources.values())[1]}
 
     @cached_property
-    def culprits(self) -> tuple[str, ...]:
-        """Titles of the policies that have problems, in order."""
+    def culprits(self) -> tuple[Key, ...]:
+        """The policies that have problems, in order."""
         keys = {*self.resources} if self.told.are_resources else {*self.declared}
-        titles = (f"{kind}/{name}" for kind, name in sorted(keys))
-        return tuple(title for title in titles if self.problems_of(title)) if self.told.problems else ()
+        return tuple(key for key in sorted(keys) if self.problems_of(key)) if self.told.problems else ()
 
-    def problems_of(self, title: str) -> tuple[str, ...]:
+    def problems_of(self, key: Key) -> tuple[str, ...]:
         """Its own, and those that its template has with it."""
-        return tuple(
-            _line(each) for each in self.told.problems if each.file == title or f"(for {title}," in each.sentence
-        )
+        title, subject = _title(key), PolicyRef(*key)
+        return tuple(_line(each) for each in self.told.problems if each.file == title or each.subject == subject)
 
 
 class About(msgspec.Struct, frozen=True):
@@ -163,7 +161,7 @@ def standing_of(about: About) -> Standing:
 
 
 def _invalid(about: About) -> Standing | None:
-    problems = about.scenery.problems_of(f"{about.kind}/{about.name}")
+    problems = about.scenery.problems_of((about.kind, about.name))
     if not problems:
         return None
     return Standing("Invalid", _first_of(problems), is_stalled=True, problems=problems)
@@ -186,7 +184,7 @@ def _waits(about: About) -> Standing | None:
     first = about.scenery.problems_of(culprits[0])[0]
     more = f" and {len(culprits) - 1} more" if len(culprits) > 1 else ""
     waiting = about.bundle.title if about.bundle else "this revision of the policies"
-    told = f"{waiting} waits until {culprits[0]}{more} is corrected: {first}; {_IN_FORCE}"
+    told = f"{waiting} waits until {_title(culprits[0])}{more} is corrected: {first}; {_IN_FORCE}"
     return Standing(WAITING, told, is_reconciling=True)
 
 
@@ -254,6 +252,10 @@ RULES: tuple[Callable[[About], Standing | None], ...] = (
     _on_its_way,
     _observed,
 )
+
+
+def _title(key: Key) -> str:
+    return "/".join(key)
 
 
 def _line(problem: Problem) -> str:

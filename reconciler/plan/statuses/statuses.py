@@ -15,9 +15,10 @@ from reconciler.model.planned.action import Apply, Ref, Status
 from reconciler.model.planned.decision import Decision
 from reconciler.model.planned.inputs import Inputs
 from reconciler.model.planned.plan import Plan
+from reconciler.model.planned.reason import Reason
 from reconciler.plan.requests.short import short_of
 from reconciler.plan.statuses.body import LONGEST, MOST_PROBLEMS, body_of, is_same
-from reconciler.plan.statuses.reasons import PLANNER, TOLD
+from reconciler.plan.statuses.reasons import PLANNER, ProblemCount, StatusTold
 from reconciler.plan.statuses.short import with_shortages
 from reconciler.plan.statuses.sized import sized
 from reconciler.plan.statuses.standing import RECEIVED, About, Scenery, Standing, problem_lines, standing_of
@@ -86,7 +87,7 @@ def _told_to(resource: Whole, standing: Standing, now: Instant) -> Decision | No
     if is_same(body, before):
         return None
     subject = Ref(resource.kind, "", resource.name, resource.metadata.uid)
-    reason = TOLD.reason(object=subject.title, standing=standing.message)
+    reason = Reason(StatusTold(subject, standing.message))
     return Decision(PLANNER, subject, Status(body=_json(body)), reason)
 
 
@@ -118,8 +119,7 @@ def _of_all(scenery: Scenery) -> Iterator[Decision]:
     metadata = {"name": NAME, "namespace": told.namespace}
     manifest = _json({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": lines})
     if manifest != told.before:
-        standing_told = f"{len(problems)} problems" if problems else "no problem"
-        reason = TOLD.reason(object=subject.title, standing=standing_told)
+        reason = Reason(StatusTold(subject, ProblemCount(len(problems))))
         # It is ours alone: what a person wrote into it says nothing to anybody.
         yield Decision(PLANNER, subject, Apply(manifest=manifest, force=True), reason)
 

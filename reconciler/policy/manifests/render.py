@@ -10,7 +10,7 @@ from reconciler.model.desired import Declared, Desired, Manifest
 from reconciler.model.kinds.gpu_pool import GpuPool
 from reconciler.model.kinds.node_provisioner import NodeProvisioner
 from reconciler.model.origin import Origin
-from reconciler.model.problem import Problem
+from reconciler.model.problem import PolicyRef, Problem
 from reconciler.model.rendering import Rendering, RenderRequest
 from reconciler.policy.manifests.check import Yielded, manifests_of, origin
 from reconciler.policy.manifests.pool_values import OfProvisioner, values_of
@@ -147,4 +147,5 @@ def told_for(order: Order, problem: Problem) -> Problem:
     """The same problem, saying for which pool it showed."""
     place = order.pool.origin()
     about = f" (for GpuPool/{order.pool.name}, {place.place})"
-    return msgspec.structs.replace(problem, sentence=problem.sentence + about)
+    subject = PolicyRef("GpuPool", order.pool.name)
+    return msgspec.structs.replace(problem, sentence=problem.sentence + about, subject=subject)

@@ -139,7 +139,7 @@ def _held_up(planned: Planned, blamed: Blame) -> Iterator[Finding]:
     for each in blamed.because:
         if each.fate == "blocked":
             file, line = _place(_cause(planned, each))
-            by = ", ".join(f"{name} on {count}" for name, count in each.held_by)
+            by = ", ".join(f"{hindrance.title} on {count}" for hindrance, count in each.held_by)
             sentence = f"{counted(len(each.nodes), 'node')} of NodePool/{each.node_pool} drift and are held up"
             yield Finding(
                 file=file,

@@ -12,6 +12,7 @@ from reconciler.model.instant import Instant, timestamp
 from reconciler.model.planned.action import Hold
 from reconciler.model.planned.consequence import Cause, Consequence
 from reconciler.plan.impact.blame import Blame, blame
+from reconciler.plan.requests.words import limit_words
 from reconciler.report.canonical_json import canonical_json
 from reconciler.report.plans.blocked import blocked_titles
 from reconciler.report.plans.changed import change_origin, verb_of
@@ -157,10 +158,10 @@ def _consequences(consequences: tuple[Consequence, ...], cause: Cause | Literal[
             stage=order.stage if order else None,
             bought_for=order.why if order else None,
             pods_served=each.serves,
-            limit=order.limit if order else "",
+            limit=limit_words(order.limit) if order and order.limit else "",
             wave=each.wave,
             seconds=each.seconds,
-            held_by=[HeldBy(name, count) for name, count in each.held_by],
+            held_by=[HeldBy(hindrance.title, count) for hindrance, count in each.held_by],
             homeless=[HomelessTold(told.owner, told.why, told.pods) for told in each.homeless],
             begins_at=_time(each.first_at),
         )

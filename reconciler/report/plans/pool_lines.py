@@ -106,7 +106,7 @@ def _limits(scene: Scene, pool: _Declared) -> Iterator[str]:
     limits = pool.after.spec.limits if pool.after else {}
     own = [each for each in scene.plan.consequences if each.pool == pool.name and limits]
     told = ", ".join(f"{most} {name}" for name, most in sorted(limits.items()))
-    if any(name.startswith("limits of ") for each in own for name, _ in each.held_by):
+    if any(hindrance.kind == "limits" for each in own for hindrance, _ in each.held_by):
         yield f"Limits: {told}: already exceeded or reached, so that no replacement is launched."
     elif any(each.fate == "replaced" for each in own):
         yield f"Limits: {told} leave room for replacements."

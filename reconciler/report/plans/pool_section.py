@@ -18,7 +18,6 @@ from reconciler.report.plans.planned import Planned, PoolLine
 from reconciler.report.supposed import marked
 from reconciler.report.wording import counted, difference
 
-_BUDGET = "PodDisruptionBudget/"
 _COLUMNS = (Column(""), Column("nodes", True), Column("GPUs", True), Column("$/h", True), Column("when"))
 
 
@@ -142,7 +141,8 @@ def _when(consequence: Consequence, pace: str) -> Iterator[str]:
         yield told
     if consequence.pods:
         yield counted(consequence.pods, "pod")
-    yield from (f"{name} on {count}" for name, count in consequence.held_by if not name.startswith(_BUDGET))
+    others = ((each.title, count) for each, count in consequence.held_by if each.kind != "pod_budget")
+    yield from (f"{title} on {count}" for title, count in others)
     if consequence.fate == "blocked" and consequence.seconds is None:
         yield "no end known"
     elif consequence.seconds:
@@ -155,7 +155,7 @@ def _below(pool: PoolLine | None, coming: tuple[Consequence, ...]) -> Iterator[B
     if notes:
         yield Notes(tuple(notes))
     busy = any(each.fate in {"drained", "replaced", "blocked"} for each in coming)
-    if busy and not any(name.startswith(_BUDGET) for each in coming for name, _ in each.held_by):
+    if busy and not any(hindrance.kind == "pod_budget" for each in coming for hindrance, _ in each.held_by):
         read = pool is None or pool.budgets_read
         yield line(f"PodDisruptionBudgets: {'none in the way' if read else 'not read, so they may hold up more'}.")
     for remark in pool.remarks if pool else ():
@@ -180,9 +180,9 @@ def _unpriced(coming: tuple[Consequence, ...]) -> Iterator[Note]:
 def _budgets(coming: tuple[Consequence, ...]) -> Iterator[Note]:
     held: dict[str, int] = {}
     for each in coming:
-        for name, count in each.held_by:
-            if name.startswith(_BUDGET):
-                held[name] = held.get(name, 0) + count
+        for hindrance, count in each.held_by:
+            if hindrance.kind == "pod_budget":
+                held[hindrance.title] = held.get(hindrance.title, 0) + count
     for name, count in sorted(held.items()):
         yield Note("warning", f"{name} holds up {counted(count, 'node')}: it allows no eviction there now.")
 

@@ -5,7 +5,7 @@ import msgspec
 from reconciler.model.bundle import Bundle
 from reconciler.model.problem import Problem
 from reconciler.sources.bundling import Read, bundled
-from reconciler.sources.fault import HAS_NO, Fault
+from reconciler.sources.fault import Fault
 from reconciler.sources.naming import TEMPLATES_FOLDER
 from reconciler.sources.repository.environment import reading
 from reconciler.sources.repository.process import GitFailed, Run, Session, run
@@ -58,8 +58,8 @@ class Commit:
         entries = self._entries(areas)
         tree = GitTree(entries, self._targets(list(entries.values())), areas)
         if not tree.holds(path):
-            sentence = HAS_NO.format(path=path) + self._identity[:12]
-            raise self._session.refuse(Fault.UNREADABLE, sentence, "name a folder or a file of that revision")
+            sentence = f"has no {path} in {self._identity[:12]}"
+            raise self._session.absent(sentence, "name a folder or a file of that revision")
         walk = Walk(tree, self._bounds)
         node = tree.look(folder, name)
         itself = tree.entry(path)

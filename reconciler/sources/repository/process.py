@@ -48,6 +48,11 @@ class Session(msgspec.Struct, frozen=True):
     def refuse(self, fault: Fault, sentence: str, remedy: str) -> Refused:
         return Refused(fault.problem(self.shown, redacted(sentence, self.secrets), redacted(remedy, self.secrets)))
 
+    def absent(self, sentence: str, remedy: str) -> Refused:
+        """The revision was read, and has no such path."""
+        problem = self.refuse(Fault.UNREADABLE, sentence, remedy).problem
+        return Refused(msgspec.structs.replace(problem, is_absent=True))
+
     def look_at_the_clock(self) -> None:
         """Raises Refused when the time is over, or the reading is called off."""
         if self.cancelled.is_set():

@@ -24,14 +24,12 @@ from reconciler.fleet.packing.shape import Limits, Shape
 from reconciler.model.cluster.pod import Pod
 from reconciler.plan.containment import planning_for
 from reconciler.plan.requests.choices import Choice, Outlook
+from reconciler.plan.requests.refusals import Bar, NoFit, NoRoom, NoStock, NotServed, Unserved, Why
 from reconciler.plan.requests.waiting import is_gated
 from reconciler.plan.requests.waits import Waits, WaitsFor
 from reconciler.plan.requests.wanted import Wanted
 from reconciler.plan.scaling.demand.fitting import PoolShapes
 from reconciler.plan.scaling.demand.serving import Serving, placed_among
-
-_UNSEEN = "the step budget of this plan was spent"
-_NO_STOCK = "no machine can be had"
 
 
 class Offer(msgspec.Struct, frozen=True):
@@ -39,7 +37,7 @@ class Offer(msgspec.Struct, frozen=True):
 
     pool: PoolShapes
     serving: Serving
-    barred: str = ""  # why it may not be asked
+    barred: Bar | None = None  # why it may not be asked
 
     @property
     def name(self) -> str:
@@ -56,7 +54,7 @@ class Bought(msgspec.Struct):
     wanted: dict[str, list[Wanted]]  # by provisioner
     waits: dict[str, Waits]  # by uid, of pods that are served
     later: dict[str, list[Wanted]]  # by provisioner, nodes that wait for the next attempt
-    refusals: dict[str, dict[str, str]]  # by uid and pool
+    refusals: dict[str, dict[str, Why]]  # by uid and pool
     full: dict[str, set[str]]  # by provisioner, uids of pods that found no room
     out_of_stock: dict[str, set[str]]  # by provisioner, uids of pods behind our gate
 
@@ -89,7 +87,7 @@ class Buying:
         for is_barred in (False, True):
             for leaves_to_karpenter in (False, True):
                 for offer in self._offers:
-                    if bool(offer.barred) is is_barred:
+                    if (offer.barred is not None) is is_barred:
                         with planning_for(offer.pool.pool):
                             self._ask(offer, without, leaves_to_karpenter)
         return self._found
@@ -178,10 +176,10 @@ class Buying:
         is_full = len(packed.nodes) == room
         for each in packed.unplaced:
             lacks_room = is_full and not each.is_ruled_out
-            self._refuse(offer, [each.pod], _no_room(offer) if lacks_room else each.why)
+            self._refuse(offer, [each.pod], _no_room(offer) if lacks_room else NoFit(each.why, is_packed=True))
             if lacks_room:
                 self._found.full[offer.name].add(each.pod.metadata.uid)
-        self._refuse(offer, packed.not_evaluated, _UNSEEN)
+        self._refuse(offer, packed.not_evaluated, NotServed(Unserved.NOT_EVALUATED))
         return packed
 
     def _take(self, offer: Offer, wanted: Iterable[Wanted], what: WaitsFor) -> None:
@@ -190,11 +188,11 @@ class Buying:
             self._wait(offer, each.pods, what)
 
     def _wait(self, offer: Offer, pods: Iterable[Pod], what: WaitsFor) -> None:
-        kind: WaitsFor = "pool" if offer.barred else what
+        kind: WaitsFor = "pool" if offer.barred is not None else what
         for pod in pods:
-            self._found.waits[pod.metadata.uid] = Waits(pod, kind, offer.pool.pool, why=offer.barred)
+            self._found.waits[pod.metadata.uid] = Waits(pod, kind, offer.pool.pool, bar=offer.barred)
 
-    def _refuse(self, offer: Offer, pods: Iterable[Pod], why: str) -> None:
+    def _refuse(self, offer: Offer, pods: Iterable[Pod], why: Why) -> None:
         for pod in pods:
             self._found.refusals.setdefault(pod.metadata.uid, {})[offer.pool.pool] = why
 
@@ -204,12 +202,12 @@ class Buying:
         return Wanted(choice, labels, shape.allocatable.get("memory", "0"), node.pods, is_seen)
 
 
-def _no_room(offer: Offer) -> str:
-    return f"{offer.serving.room.told} allows no more nodes"
+def _no_room(offer: Offer) -> NoRoom:
+    return NoRoom(offer.serving.room.limit)
 
 
-def _no_stock(offer: Offer) -> str:
-    return f"{_NO_STOCK}: tried {offer.outlook.told}"
+def _no_stock(offer: Offer) -> NoStock:
+    return NoStock(offer.outlook.tried)
 
 
 def _shape_of(shapes: Iterable[Shape], choice: Choice) -> Shape | None:

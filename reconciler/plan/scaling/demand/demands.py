@@ -30,6 +30,7 @@ from reconciler.fleet.questions import place
 from reconciler.fleet.rows import Mask, Places
 from reconciler.fleet.what_if import WhatIf
 from reconciler.model.cluster.pod import Pod
+from reconciler.model.planned.action import Ref
 from reconciler.plan.containment import planning_for
 from reconciler.plan.guards.frozen import Freezes
 from reconciler.plan.guards.observing import observes
@@ -38,6 +39,7 @@ from reconciler.plan.recent_evictions import unreplaced
 from reconciler.plan.requests.claims import Claims
 from reconciler.plan.requests.gangs import title_of
 from reconciler.plan.requests.promised import Promise, promises
+from reconciler.plan.requests.refusals import ClaimTrouble, NotServed, PolicySuspended, Refusal, Refusals, Unserved, Why
 from reconciler.plan.requests.settling import may_take_pods
 from reconciler.plan.requests.waiting import asks_for_gpus, has_our_gate, is_coming, is_gated, waits
 from reconciler.plan.requests.waits import Waits
@@ -88,8 +90,8 @@ def demands(site: Site, grounds: Grounds) -> Demands:
     if not pods and not evicted:
         return Demands(spoken_for=nominated, waits=tuple(others))
     claims, what_if = Claims(site.inputs.observed, site.inputs.desired.pools), site.fleet.what_if
-    unclaimed = [(pod, why) for pod in pods if (why := claims.why_nothing_is_bought(pod))]
-    others += [Waits(pod, "claim", name=pod.metadata.annotations.claim, why=why) for pod, why in unclaimed]
+    unclaimed = [(pod, trouble) for pod in pods if (trouble := claims.why_nothing_is_bought(pod)) is not None]
+    others += [_behind_claim(pod, trouble) for pod, trouble in unclaimed]
     held = {pod.metadata.uid for pod, _ in unclaimed}
     pods = [pod for pod in pods if pod.metadata.uid not in held]
     pods.sort(key=lambda pod: what_if.classes.of(pod).anew.rank)  # those of one class are sorted by name
@@ -166,10 +168,16 @@ def _behind_others(pod: Pod) -> Waits:
     return Waits(pod, "other_gates")
 
 
+def _behind_claim(pod: Pod, trouble: ClaimTrouble) -> Waits:
+    claim = Ref("GpuClaim", pod.metadata.namespace, pod.metadata.annotations.claim)
+    return Waits(pod, "claim", awaited=claim, trouble=trouble)
+
+
 def _scheduled_later(site: Site, pods: Mapping[str, Pod], places: Mapping[str, str], kept: Kept) -> Iterator[Waits]:
     for uid, name in places.items():
         if uid not in kept.uids:
-            yield Waits(pods[uid], "scheduler" if _is_ready(site, name) else "ready_node", name=name)
+            node = Ref("Node", "", name)
+            yield Waits(pods[uid], "scheduler" if _is_ready(site, name) else "ready_node", awaited=node)
 
 
 def _let_go_to(
@@ -282,7 +290,7 @@ class _Line:
         for pod in pods:
             if pod.metadata.uid in found:
                 machine = machines[found[pod.metadata.uid]][1]
-                self._queue.serve(Waits(pod, "machine", machine.pool, machine.claim))
+                self._queue.serve(Waits(pod, "machine", machine.pool, Ref("NodeClaim", "", machine.claim)))
 
     def _may_ride(self, pod: Pod) -> bool:
         return asks_for_gpus(pod) or any(each.ground.pool.spec.serves_pods_without_gpus for each in self._pools)
@@ -315,7 +323,7 @@ class _Line:
         self._queue.serve_all(bought.waits.values())
         for pod in self._queue.left:
             if pod.metadata.uid in halves:
-                self._queue.serve(Waits(pod, "gang", name=broken[pod.metadata.uid]))
+                self._queue.serve(Waits(pod, "gang", gang=broken[pod.metadata.uid]))
         return bought
 
     def _attribute(self, bought: Bought) -> None:
@@ -332,22 +340,21 @@ class _Line:
                     self._queue.serve(Waits(pod, "gpu_pool"))
                     continue
                 refusals = self._refusals(pod, bought.refusals.get(pod.metadata.uid, {}), refusing)
-                more = len(self._pools) - len(refusals)
                 pool = first.pool if first else ""
-                self._queue.serve(Waits(pod, "capacity", pool, refusals=refusals, more=more))
+                self._queue.serve(Waits(pod, "capacity", pool, refusals=refusals))
 
-    def _refusals(self, pod: Pod, known: Mapping[str, str], refusing: Refusing) -> tuple[tuple[str, str], ...]:
+    def _refusals(self, pod: Pod, known: Mapping[str, Why], refusing: Refusing) -> Refusals:
         """Why the first few pools can't serve the pod: those that would hold it before the others."""
         holding = [each for each in self._pools if each.pool in known]
         others = [each for each in self._pools if each.pool not in known]
         found = []
         for each in (*holding, *others)[:_MOST_TOLD]:
             why = known.get(each.pool) or refusing.why_not(each, pod)
-            if not why:
-                is_idle = each.name in self._idle
-                why = f"NodeProvisioner/{each.name} is suspended" if is_idle else "nothing is bought for it now"
-            found.append((each.pool, why))
-        return tuple(found)
+            if why is None:
+                suspended = PolicySuspended(Ref("NodeProvisioner", "", each.name))
+                why = suspended if each.name in self._idle else NotServed(Unserved.NOTHING_BOUGHT)
+            found.append(Refusal(each.pool, why))
+        return Refusals(tuple(found), len(self._pools) - len(found))
 
     def _demand(self, pool: PoolShapes, bought: Bought) -> Demand:
         serving, name = self._servings[pool.name], pool.name
@@ -368,7 +375,6 @@ class _Line:
             unmet=(*retries, *(pod for pod in unserved if pod.metadata.uid in lost)),
             left=len(full - bought.waits.keys()),
             limited=tuple(pod for pod in unserved if pod.metadata.uid in full - lost),
-            room=serving.room if pods else Demand().room,
             taken_machines=serving.taken_machines,
             taken_nodes=serving.taken_nodes,
         )

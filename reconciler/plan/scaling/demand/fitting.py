@@ -17,10 +17,9 @@ from reconciler.fleet.predicates.taints import unborne
 from reconciler.fleet.what_if import WhatIf
 from reconciler.model.cluster.node import Node
 from reconciler.model.cluster.pod import Pod
+from reconciler.plan.requests.refusals import NoFit, NotServed, Unserved, Why
 from reconciler.plan.requests.waiting import asks_for_gpus
 from reconciler.plan.scaling.ground import Ground
-
-WITHOUT_GPUS = "the pod asks for no GPU, and servesPodsWithoutGpus is false"
 
 
 class PoolShapes(msgspec.Struct, frozen=True):
@@ -66,24 +65,25 @@ class Refusing:
     def __init__(self, what_if: WhatIf) -> None:
         self._what_if = what_if
         self._rows: dict[str, list[int]] = {}  # by provisioner
-        self._known: dict[tuple[PodClass, str], str] = {}
+        self._known: dict[tuple[PodClass, str], Why | None] = {}
 
-    def why_not(self, pool: PoolShapes, pod: Pod) -> str:
-        """Why no new node of the pool could hold the pod; empty where one could."""
+    def why_not(self, pool: PoolShapes, pod: Pod) -> Why | None:
+        """Why no new node of the pool could hold the pod; None where one could."""
         key = self._what_if.classes.of(pod).anew, pool.name
         if key not in self._known:
-            self._known[key] = self._why_not(pool, key[0]) if pool.serves(pod) else WITHOUT_GPUS
+            serves = pool.serves(pod)
+            self._known[key] = self._why_not(pool, key[0]) if serves else NotServed(Unserved.WITHOUT_GPUS)
         return self._known[key]
 
-    def _why_not(self, pool: PoolShapes, pod_class: PodClass) -> str:
+    def _why_not(self, pool: PoolShapes, pod_class: PodClass) -> Why | None:
         judging = self._what_if.part(Judging)
         rows = self._rows.get(pool.name)
         if rows is None:
             rows = self._rows[pool.name] = [self._what_if.bring(node) for node in _new_nodes(pool)]
         if not rows:
-            return "the pool has no instance type"
-        told = [judging.first_reason(pod_class, row) for row in rows]
-        return f"a new node does not fit ({min(told)})" if all(told) else ""
+            return NotServed(Unserved.NO_INSTANCE_TYPE)
+        reasons = [judging.first_reason(pod_class, row) for row in rows]
+        return NoFit(min(reasons)) if all(reasons) else None
 
 
 def _holding(what_if: WhatIf, rows: Iterable[tuple[PoolShapes, list[int]]], pod: Pod) -> Iterator[str]:

@@ -8,34 +8,35 @@ from collections.abc import Iterator
 import msgspec
 
 from reconciler.model import names
+from reconciler.model.planned.capacity_limit import CapacityLimit
 from reconciler.model.resource_quantity import amount_offered
 from reconciler.plan.scaling.ground import Ground
 
 _MILLI = 1_000_000  # billionths
 
 
-class Room(msgspec.Struct, frozen=True, gc=False, order=True):
+class Room(msgspec.Struct, frozen=True, gc=False):
     """So many, and what allows no more."""
 
     nodes: int
-    told: str = ""
+    limit: CapacityLimit
 
 
 def room_for(ground: Ground) -> Room:
-    """The least that any of them leaves."""
-    return min(_rooms(ground))
+    """The least that any of them leaves: of several, the first."""
+    return min(_rooms(ground), key=lambda room: room.nodes)
 
 
 def _rooms(ground: Ground) -> Iterator[Room]:
     there = ground.size + len(ground.machines) + ground.asked
     most = ground.wish.spec.max_size
-    yield Room(max(0, most - there), f"maxSize {most} of NodeProvisioner/{ground.wish.name}")
-    for resource, limit in sorted(ground.pool.spec.limits.items()):
-        told = f"limits.{resource} {limit} of GpuPool/{ground.pool.name}"
+    for resource, amount in sorted(ground.pool.spec.limits.items()):
+        limit = CapacityLimit("limits", ground.pool.name, resource, str(amount))
         if resource == "nodes":
-            yield Room(max(0, limit.milli // 1000 - there), told)
+            yield Room(max(0, amount.milli // 1000 - there), limit)
         elif largest := _largest(ground, resource):
-            yield Room(max(0, (limit.milli - _used(ground, resource)) // largest), told)
+            yield Room(max(0, (amount.milli - _used(ground, resource)) // largest), limit)
+    yield Room(max(0, most - there), CapacityLimit("maxSize", ground.wish.name, amount=str(most)))
 
 
 def _used(ground: Ground, resource: str) -> int:

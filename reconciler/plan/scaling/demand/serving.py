@@ -20,9 +20,10 @@ from reconciler.fleet.rows import Mask
 from reconciler.fleet.what_if import WhatIf
 from reconciler.model.cluster.node import Node
 from reconciler.model.cluster.pod import Pod
+from reconciler.model.planned.action import Ref
 from reconciler.plan.requests.settling import may_take_pods
 from reconciler.plan.requests.waiting import is_gated
-from reconciler.plan.requests.waits import Waits, WaitsFor
+from reconciler.plan.requests.waits import NAMELESS, Waits, WaitsFor
 from reconciler.plan.requests.wanted import Wanted
 from reconciler.plan.scaling.demand.arrived import instead_of, without
 from reconciler.plan.scaling.demand.asking import OnTheirWay, on_their_way
@@ -53,7 +54,6 @@ class Demand(msgspec.Struct, frozen=True):
     unmet: tuple[Pod, ...] = ()  # those for whom no way to buy is left, or none yet
     left: int = 0  # pods for which no more nodes may be bought
     limited: tuple[Pod, ...] = ()  # of these, those that this pool would serve first
-    room: Room = Room(0)
     taken_machines: int = 0  # machines on their way that these pods will use
     taken_nodes: frozenset[str] = frozenset()  # nodes that can't be used yet, and that these pods will use
 
@@ -98,14 +98,14 @@ class Serving:
         rows = [instead_of(self._fleet, node, without(node, KEY, name)) for name, node in name_of.items()]
         found = {uid: name_of[name].name for uid, name in self._placed(pods, rows).items()}
         self.keeps = Counter(name for name in found.values() if name in empty)
-        self._serve(pods, "kept_node", found)
+        self._serve(pods, "kept_node", {uid: Ref("Node", "", name) for uid, name in found.items()})
 
     def cover(self) -> None:
         """Pods that smart pods were made for wait for these."""
         pods = self.fitting
         if pods:
             self._way = on_their_way(self._ground, self._fleet, self._pool.shapes, pods)
-            self._serve(pods, "smart_pod", {uid: self._title(name) for uid, name in self._way.covered.items()})
+            self._serve(pods, "smart_pod", {uid: self._smart_pod(name) for uid, name in self._way.covered.items()})
 
     def ride(self) -> None:
         """Pods that find room on machines which are on their way, whoever these were bought for."""
@@ -125,8 +125,10 @@ class Serving:
         asked = {f"coming/asked/{name}": name for name in self._way.rows.values()}
         self._riding |= {asked[name] for name in found.values() if name in asked}
         self._take(pods, found, asked.keys())
-        self._serve(pods, "smart_pod", {uid: self._title(asked[name]) for uid, name in found.items() if name in asked})
-        machines = {uid: name.removeprefix("coming/") for uid, name in found.items() if name not in asked}
+        smart_pods = {uid: self._smart_pod(asked[name]) for uid, name in found.items() if name in asked}
+        self._serve(pods, "smart_pod", smart_pods)
+        others = ((uid, name.removeprefix("coming/")) for uid, name in found.items() if name not in asked)
+        machines = {uid: Ref("NodeClaim", "", name) for uid, name in others}
         self._serve(pods, "machine", machines)
 
     def await_launches(self) -> None:
@@ -135,7 +137,7 @@ class Serving:
         if pods:
             packed = pack(self._fleet, pods, self._pool.shapes, Limits(self._coming.vague, self._budget))
             self._launches = len(packed.nodes)
-            placed = {pod.metadata.uid: "" for node in packed.nodes for pod in node.pods}
+            placed = {pod.metadata.uid: NAMELESS for node in packed.nodes for pod in node.pods}
             self._serve(pods, "launch", placed)
 
     def _take(self, pods: Iterable[Pod], found: Mapping[str, str], asked: AbstractSet[str]) -> None:
@@ -170,16 +172,16 @@ class Serving:
         """Pods that smart pods were made for."""
         return self._way.pods
 
-    def _title(self, smart_pod: str) -> str:
-        return f"{self._ground.pool.spec.smart_pods.namespace}/{smart_pod}"
+    def _smart_pod(self, name: str) -> Ref:
+        return Ref("Pod", self._ground.pool.spec.smart_pods.namespace, name)
 
-    def _serve(self, pods: Iterable[Pod], what: WaitsFor, names: Mapping[str, str]) -> None:
-        """`names`: by uid, what the pods wait for that are served."""
-        for pod in pods if names else ():
+    def _serve(self, pods: Iterable[Pod], what: WaitsFor, awaited: Mapping[str, Ref]) -> None:
+        """`awaited`: by uid, what the pods wait for that are served."""
+        for pod in pods if awaited else ():
             uid = pod.metadata.uid
-            if uid in names:
+            if uid in awaited:
                 self.pods.append(pod)
-                self._queue.serve(Waits(pod, what, self._pool.pool, names[uid]))
+                self._queue.serve(Waits(pod, what, self._pool.pool, awaited[uid]))
 
     def _placed(self, pods: list[Pod], rows: Sequence[int]) -> dict[str, str]:
         """Where those went that found a place, by uid."""

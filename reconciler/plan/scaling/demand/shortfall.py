@@ -94,4 +94,4 @@ def limited(ground: Ground, demand: Demand, short: Shortfall) -> tuple[Limited, 
     """What a limit keeps the pool from buying."""
     if not demand.limited and not short.limited:
         return ()
-    return (Limited(ground.pool.name, room_for(ground).told, demand.limited, short.limited),)
+    return (Limited(ground.pool.name, room_for(ground).limit, demand.limited, short.limited),)

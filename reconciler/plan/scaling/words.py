@@ -1,0 +1,93 @@
+"""What is said of sizes of pools and of marked nodes. Reasons hold these as data."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from reconciler.model.instant import timestamp
+from reconciler.plan.reasons import counted
+from reconciler.plan.scaling.growth import Claimants, Growth
+from reconciler.plan.scaling.marks import MarkTime
+from reconciler.plan.scaling.reasons import ForPods, HeldWhile, KeptWhile, NextWindow, SizedBy
+from reconciler.plan.scaling.size import SizeReason
+
+KEPT_WHILE: Mapping[KeptWhile, str] = {
+    KeptWhile.UNREAD: "it is not known how its pool is used",
+    KeptWhile.LENT_UNREAD: "it is not known which GPUs are lent",
+    KeptWhile.UNREADY: "much of its pool is not ready",
+    KeptWhile.DEMAND: "its pool is to find a place for pods",
+    KeptWhile.SUSPENDED: "its pool is suspended",
+    KeptWhile.FROZEN: "it is frozen",
+    KeptWhile.OTHERS: "the marks of others are put right",
+}
+
+
+def size_words(why: SizeReason) -> str:
+    """66.7 % in use; 80 % keeps at most 100."""
+    if why.in_use_tenths is None:
+        words = "the pool has no GPUs"
+    else:
+        in_use = f"{why.in_use_tenths // 10}.{why.in_use_tenths % 10} % in use"
+        if why.full_enough is None:
+            words = f"{in_use}, {why.percent} % wanted"
+        else:
+            kept = f", {why.kept} are busy or kept empty" if why.kept is not None else ""
+            words = f"{in_use}; {why.percent} % keeps at most {why.full_enough}{kept}"
+    if why.bound is None:
+        return words
+    return f"{words}; {why.bound} {'allows' if why.bound == 'maxSize' else 'keeps'} {why.bound_nodes}"
+
+
+def growth_words(growth: Growth) -> str:
+    """2 on their way, 1 to be bought."""
+    parts = (
+        (growth.kept, "marked before and kept for them"),
+        (growth.arriving, "on their way"),
+        (growth.asked, "asked for by smart pods"),
+        (growth.bought, "to be bought"),
+        (growth.warm, "to be bought and kept warm"),
+    )
+    return ", ".join(f"{count} {words}" for count, words in parts if count) or "none is to be bought"
+
+
+def claimant_words(claimants: Claimants) -> str:
+    """2 pods."""
+    if claimants.are_evicted:
+        return "pods that were evicted lately and are still"
+    return counted(claimants.pods, "pod") if claimants.pods else "pods"
+
+
+def mark_time_words(time: MarkTime) -> str:
+    """When a marked node goes; what the taint says instead."""
+    return time.written if time.at is None else timestamp(time.at)
+
+
+def window_words(window: NextWindow) -> str:
+    """When it opens; or what there must be first."""
+    return timestamp(window.opens) if window.opens is not None else "one is added"
+
+
+def for_words(of: ForPods) -> str:
+    """for 3 pods."""
+    return f"for {counted(of.pods, 'pod')}"
+
+
+def sized_by_words(by: SizedBy) -> str:
+    """minSize is 4."""
+    return f"{by.field} is {by.nodes}"
+
+
+def held_words(held: HeldWhile) -> str:
+    """its pool is suspended and it is frozen."""
+    return " and ".join(KEPT_WHILE[each] for each in held.causes)
+
+
+WORDS: Mapping[type, Callable[[Any], str]] = {
+    SizeReason: size_words,
+    Growth: growth_words,
+    Claimants: claimant_words,
+    MarkTime: mark_time_words,
+    NextWindow: window_words,
+    ForPods: for_words,
+    SizedBy: sized_by_words,
+    HeldWhile: held_words,
+}
