@@ -1,5 +1,6 @@
 """Reasons to sentences: every code that any planner may give, in one table."""
 
+from collections.abc import Callable, Mapping
 from string import Formatter
 from typing import Any
 
@@ -8,6 +9,7 @@ from reconciler.model.planned.action import Ref
 from reconciler.model.planned.reason import Facts, Reason
 from reconciler.plan import containment, removal
 from reconciler.plan.drain import reasons as drain
+from reconciler.plan.drain.codes import words as drain_words
 from reconciler.plan.guards import cluster_min, frozen, one_action, set_aside
 from reconciler.plan.guards import reasons as guards
 from reconciler.plan.holds import standstill
@@ -37,6 +39,9 @@ REASONS = by_code(
     )
 )
 
+# How facts are written that are more than a name, a number or a time, by their type.
+WORDS: Mapping[type, Callable[[Any], str]] = {**drain_words.WORDS}
+
 
 def sentence(reason: Reason) -> str:
     """What a person is told."""
@@ -58,10 +63,17 @@ class _Words(Formatter):
     """Owner of how a fact is written: by its type, and by what the template says beside its name."""
 
     def format_field(self, value: Any, format_spec: str) -> str:
-        if format_spec == "time":
+        spec, _, where_there_is_none = format_spec.partition("|")
+        if value is None or (where_there_is_none and value == ()):
+            return where_there_is_none
+        if spec == "time":
             return timestamp(value)
-        if format_spec:
-            return counted(value, format_spec)
+        if spec == "minutes":
+            return _minutes(value)
+        if spec:
+            return counted(value, spec)
+        if (words := WORDS.get(type(value))) is not None:
+            return words(value)
         if isinstance(value, Ref):
             return value.title
         if isinstance(value, Reason):
@@ -72,6 +84,12 @@ class _Words(Formatter):
 
 
 _WORDS = _Words()
+
+
+def _minutes(seconds: int) -> str:
+    """Whole ones, or with a tenth."""
+    tenths = seconds // 6
+    return f"{tenths // 10}.{tenths % 10}" if tenths % 10 else str(tenths // 10)
 
 
 def _filled(template: str, facts: Facts) -> str:

@@ -15,13 +15,13 @@ from reconciler.model.instant import Instant, later, unix_seconds
 from reconciler.model.planned.action import Delete, Evict
 from reconciler.model.planned.cycled import Cycled
 from reconciler.model.planned.decision import Decision
-from reconciler.plan.drain import reasons as drains
+from reconciler.plan.drain.codes.emptying import DrainedNodeDeleted
 from reconciler.plan.scaling import reasons as scaling
 from reconciler.plan.scaling.marks import HARD_AHEAD_MS
 from reconciler.serve.durations import EMPTY, NON_EMPTY, Durations
 
 _EMPTY, _DRAINED = "empty", "underutilized"
-_REASONS = {scaling.DELETED.code: _EMPTY, drains.DELETED.code: _DRAINED}
+_REASONS = {scaling.DELETED.code: _EMPTY, DrainedNodeDeleted.__name__: _DRAINED}
 # The same write within this time is one write: what it did was not seen yet when it was decided on again.
 _AGAIN_MS = 60_000
 

@@ -1,6 +1,7 @@
 """Which nodes are drained, when, and what becomes of their pods: the tables of cases, and what always holds."""
 
 from collections import Counter
+from collections.abc import Iterator
 from typing import Any
 
 import msgspec
@@ -9,7 +10,8 @@ import pytest
 from reconciler.model.planned.drained import Drained
 from reconciler.model.planned.memory import Memory
 from reconciler.model.planned.plan import Plan
-from reconciler.model.planned.reason import Reason
+from reconciler.model.planned.reason import Facts, Reason
+from reconciler.plan.drain.codes.eligibility import NotEvaluated
 from reconciler.plan.drain.reasons import PLANNER, REASONS
 from reconciler.plan.explain import sentence
 from tests.unit.drain_stage import World, homes, tables
@@ -72,8 +74,16 @@ def test_each_reason_is_shown_by_a_case() -> None:
     shown = set()
     for case in CASES.values():
         made = World(case).planned()
-        shown |= {each.code for each in reasons_of(made)}
-    assert {each.code for each in REASONS} <= shown
+        shown |= {type(facts) for each in reasons_of(made) for facts in with_causes(each)}
+    assert set(REASONS) <= shown
+
+
+def with_causes(reason: Reason) -> Iterator[Facts]:
+    """Its facts, and those of the reasons that it gives as its cause."""
+    yield reason.facts
+    for fact in reason.facts.fields().values():
+        if isinstance(fact, Reason):
+            yield from with_causes(fact)
 
 
 def test_where_an_evicted_pod_was_to_go_is_remembered_for_as_long_as_it_is_of_use() -> None:
@@ -121,7 +131,7 @@ def test_where_there_is_never_time_for_all_each_has_its_turn_however_many_are_ca
         remembers = {"remembers": {"begin_at": begin_at}} if begin_at else {}
         made = World({"nodes": nodes | takers, "budget": 0, "policy": closed, **remembers}).planned()
         begin_at = made.memory.drained.begin_at
-        looked_at.update(each.node for each in made.weighed if each.reason.code != "NotEvaluated")
+        looked_at.update(each.node for each in made.weighed if not isinstance(each.reason.facts, NotEvaluated))
         timed |= {each.node: 10 * plan for each in made.weighed if each.is_candidate}
     assert min(looked_at[each] for each in names) >= 6
 
