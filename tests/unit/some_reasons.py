@@ -1,7 +1,7 @@
 """Reasons for decisions that tests make up, and one of each code."""
 
 import re
-from typing import Any, get_args, get_origin, get_type_hints
+from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 import msgspec
 
@@ -9,6 +9,7 @@ from reconciler.model.instant import Instant
 from reconciler.model.origin import Origin
 from reconciler.model.planned.action import Ref
 from reconciler.model.planned.reason import Facts, Reason
+from reconciler.plan.drain.codes.emptying import EvictedPodsStay
 from reconciler.plan.explain import REASONS
 from reconciler.plan.reasons import Because, Pairs
 
@@ -35,7 +36,7 @@ def _value_of(hint: Any) -> Any:
     """Any value of the type."""
     if hint is Instant:
         return Instant(0)
-    known = {str: "x", int: 1, bool: True, Ref: POD, Reason: some_reason(next(iter(REASONS)))}
+    known = {str: "x", int: 1, bool: True, Ref: POD, Reason: Reason(EvictedPodsStay())}
     if hint in known:
         return known[hint]
     if hint is Facts:
@@ -45,4 +46,4 @@ def _value_of(hint: Any) -> Any:
     if isinstance(hint, type) and issubclass(hint, msgspec.Struct):
         hints = get_type_hints(hint)
         return hint(**{each.name: _value_of(hints[each.name]) for each in msgspec.structs.fields(hint)})
-    return _value_of(get_args(hint)[0])  # of a Literal, this is a value already
+    return get_args(hint)[0] if get_origin(hint) is Literal else _value_of(get_args(hint)[0])

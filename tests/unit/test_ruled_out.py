@@ -7,7 +7,7 @@ from reconciler.fleet.what_if import WhatIf
 from reconciler.model import names
 from reconciler.model.cluster.node import Node
 from reconciler.model.cluster.observed import Observed
-from reconciler.plan.ruled_out_words import ruled_out_words
+from reconciler.plan.requests.ruled_out_words import ruled_out_words
 from tests.unit.fleet_stage import node, pod
 
 

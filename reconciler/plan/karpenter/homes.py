@@ -29,7 +29,7 @@ from reconciler.model.cluster.node import Node, NodeSpec, NodeStatus, NodeTaint
 from reconciler.model.cluster.pod import Pod
 from reconciler.model.planned.consequence import Homeless
 from reconciler.plan.karpenter.template import Template, read_template
-from reconciler.plan.ruled_out_words import ruled_out_words
+from reconciler.plan.requests.ruled_out_words import ruled_out_words
 
 # What a machine of which nothing is known is taken to have of each resource that pods ask for.
 _PLENTY = str(10**12)

@@ -7,7 +7,7 @@ from reconciler.model.instant import timestamp
 from reconciler.plan.drain.codes.figures import Aside, AsideCause, Destinations, Floor, FreezeEnd, NoRoom, TaintTime
 from reconciler.plan.reasons import counted
 from reconciler.plan.requests.claims import ClaimDoubt
-from reconciler.plan.ruled_out_words import listed, ruled_out_words
+from reconciler.plan.requests.ruled_out_words import listed, ruled_out_words
 
 
 def _floor(floor: Floor) -> str:
