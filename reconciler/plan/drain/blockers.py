@@ -52,7 +52,7 @@ from reconciler.plan.drain.codes.blockers import (
 )
 from reconciler.plan.drain.nodes.controllers import WATCHED
 from reconciler.plan.drain.site import Seen, Site, ref_of_budget, ref_of_pod
-from reconciler.plan.eviction import Remaining
+from reconciler.plan.eviction import EvictionObstacle, Remaining
 from reconciler.plan.requests.identity import is_labelled_as_smart
 
 _NOT_ANNOTATED = Annotations()
@@ -197,11 +197,11 @@ _CONCERNING = tuple(dict.fromkeys(each.concerns for each in _LINES))
 
 
 # Looked at after all of these, and once.
-_OF_BUDGETS: dict[str, type[BudgetBlocker]] = {
-    eviction.SEVERAL_BUDGETS: PodSeveralBudgets,
-    eviction.BUDGET_UNSEEN: PodBudgetUnseen,
-    eviction.BUDGET_SPENT: PodBudgetSpent,
-    eviction.BUDGET_TAKEN: PodBudgetTaken,
+_OF_BUDGETS: dict[EvictionObstacle, type[BudgetBlocker]] = {
+    EvictionObstacle.SEVERAL_BUDGETS: PodSeveralBudgets,
+    EvictionObstacle.BUDGET_UNSEEN: PodBudgetUnseen,
+    EvictionObstacle.BUDGET_SPENT: PodBudgetSpent,
+    EvictionObstacle.BUDGET_TAKEN: PodBudgetTaken,
 }
 
 
@@ -232,7 +232,7 @@ def blocker(site: Site, remaining: Remaining, seen: Seen, pod: Pod) -> Reason | 
         if facts is not None:
             return seen.reason(facts)
     case = remaining.why_not(pod)
-    if case == eviction.NOTHING:
+    if case is None:
         return None
     budgets = tuple([ref_of_budget(each) for each in remaining.budgets_of(pod)])
     return seen.reason(_OF_BUDGETS[case](pod=asked.ref, node=seen.name, budgets=budgets))

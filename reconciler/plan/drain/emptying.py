@@ -53,7 +53,7 @@ from reconciler.plan.drain.gangs.members import Members
 from reconciler.plan.drain.nodes.lost import why_lost
 from reconciler.plan.drain.rehome import Rehomed
 from reconciler.plan.drain.site import PATIENCE_MS, Seen, Site, ref_of, ref_of_pod
-from reconciler.plan.eviction import NOTHING, Remaining, stays_until
+from reconciler.plan.eviction import Remaining, stays_until
 from reconciler.plan.removal import opt_out
 
 EMPTY_FOR_MS = 60_000
@@ -227,7 +227,7 @@ class Emptying:
             if pod.is_finished or pod.metadata.leaving or not pod.is_daemon:
                 continue
             is_kept = stays_until(pod) > self._site.now or _says_that_it_stays(pod)
-            if is_kept or tolerated(_TAINT, pod.spec.tolerations) or self._remaining.why_not(pod) != NOTHING:
+            if is_kept or tolerated(_TAINT, pod.spec.tolerations) or self._remaining.why_not(pod) is not None:
                 continue
             if not self._site.is_claimed(ref_of_pod(pod)):
                 self._remaining.take(pod)

@@ -15,7 +15,7 @@ from reconciler.plan.drain.candidates import Ground, why_left_alone
 from reconciler.plan.drain.codes.blockers import GangBudget, GangPodNotDrained, GangPodObserved, GangStays
 from reconciler.plan.drain.gangs.members import Members
 from reconciler.plan.drain.site import Seen, Site, ref_of_budget, ref_of_pod
-from reconciler.plan.eviction import BUDGET_SPENT, BUDGET_TAKEN, Remaining
+from reconciler.plan.eviction import EvictionObstacle, Remaining
 from reconciler.plan.requests.gangs import Gang, title_of
 
 
@@ -69,7 +69,8 @@ def obstacles(site: Site, members: Members, gang: Gang, remaining: Remaining) ->
 
 def _is_spent(remaining: Remaining, trial: Remaining, pod: Pod) -> bool:
     """Whether it is others of its own gang that need what its budget allows."""
-    return trial.why_not(pod) in {BUDGET_TAKEN, BUDGET_SPENT} and not remaining.why_not(pod)
+    spent = {EvictionObstacle.BUDGET_TAKEN, EvictionObstacle.BUDGET_SPENT}
+    return trial.why_not(pod) in spent and remaining.why_not(pod) is None
 
 
 def _of_all(site: Site, seen: Seen, pod: Pod, pods: Sequence[Pod]) -> Reason:
