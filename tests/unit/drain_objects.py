@@ -22,7 +22,7 @@ from reconciler.model.planned.imagined import Imagined
 from reconciler.model.planned.memory import Tried
 from reconciler.model.planned.reason import Reason
 from reconciler.plan.drain.codes.blockers import PodWithoutPlace
-from reconciler.plan.drain.codes.figures import NoRoom
+from reconciler.plan.drain.codes.figures import NodesWithoutRoom
 from tests.unit.scaling_stage import NOW, after
 
 Json = dict[str, Any]
@@ -104,7 +104,7 @@ def imagined(case: Json) -> Iterator[Imagined]:
 def tried(case: Json) -> Iterator[tuple[str, Tried]]:
     """What was found of nodes before: s ago the last time, and the first."""
     for name, (last, first, *uid) in case.get("tried", {}).items():
-        room = NoRoom(ruled_out({"resources": {"a100 p4d": 1}}, {}))
+        room = NodesWithoutRoom(ruled_out({"resources": {"a100 p4d": 1}}, {}))
         reason = Reason(PodWithoutPlace(pod=Ref("Pod", "team", "web-0"), node="a", ruled_out=room))
         yield name, Tried(uid[0] if uid else f"uid-{name}", after(-first), after(-last), reason)
 

@@ -12,7 +12,7 @@ class NodesOfKind(msgspec.Struct, frozen=True, gc=False):
     nodes: int
 
 
-class Refused(msgspec.Struct, frozen=True, gc=False):
+class RefusingPredicate(msgspec.Struct, frozen=True, gc=False):
     """The nodes that one predicate rules out."""
 
     predicate: str
@@ -22,7 +22,7 @@ class Refused(msgspec.Struct, frozen=True, gc=False):
 class RuledOut(msgspec.Struct, frozen=True, gc=False):
     """Why nodes do not take a pod."""
 
-    by: tuple[Refused, ...] = ()  # in the order of predicates
+    by: tuple[RefusingPredicate, ...] = ()  # in the order of predicates
     free: tuple[NodesOfKind, ...] = ()  # nodes that nothing rules out: it would fit there alone
 
     @property
@@ -33,7 +33,7 @@ class RuledOut(msgspec.Struct, frozen=True, gc=False):
 
 def ruled_out(by: Mapping[str, Mapping[str, int]], free: Mapping[str, int]) -> RuledOut:
     """`by`: name of a predicate -> how many nodes of which kind."""
-    return RuledOut(tuple(Refused(name, of_kinds(kinds)) for name, kinds in by.items()), of_kinds(free))
+    return RuledOut(tuple(RefusingPredicate(name, of_kinds(kinds)) for name, kinds in by.items()), of_kinds(free))
 
 
 def of_kinds(kinds: Mapping[str, int]) -> tuple[NodesOfKind, ...]:

@@ -32,7 +32,7 @@ from reconciler.plan.drain.gangs.members import Members
 from reconciler.plan.drain.left_behind import left_behind
 from reconciler.plan.drain.nodes.eligible import eligible
 from reconciler.plan.drain.nodes.lost import held
-from reconciler.plan.drain.rehome import Homeless, Rehomed
+from reconciler.plan.drain.rehome import Rehomed, StrandedPod
 from reconciler.plan.drain.site import PATIENCE_MS, Seen, Site, ref_of_policy
 from reconciler.plan.drain.unaided import rehome
 from reconciler.plan.recent_evictions import SEEN_BY, recent_seconds
@@ -159,13 +159,13 @@ def _unread(site: Site, why_unread: str) -> Iterator[Decision]:
         yield site.hold(policy, Reason(facts, policy.origin()))
 
 
-def _homeless(site: Site, homeless: Homeless) -> Iterator[Decision]:
+def _homeless(site: Site, homeless: StrandedPod) -> Iterator[Decision]:
     for policy in site.policies:
         facts = LeavingPodWithoutPlace(pod=homeless.pod, node=homeless.node, policy=ref_of_policy(policy))
         yield site.hold(policy, Reason(facts, policy.origin()))
 
 
-def _not_tried(seen: Seen, homeless: Homeless) -> Reason:
+def _not_tried(seen: Seen, homeless: StrandedPod) -> Reason:
     return seen.reason(NotTried(policy=seen.policy_ref, pod=homeless.pod, leaves=homeless.node))
 
 

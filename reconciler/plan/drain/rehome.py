@@ -47,7 +47,7 @@ from reconciler.plan.containment import planning_for
 from reconciler.plan.drain.blockers import moves
 from reconciler.plan.drain.codes.blockers import GangOfAnotherPolicy, PodWithoutPlace, TooManyForGang
 from reconciler.plan.drain.codes.eligibility import IsDestination
-from reconciler.plan.drain.codes.figures import NoRoom
+from reconciler.plan.drain.codes.figures import NodesWithoutRoom
 from reconciler.plan.drain.gangs.crews import Crew, crews_of, part
 from reconciler.plan.drain.gangs.members import Members
 from reconciler.plan.drain.gangs.rehoming import Crewing, Tried
@@ -64,7 +64,7 @@ LEAST_TRIED = 10
 STEPS_A_MS = 50  # of a slow machine: others have done in less time what so many steps allow
 
 
-class Homeless(msgspec.Struct, frozen=True):
+class StrandedPod(msgspec.Struct, frozen=True):
     """A pod that leaves and finds no place."""
 
     pod: Ref
@@ -78,10 +78,10 @@ class Rehomed(msgspec.Struct):
     hints: dict[str, Places] = {}  # where all would go, as Hints tells it
     together: dict[str, tuple[str, ...]] = {}  # nodes that can go, in order, and where their pods would go
     refused: dict[str, Reason] = {}
-    unplaced: dict[str, NoRoom] = {}  # uid of a pod that leaves -> what rules out the nodes that stay
+    unplaced: dict[str, NodesWithoutRoom] = {}  # uid of a pod that leaves -> what rules out the nodes that stay
     left_out: tuple[str, ...] = ()  # nodes for which there was no time
     on_their_way: tuple[Pod, ...] = ()  # those that were evicted, and are in no place yet
-    homeless: Homeless | None = None
+    homeless: StrandedPod | None = None
     evicted_without_place: frozenset[str] = frozenset()  # uids of pods that were evicted lately, or of their successors
     crews: dict[str, Crew] = {}  # of nodes that can go, and do so together with others or not at all
     steps: int = 0  # that were taken for nodes that were tried
@@ -98,7 +98,7 @@ class Rehoming:
         self._remaining = Remaining(site.budgets)
         self._takers: set[int] = set()  # rows that took pods of others
         self._order: Sequence[Seen] = ()  # the nodes that are to be tried
-        self._ruled_out: dict[PodClass, NoRoom] = {}
+        self._ruled_out: dict[PodClass, NodesWithoutRoom] = {}
         self._allowed = self._stays = self._tried = self._empty = self._preferred = np.zeros_like(
             self._what_if.rows.alive
         )
@@ -155,17 +155,17 @@ class Rehoming:
             for pod in pods:
                 self._remaining.take(pod)
             if (lost := self._place(pods, node.name)) and node.name in self._site.draining:
-                self.told.homeless = Homeless(ref_of_pod(lost[0]), node.name)
+                self.told.homeless = StrandedPod(ref_of_pod(lost[0]), node.name)
         for pod in of_gangs:
             self._remaining.take(pod)
             is_asked_anyway = self._site.draft.gangs.of(pod) in self._members.rest
             if self._place([pod], pod.node) and not is_asked_anyway:
-                self.told.homeless = Homeless(ref_of_pod(pod), pod.node)
+                self.told.homeless = StrandedPod(ref_of_pod(pod), pod.node)
         anew, waiting = lacking(self._site)
         self.told.on_their_way = tuple(pod for _, pod in anew)
         for node_name, pod in anew:
             if self._place([pod], node_name):
-                self.told.homeless = Homeless(ref_of_pod(pod), node_name)
+                self.told.homeless = StrandedPod(ref_of_pod(pod), node_name)
                 self.told.evicted_without_place |= {pod.metadata.uid}
         is_smart = self._site.draft.identity.is_smart
         self._place([pod for pod in waiting if not pod.spec.scheduling_gates and not is_smart(pod)], "")
@@ -347,9 +347,11 @@ class Rehoming:
         pod = next(pod for pod in self._what_if.pods_of_row(row) if of(pod).anew is stuck)
         return seen.reason(PodWithoutPlace(pod=ref_of_pod(pod), node=seen.name, ruled_out=self._ruled_out[stuck]))
 
-    def _told_unplaced(self, unplaced: Mapping[str, RuledOut], allowed: Mask, source: str) -> dict[str, NoRoom]:
+    def _told_unplaced(
+        self, unplaced: Mapping[str, RuledOut], allowed: Mask, source: str
+    ) -> dict[str, NodesWithoutRoom]:
         """The same of pods that leave a node; nothing of those that wait, of which nobody asks."""
-        takes, told = allowed & self._what_if.rows.alive, dict[int, NoRoom]()
+        takes, told = allowed & self._what_if.rows.alive, dict[int, NodesWithoutRoom]()
         for each in unplaced.values() if source else ():
             if id(each) not in told:  # one object for all that are alike
                 told[id(each)] = self._set_aside.no_room(each, takes, (source,))

@@ -3,7 +3,7 @@
 from reconciler.model.instant import Instant
 from reconciler.model.planned.action import Ref
 from reconciler.model.planned.reason import CodeFacts, Reason
-from reconciler.plan.drain.codes.figures import NoRoom
+from reconciler.plan.drain.codes.figures import NodesWithoutRoom
 from reconciler.plan.requests.claims import ClaimDoubt
 
 _KEPT = "and so it keeps {node}."
@@ -68,7 +68,7 @@ class GangWithoutPlace(PodBlocker, frozen=True):
 
     gang: str
     lost: Ref
-    ruled_out: NoRoom
+    ruled_out: NodesWithoutRoom
 
 
 class TooManyForGang(CodeFacts, frozen=True):
@@ -156,7 +156,7 @@ class PodBudgetTaken(BudgetBlocker, frozen=True):
 class PodWithoutPlace(PodBlocker, frozen=True):
     template = "no node that stays would take {pod} ({ruled_out:|it was not looked for}), " + _KEPT
 
-    ruled_out: NoRoom | None
+    ruled_out: NodesWithoutRoom | None
 
 
 # Why a gang stays, where no pod of it is kept by what keeps any other pod.

@@ -53,7 +53,7 @@ class Aside(msgspec.Struct, frozen=True, gc=False):
     nodes: int
 
 
-class NoRoom(msgspec.Struct, frozen=True, gc=False):
+class NodesWithoutRoom(msgspec.Struct, frozen=True, gc=False):
     """Why no node takes a pod."""
 
     ruled_out: RuledOut = RuledOut()

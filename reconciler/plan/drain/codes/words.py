@@ -4,7 +4,15 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from reconciler.model.instant import timestamp
-from reconciler.plan.drain.codes.figures import Aside, AsideCause, Destinations, Floor, FreezeEnd, NoRoom, TaintTime
+from reconciler.plan.drain.codes.figures import (
+    Aside,
+    AsideCause,
+    Destinations,
+    Floor,
+    FreezeEnd,
+    NodesWithoutRoom,
+    TaintTime,
+)
 from reconciler.plan.reasons import counted
 from reconciler.plan.requests.claims import ClaimDoubt
 from reconciler.plan.requests.ruled_out_words import listed, ruled_out_words
@@ -41,7 +49,7 @@ def _aside(aside: Aside) -> str:
     return counted(aside.nodes, aside.why) if words is None else f"{aside.nodes} {words}"
 
 
-def _no_room(room: NoRoom) -> str:
+def _no_room(room: NodesWithoutRoom) -> str:
     aside = listed([_aside(each) for each in room.aside])
     takes_none = "takes none" if sum(each.nodes for each in room.aside) == 1 else "take none"
     parts = ruled_out_words(room.ruled_out), f"{aside} {takes_none}" if aside else ""
@@ -74,7 +82,7 @@ def _claim_doubt(doubt: ClaimDoubt) -> str:
 WORDS: Mapping[type, Callable[[Any], str]] = {
     Floor: _floor,
     Destinations: _destinations,
-    NoRoom: _no_room,
+    NodesWithoutRoom: _no_room,
     TaintTime: _taint_time,
     FreezeEnd: _freeze_end,
     ClaimDoubt: _claim_doubt,

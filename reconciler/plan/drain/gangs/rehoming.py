@@ -18,7 +18,7 @@ from reconciler.model.planned.reason import Reason
 from reconciler.plan.drain.blockers import blocker, moves
 from reconciler.plan.drain.codes.blockers import GangWithoutPlace, PodWithoutPlace
 from reconciler.plan.drain.codes.eligibility import IsDestination
-from reconciler.plan.drain.codes.figures import NoRoom
+from reconciler.plan.drain.codes.figures import NodesWithoutRoom
 from reconciler.plan.drain.gangs.crews import Crew
 from reconciler.plan.drain.gangs.members import Members
 from reconciler.plan.drain.gangs.obstacles import obstacle
@@ -114,7 +114,7 @@ class Crewing:
         of, gone = self._site.draft.gangs.of, self._members.on_their_way
         return [pod for pod in there if moves(pod) and of(pod) not in gone]
 
-    def _no_place(self, last: Seen, lost: Pod, ruled_out: NoRoom) -> Reason:
+    def _no_place(self, last: Seen, lost: Pod, ruled_out: NodesWithoutRoom) -> Reason:
         gang = self._site.draft.gangs.of(lost)
         if gang is None or gang in self._members.on_their_way:
             return last.reason(PodWithoutPlace(pod=ref_of_pod(lost), node=last.name, ruled_out=ruled_out))

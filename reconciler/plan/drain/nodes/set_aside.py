@@ -11,7 +11,7 @@ import numpy as np
 
 from reconciler.fleet.books.ruled_out import RuledOut
 from reconciler.fleet.rows import Mask
-from reconciler.plan.drain.codes.figures import Aside, AsideCause, NoRoom
+from reconciler.plan.drain.codes.figures import Aside, AsideCause, NodesWithoutRoom
 from reconciler.plan.drain.site import Site
 
 
@@ -21,7 +21,7 @@ class SetAside:
     def __init__(self, site: Site) -> None:
         self._site, self._rows = site, site.fleet.what_if.rows
 
-    def no_room(self, ruled_out: RuledOut, takes: Mask, own: Iterable[str]) -> NoRoom:
+    def no_room(self, ruled_out: RuledOut, takes: Mask, own: Iterable[str]) -> NodesWithoutRoom:
         """Why no node takes a pod, those that were not asked included. `takes`: rows that were asked, `own`: names of
         nodes that it leaves, or that go with these."""
         rest: Mask = self._rows.standing & ~takes
@@ -33,7 +33,7 @@ class SetAside:
             if nodes := int((rest & mask).sum()):
                 found.append(Aside(why, nodes))
             rest = rest & ~mask
-        return NoRoom(ruled_out, tuple(found))
+        return NodesWithoutRoom(ruled_out, tuple(found))
 
     @cached_property
     def _known(self) -> tuple[tuple[AsideCause, Mask], ...]:
