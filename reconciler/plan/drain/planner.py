@@ -9,6 +9,7 @@ from typing import TypeVar
 
 import msgspec
 
+from reconciler.model.cluster.observed import Unread
 from reconciler.model.instant import Instant, later
 from reconciler.model.planned.decision import Decision
 from reconciler.model.planned.drained import Begun, Drained, Evicted, InVain, Moved, Setback
@@ -60,8 +61,8 @@ def drain(inputs: Inputs, draft: Draft) -> Verdict:
     site = Site(inputs, draft)
     if not site.policies:
         return Verdict(tuple(_stopped(site, frozenset())), memory=_memory(site, Drained()))
-    if why_unread := inputs.observed.why_unread(*NEEDED):
-        return Verdict(tuple(_unread(site, why_unread)))
+    if unread := inputs.observed.unread_among(*NEEDED):
+        return Verdict(tuple(_unread(site, unread)))
     ground = Ground(site)
     settling = settle(site)
     found = eligible(ground)
@@ -153,9 +154,9 @@ def _timed(site: Site, rehomed: Rehomed, refused: dict[str, Reason], settling: S
     ]
 
 
-def _unread(site: Site, why_unread: str) -> Iterator[Decision]:
+def _unread(site: Site, unread: Unread) -> Iterator[Decision]:
     for policy in site.policies:
-        facts = DrainUnread(policy=ref_of_policy(policy), why=why_unread)
+        facts = DrainUnread(policy=ref_of_policy(policy), unread=unread)
         yield site.hold(policy, Reason(facts, policy.origin()))
 
 

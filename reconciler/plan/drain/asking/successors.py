@@ -23,7 +23,7 @@ class Successors:
 
     def __init__(self, site: Site) -> None:
         self._site = site
-        self._old = site.inputs.observed.why_quiet(*SEEN_BY)
+        self._old = site.inputs.observed.quiet_among(*SEEN_BY)
         self._asked: dict[str, Ref] = {}  # uid of an owner -> its pod
 
     def asked(self, pod: Pod) -> None:
@@ -33,7 +33,7 @@ class Successors:
     def why_not(self, seen: Seen, pod: Pod) -> Reason | None:
         """Why it waits; nothing where what is seen is not old."""
         owner = owner_of(pod)
-        if not self._old or not owner:
+        if self._old is None or not owner:
             return None
         subject = ref_of_pod(pod)
         if before := self._asked.get(owner):

@@ -1,5 +1,6 @@
 """Of candidates for a drain: why a node is one, what it waits for, and why no candidates are looked for."""
 
+from reconciler.model.cluster.observed import Unread
 from reconciler.model.instant import Instant
 from reconciler.model.planned.action import Ref
 from reconciler.model.planned.reason import CodeFacts, Facts, Reason
@@ -8,10 +9,10 @@ from reconciler.plan.drain.codes.figures import Destinations, Floor
 
 # Why no candidates are looked for; then nothing changes for those there are.
 class DrainUnread(CodeFacts, frozen=True):
-    template = "{policy}: {why}. No node is drained, and timers stand still."
+    template = "{policy}: {unread}. No node is drained, and timers stand still."
 
     policy: Ref
-    why: str  # which kind could not be read, and the error
+    unread: Unread
 
 
 class LeavingPodWithoutPlace(CodeFacts, frozen=True):

@@ -1,5 +1,6 @@
 """Of nodes that go: why one is emptied, why its pods are asked to leave or wait, why it is given back or deleted."""
 
+from reconciler.model.cluster.observed import Quiet
 from reconciler.model.instant import Instant
 from reconciler.model.planned.action import Ref
 from reconciler.model.planned.reason import CodeFacts, Facts, Reason
@@ -52,7 +53,7 @@ class PodWaitsForAnother(CodeFacts, frozen=True):
 
     pod: Ref
     before: Ref
-    old: str  # since when which watches are quiet
+    old: Quiet  # what the pods were seen by
     node: str
 
 
@@ -65,7 +66,7 @@ class SuccessorUnseen(CodeFacts, frozen=True):
     pod: Ref
     before: Ref
     time: Instant
-    old: str
+    old: Quiet
     node: str
 
 

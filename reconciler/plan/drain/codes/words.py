@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from reconciler.model.cluster.observed import Quiet, Unread
 from reconciler.model.instant import timestamp
 from reconciler.plan.drain.codes.figures import (
     Aside,
@@ -79,6 +80,14 @@ def _claim_doubt(doubt: ClaimDoubt) -> str:
             return f"it is for {doubt.claimed} GPUs, and the pod asks its node for {doubt.asked}"
 
 
+def _unread(unread: Unread) -> str:
+    return f"{unread.kind}: {unread.why}"
+
+
+def _quiet(quiet: Quiet) -> str:
+    return f"nothing has been heard of {quiet.kind} since {timestamp(quiet.since)}"
+
+
 WORDS: Mapping[type, Callable[[Any], str]] = {
     Floor: _floor,
     Destinations: _destinations,
@@ -86,4 +95,6 @@ WORDS: Mapping[type, Callable[[Any], str]] = {
     TaintTime: _taint_time,
     FreezeEnd: _freeze_end,
     ClaimDoubt: _claim_doubt,
+    Unread: _unread,
+    Quiet: _quiet,
 }
