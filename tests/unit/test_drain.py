@@ -19,6 +19,7 @@ from reconciler.plan.drain.codes.emptying import PodLeaves
 from reconciler.plan.drain.reasons import PLANNER, REASONS
 from reconciler.plan.drain.remembering import remembered
 from reconciler.plan.explain import sentence
+from reconciler.plan.reason_codec import decoded
 from tests.unit.drain_stage import World, homes, tables
 from tests.unit.drain_told import told
 from tests.unit.scaling_stage import after
@@ -124,6 +125,12 @@ def test_each_reason_is_shown_by_a_case() -> None:
         made = World(case).planned()
         shown |= {type(facts) for each in reasons_of(made) for facts in with_causes(each)}
     assert set(REASONS) <= shown
+
+
+@pytest.mark.parametrize("name", sorted(CASES)[::7])
+def test_each_reason_is_read_as_it_was_written(name: str) -> None:
+    for reason in reasons_of(World(CASES[name]).planned()):
+        assert decoded(msgspec.json.encode(reason), Reason) == reason
 
 
 def with_causes(reason: Reason) -> Iterator[Facts]:
