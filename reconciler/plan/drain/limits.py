@@ -68,7 +68,7 @@ def floor_of(wish: NodeProvisioner, size: int, gpus: tuple[int, int], gpus_per_n
     """How many nodes are kept, and why; `gpus`: in use, and in all."""
     used, total = gpus
     percent, spare = wish.min_gpu_utilization_percent, wish.spare_nodes
-    all_of_them = Floor(size, "utilizationTooLow", used, total, gpus_per_node, percent, spare)
+    all_of_them = Floor(size, "gpuUtilization", used, total, gpus_per_node, percent, spare)
     if 100 * used >= percent * total or not gpus_per_node:
         return all_of_them
     full_enough, packed = 100 * used // (percent * gpus_per_node), all_of_them.packed + spare
@@ -97,9 +97,8 @@ class Slots:
     def __init__(self, site: Site) -> None:
         self.draining: dict[str, int] = dict.fromkeys((each.name for each in site.policies), 0)
         self.leaving: dict[str, int] = dict.fromkeys(self.draining, 0)
-        self._full: dict[
-            tuple[str, bool], Facts | None
-        ] = {}  # by policy and whether pods move, until a node takes a slot
+        # By policy and whether pods move, until a node takes a slot.
+        self._full: dict[tuple[str, bool], Facts | None] = {}
         self._site = site
         self._most_drained = max((each.spec.max_drain_parallelism for each in site.policies), default=0)
         self._most_leaving = max((each.spec.max_scale_down_parallelism for each in site.policies), default=0)

@@ -11,7 +11,7 @@ _MOST_NAMED = 3
 
 # Which rule of a NodeProvisioner decides how many nodes a pool keeps (see limits.py).
 FloorRule = Literal[
-    "minSize", "maxSize", "warmNodes", "minUnutilizedGPUNodes", "minGPUUtilizationPercent", "utilizationTooLow"
+    "minSize", "maxSize", "warmNodes", "minUnutilizedGPUNodes", "minGPUUtilizationPercent", "gpuUtilization"
 ]
 # Why nodes take no pods of others, whatever room they have.
 AsideCause = Literal["leaving", "notReady", "driverUpgrade", "empty", "candidate", "other"]

@@ -26,7 +26,7 @@ def _floor(floor: Floor) -> str:
             return f"{floor.by} is {floor.nodes}"
         case "warmNodes" | "minUnutilizedGPUNodes":
             return f"{used} GPUs in use need {floor.packed}, and {floor.by} is {floor.spare}"
-        case "utilizationTooLow":
+        case "gpuUtilization":
             return f"{used} of {floor.gpus_total} GPUs are in use, and {floor.percent} % are wanted"
         case "minGPUUtilizationPercent":
             return f"{used} GPUs in use are {floor.percent} % of so many"
