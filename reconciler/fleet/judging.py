@@ -3,7 +3,7 @@
 import numpy as np
 
 from reconciler.fleet.books.node_kinds import NodeKinds
-from reconciler.fleet.books.ruled_out import RuledOut
+from reconciler.fleet.books.ruled_out import RuledOut, ruled_out
 from reconciler.fleet.pod_class import Needs, PodClass
 from reconciler.fleet.predicates import PREDICATES
 from reconciler.fleet.predicates.claims import Claims
@@ -111,4 +111,4 @@ class Judging:
             if mask is not None and (out := among & ~mask).any():
                 found[each.name] = count(out)
                 free = free & mask
-        return RuledOut(found, {} if pod_class.unmodelled else count(free))
+        return ruled_out(found, {} if pod_class.unmodelled else count(free))

@@ -15,7 +15,7 @@ from reconciler.fleet.predicates.nominated import Nominated
 from reconciler.fleet.what_if import WhatIf
 from reconciler.model.cluster.pod import Pod
 
-_UNTOLD = RuledOut({}, {})
+_UNTOLD = RuledOut()
 
 
 class Placement(msgspec.Struct):

@@ -115,7 +115,7 @@ def _key(decision: Decision) -> _Key:
     act = decision.act
     if isinstance(act, Hold):
         raise TypeError("a hold is never tried")
-    return decision.subject, act
+    return decision.subject, act.asked if isinstance(act, Evict) else act
 
 
 def _loose_key(decision: Decision) -> _Key:

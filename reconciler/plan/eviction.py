@@ -2,6 +2,7 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from enum import Enum, auto
 
 import msgspec
 
@@ -14,12 +15,16 @@ from reconciler.model.instant import Instant, later, moment
 from reconciler.model.planned.consequence import Hindrance
 from reconciler.plan.karpenter.durations import nanoseconds
 
-DO_NOT_DISRUPT = "do-not-disrupt"
-SEVERAL_BUDGETS = "several budgets"
-BUDGET_UNSEEN = "budget without status"
-BUDGET_SPENT = "budget allows none"
-BUDGET_TAKEN = "budget is drawn on by others"
-NOTHING = ""
+
+class EvictionObstacle(Enum):
+    """What stands in the way of an eviction."""
+
+    DO_NOT_DISRUPT = auto()
+    SEVERAL_BUDGETS = auto()
+    BUDGET_UNSEEN = auto()
+    BUDGET_SPENT = auto()  # allows no disruption
+    BUDGET_TAKEN = auto()  # what it allows is needed for others
+
 
 # Budgets of one namespace that have to be compared one by one, since no label tells them apart. With more of them every
 # pod that they might select counts as selected by several: those can't be evicted.
@@ -114,18 +119,18 @@ class Asked(msgspec.Struct, frozen=True, gc=False):
     now: Instant
 
     @property
-    def why_not(self) -> str:
-        """The code of what stands in its way; empty when nothing does."""
+    def why_not(self) -> EvictionObstacle | None:
+        """None when nothing stands in its way."""
         for case in CASES:
             if case.applies(self):
-                return case.code
-        return NOTHING
+                return case.obstacle
+        return None
 
-    def held_by(self, why_not: str) -> tuple[Hindrance, ...]:
+    def held_by(self, why_not: EvictionObstacle | None) -> tuple[Hindrance, ...]:
         """What stands in its way."""
-        if why_not == NOTHING:
+        if why_not is None:
             return ()
-        if why_not == DO_NOT_DISRUPT:
+        if why_not is EvictionObstacle.DO_NOT_DISRUPT:
             return (Hindrance(names.DO_NOT_DISRUPT, "annotation"),)
         return tuple(Hindrance(each.title, "pod_budget") for each in self.budgets)
 
@@ -133,7 +138,7 @@ class Asked(msgspec.Struct, frozen=True, gc=False):
 class Case(msgspec.Struct, frozen=True, gc=False):
     """A way in which an eviction can end, and when."""
 
-    code: str
+    obstacle: EvictionObstacle | None
     applies: Callable[[Asked], bool]
 
 
@@ -154,22 +159,22 @@ def _may_go_unhealthy(asked: Asked) -> bool:
 
 # First match wins; the last one always applies. Below "no budget" there is one, and below "several" exactly one.
 CASES = (
-    Case(NOTHING, _is_going),
-    Case(DO_NOT_DISRUPT, lambda asked: stays_until(asked.pod) > asked.now),
-    Case(NOTHING, lambda asked: not asked.budgets),
+    Case(None, _is_going),
+    Case(EvictionObstacle.DO_NOT_DISRUPT, lambda asked: stays_until(asked.pod) > asked.now),
+    Case(None, lambda asked: not asked.budgets),
     # It comes and goes with its node: nobody asks for its eviction.
-    Case(NOTHING, _is_mirror),
+    Case(None, _is_mirror),
     # The API server refuses to weigh one against the other, whatever they allow.
-    Case(SEVERAL_BUDGETS, lambda asked: len(asked.budgets) > 1),
-    Case(NOTHING, _may_go_unhealthy),
-    Case(BUDGET_UNSEEN, lambda asked: asked.budgets[0].status == _NO_STATUS),
-    Case(BUDGET_SPENT, lambda asked: asked.budgets[0].status.disruptions_allowed <= 0),
-    Case(NOTHING, lambda _: True),
+    Case(EvictionObstacle.SEVERAL_BUDGETS, lambda asked: len(asked.budgets) > 1),
+    Case(None, _may_go_unhealthy),
+    Case(EvictionObstacle.BUDGET_UNSEEN, lambda asked: asked.budgets[0].status == _NO_STATUS),
+    Case(EvictionObstacle.BUDGET_SPENT, lambda asked: asked.budgets[0].status.disruptions_allowed <= 0),
+    Case(None, lambda _: True),
 )
 
 
-def why_immovable(pod: Pod, budgets: PodBudgets, now: Instant) -> str:
-    """The code of what stands in the way of evicting it now; empty when nothing does.
+def why_immovable(pod: Pod, budgets: PodBudgets, now: Instant) -> EvictionObstacle | None:
+    """What stands in the way of evicting it now; None when nothing does.
 
     DaemonSet pods are judged like any other: whether a pod has to move at all is `pod.counts`.
     """
@@ -229,21 +234,21 @@ class Remaining:
     def budgets_of(self, pod: Pod) -> tuple[PodDisruptionBudget, ...]:
         return self._budgets.of(pod)
 
-    def why_not(self, pod: Pod) -> str:
-        """The code of what keeps it; empty when nothing does."""
+    def why_not(self, pod: Pod) -> EvictionObstacle | None:
+        """What keeps it; None when nothing does."""
         budgets = () if weighs_nothing(pod) else self._budgets.of(pod)
         if not budgets:
-            return NOTHING
+            return None
         if len(budgets) > 1:
-            return SEVERAL_BUDGETS
+            return EvictionObstacle.SEVERAL_BUDGETS
         budget = budgets[0]
         if _is_unhealthy_enough(pod, budget):
-            return NOTHING
+            return None
         if _is_unseen(budget):
-            return BUDGET_UNSEEN
+            return EvictionObstacle.BUDGET_UNSEEN
         if budget.status.disruptions_allowed <= 0:
-            return BUDGET_SPENT
-        return NOTHING if self._quota(budget).left > 0 else BUDGET_TAKEN
+            return EvictionObstacle.BUDGET_SPENT
+        return None if self._quota(budget).left > 0 else EvictionObstacle.BUDGET_TAKEN
 
     def take(self, pod: Pod) -> None:
         """It goes; what is used up stays used up."""

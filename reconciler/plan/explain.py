@@ -9,6 +9,7 @@ from reconciler.model.planned.action import Ref
 from reconciler.model.planned.reason import Facts, Reason
 from reconciler.plan import containment, removal
 from reconciler.plan.drain import reasons as drain
+from reconciler.plan.drain.codes import words as drain_words
 from reconciler.plan.guards import cluster_min, frozen, one_action, set_aside
 from reconciler.plan.guards import reasons as guards
 from reconciler.plan.guards import words as guard_words
@@ -47,6 +48,7 @@ REASONS = by_code(
 
 # How a fact is written, by its type.
 WORDS: Mapping[type, Callable[[Any], str]] = {
+    **drain_words.WORDS,
     **guard_words.WORDS,
     **manifest_words.WORDS,
     **requests.WORDS,
@@ -83,10 +85,14 @@ class _Words(Formatter):
     """Owner of how a fact is written: by its type, and by what the template says beside its name."""
 
     def format_field(self, value: Any, format_spec: str) -> str:
-        if format_spec in _SPECS:
-            return _SPECS[format_spec](value)
-        if format_spec:
-            return counted(value, format_spec)
+        spec, _, where_there_is_none = format_spec.partition("|")
+        is_absent = value is None or value == ()
+        if is_absent and (where_there_is_none or spec != "time"):
+            return where_there_is_none
+        if spec in _SPECS:
+            return _SPECS[spec](value)
+        if spec:
+            return counted(value, spec)
         if isinstance(value, Ref):
             return value.title
         if isinstance(value, Reason):
@@ -102,9 +108,16 @@ def _time(moment: Instant | None) -> str:
     return "no time" if moment is None else timestamp(moment)
 
 
+def _minutes(seconds: int) -> str:
+    """Whole ones, or with a tenth."""
+    tenths = seconds // 6
+    return f"{tenths // 10}.{tenths % 10}" if tenths % 10 else str(tenths // 10)
+
+
 _WORDS = _Words()
 _SPECS: Mapping[str, Callable[[Any], str]] = {
     "time": _time,
+    "minutes": _minutes,
     "while_held": asked,
     "in_brackets": lambda text: f" ({text})" if text else "",
     "and": " and ".join,

@@ -15,14 +15,13 @@ from reconciler.model.instant import Instant, later, unix_seconds
 from reconciler.model.planned.action import Delete, Evict
 from reconciler.model.planned.cycled import Cycled
 from reconciler.model.planned.decision import Decision
-from reconciler.plan.drain import reasons as drains
-from reconciler.plan.reasons import code_of
+from reconciler.plan.drain.codes.emptying import DrainedNodeDeleted
 from reconciler.plan.scaling.marks import HARD_AHEAD_MS
 from reconciler.plan.scaling.reasons import EmptyNodeDeleted
 from reconciler.serve.durations import EMPTY, NON_EMPTY, Durations
 
 _EMPTY, _DRAINED = "empty", "underutilized"
-_REASONS = {EmptyNodeDeleted.__name__: _EMPTY, code_of(drains.DELETED): _DRAINED}
+_REASONS = {EmptyNodeDeleted.__name__: _EMPTY, DrainedNodeDeleted.__name__: _DRAINED}
 # The same write within this time is one write: what it did was not seen yet when it was decided on again.
 _AGAIN_MS = 60_000
 

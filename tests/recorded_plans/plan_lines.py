@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from reconciler.model.planned.action import Hold
+from reconciler.model.planned.action import Evict, Hold
 from reconciler.model.planned.capacity_limit import CapacityLimit
 from reconciler.model.planned.consequence import Hindrance
 from reconciler.model.planned.decision import Decision
@@ -37,6 +37,8 @@ def _decision(decision: Decision) -> str:
     marks = [*(["would"] if decision.would else []), *([f"pool={decision.pool}"] if decision.pool else [])]
     marks += [f"after={each.title}" for each in decision.after]
     title = f"{decision.subject.title}@{decision.subject.uid}"
+    # Where evicted pods would go, and their gang, is told by what is remembered of them.
+    act = act.asked if isinstance(act, Evict) else act
     return " ".join((decision.planner, title, verb, decision.reason.code, *marks, _joined(_leaves(act)))).rstrip()
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
+from reconciler.fleet.books.ruled_out import ruled_out
 from reconciler.model import names
 from reconciler.model.cluster.metadata import (
     Annotations,
@@ -16,10 +17,13 @@ from reconciler.model.cluster.pod import Container, PodSpec, Resources, Spread, 
 from reconciler.model.cluster.pod_volume import EmptyDir, Present, Volume
 from reconciler.model.cluster.whole import Whole, WholeMetadata
 from reconciler.model.instant import timestamp
+from reconciler.model.planned.action import Ref
 from reconciler.model.planned.imagined import Imagined
 from reconciler.model.planned.memory import Tried
+from reconciler.model.planned.reason import Reason
+from reconciler.plan.drain.codes.blockers import PodWithoutPlace
+from reconciler.plan.drain.codes.figures import NodesWithoutRoom
 from tests.unit.scaling_stage import NOW, after
-from tests.unit.some_reasons import some_reason
 
 Json = dict[str, Any]
 VOLUMES = {
@@ -100,7 +104,8 @@ def imagined(case: Json) -> Iterator[Imagined]:
 def tried(case: Json) -> Iterator[tuple[str, Tried]]:
     """What was found of nodes before: s ago the last time, and the first."""
     for name, (last, first, *uid) in case.get("tried", {}).items():
-        reason = some_reason("PodWithoutPlace", pod="Pod/team/web-0", node="a", ruled_out="resources on 1")
+        room = NodesWithoutRoom(ruled_out({"resources": {"a100 p4d": 1}}, {}))
+        reason = Reason(PodWithoutPlace(pod=Ref("Pod", "team", "web-0"), node="a", ruled_out=room))
         yield name, Tried(uid[0] if uid else f"uid-{name}", after(-first), after(-last), reason)
 
 

@@ -21,9 +21,11 @@ from reconciler.model.planned.decision import Decision
 from reconciler.model.planned.inputs import Inputs
 from reconciler.model.planned.lacking import Lacking
 from reconciler.model.planned.plan import Plan
+from reconciler.model.planned.reason import Reason
 from reconciler.model.planned.shortage import Shortage
 from reconciler.plan.check import check
 from reconciler.plan.draft import Draft, Verdict
+from reconciler.plan.drain.codes.emptying import Drained, DrainedNodeNeeded, PodsWaitForCapacity
 from reconciler.plan.planner import plan
 from reconciler.plan.requests.choices import digest_of
 from reconciler.plan.requests.request import Request, tag_of
@@ -31,14 +33,13 @@ from reconciler.plan.scaling.planner import scaling
 from reconciler.plan.smart_pods.planner import smart_pods
 from tests.unit import restricted
 from tests.unit.scaling_stage import MACHINE, NOW, POLICY, World, after
-from tests.unit.some_reasons import some_reason
 
 FOLDER = Path(__file__).parents[1] / "cases" / "smart_pods"
 
 Json = dict[str, Any]
 
-_RETURNED = some_reason("DrainedNodeNeeded", lacks="1 node", node="it", pool="a100", why="pods wait")
-_DRAINED = some_reason("Drained", node="it", since=timestamp(NOW))
+_RETURNED = Reason(DrainedNodeNeeded(node="it", pool="a100", lacks=1, why=Reason(PodsWaitForCapacity())))
+_DRAINED = Reason(Drained(node="it", since=NOW))
 
 
 def table(name: str) -> dict[str, Json]:

@@ -10,9 +10,9 @@ from reconciler.model.instant import Instant
 from reconciler.model.origin import Origin
 from reconciler.model.planned.action import Ref
 from reconciler.model.planned.reason import Facts, Reason
+from reconciler.plan.drain.codes.emptying import EvictedPodsStay
 from reconciler.plan.explain import REASONS
 from reconciler.plan.reasons import Because, Pairs
-from reconciler.plan.removal import NodeGone
 
 POD = Ref("Pod", "x", "x")
 
@@ -37,7 +37,7 @@ def _value_of(hint: Any) -> Any:
     """Any value of the type."""
     if hint is Instant:
         return Instant(0)
-    known = {str: "x", int: 1, bool: True, Ref: POD, Reason: Reason(NodeGone(node="x"))}
+    known = {str: "x", int: 1, bool: True, Ref: POD, Reason: Reason(EvictedPodsStay())}
     if hint in known:
         return known[hint]
     if hint is Facts:

@@ -4,7 +4,7 @@ import msgspec
 
 from reconciler.loop import Attempts
 from reconciler.model.instant import Instant
-from reconciler.model.planned.action import Annotate, Presumes, Ref
+from reconciler.model.planned.action import Annotate, Evict, Leaver, Presumes, Ref
 from reconciler.model.planned.decision import Decision
 from reconciler.model.planned.outcome import Outcome, Result
 from tests.unit.some_reasons import some_reason
@@ -37,6 +37,18 @@ def test_what_is_done_waits_to_be_seen_unless_something_else_is_asked_for() -> N
     assert sent(attempts, 1, decision(version="8")) == ["n1"]
     learn(attempts, decision(), "done")
     assert sent(attempts, 10_000, decision()) == ["n1"]
+
+
+def test_an_eviction_is_the_same_wherever_the_pod_would_go_now() -> None:
+    def evict(home: str) -> Decision:
+        subject, mate = Ref("Pod", "team", "web-0", "u0"), Ref("Pod", "team", "web-1", "u1")
+        act = Evict(grace_seconds=30, others=(Leaver(mate, 30, home),), destination=home, gang="team/llama")
+        return Decision("test", subject, act, some_reason("Missing"))
+
+    attempts = Attempts()
+    learn(attempts, evict("n1"), "done")
+    assert sent(attempts, 9_999, evict("n2")) == []
+    assert sent(attempts, 10_000, evict("n2")) == ["web-0"]
 
 
 def test_what_was_refused_is_asked_for_less_and_less_often_though_its_presumptions_move_on() -> None:

@@ -1,17 +1,25 @@
 """Which nodes are drained, when, and what becomes of their pods: the tables of cases, and what always holds."""
 
 from collections import Counter
+from collections.abc import Iterator
 from typing import Any
 
 import msgspec
 import pytest
 
+from reconciler.fleet.fleet import Fleet
+from reconciler.model.planned.action import Evict
 from reconciler.model.planned.drained import Drained
 from reconciler.model.planned.memory import Memory
 from reconciler.model.planned.plan import Plan
-from reconciler.model.planned.reason import Reason
+from reconciler.model.planned.reason import Facts, Reason
+from reconciler.plan.drain.codes.blockers import GangActedOn
+from reconciler.plan.drain.codes.eligibility import NotEvaluated
+from reconciler.plan.drain.codes.emptying import PodLeaves
 from reconciler.plan.drain.reasons import PLANNER, REASONS
+from reconciler.plan.drain.remembering import remembered
 from reconciler.plan.explain import sentence
+from reconciler.plan.reason_codec import decoded
 from tests.unit.drain_stage import World, homes, tables
 from tests.unit.drain_told import told
 from tests.unit.scaling_stage import after
@@ -68,12 +76,69 @@ def in_mind(drained: Any) -> dict[str, Any]:
     return {key: value for key, value in found.items() if value}
 
 
+LLAMA = {"apps": {"web": {"claim": "one"}}, "claims": {"one": {"count": 2, "gangRef": "llama"}}}
+# Why a gang waits, or a node is needed again, where nothing is decided that a table has not.
+CAUSES: dict[str, tuple[dict[str, Any], str]] = {
+    "a gang waits for a node of another batch": (
+        {
+            "nodes": {
+                "a": {"pods": ["web 2"], "draining": 60},
+                "b": {"pods": ["web 2"], "draining": 5},
+                "c": {"pods": ["job 1"], "candidate": 900},
+                "d": {"pods": ["job 4"]},
+            },
+            "remembers": {"batch": {"ago": 5, "nodes": ["b", "c"]}},
+            **LLAMA,
+        },
+        "not all of its nodes are seen tainted yet",
+    ),
+    "who was not asked with the others of a gang waits for the rest": (
+        {
+            "nodes": {"a": {"pods": ["web 2", "web 2"], "draining": 30}, "b": {"pods": ["job 2"]}},
+            "remembers": {"evicted": {"web-9 2": ["a", 20], "web-0 2": ["a", 20]}},
+            **LLAMA,
+        },
+        "others of it leave already",
+    ),
+    "an emptied node stays where its pool keeps nodes warm": (
+        {
+            "nodes": {"a": {"draining": 60}, "b": {"pods": ["web 5"]}},
+            "keep": {"warmNodes": 1},
+            "scales": True,
+            "remembers": {"emptied": {"a": 60}},
+        },
+        "its warm nodes are not all there",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CAUSES)
+def test_the_cause_is_told(name: str) -> None:
+    case, words = CAUSES[name]
+    sentences = [sentence(each) for each in reasons_of(World(case).planned())]
+    assert any(f"({words})" in each for each in sentences), sentences
+
+
 def test_each_reason_is_shown_by_a_case() -> None:
-    shown = set()
-    for case in CASES.values():
+    shown: set[type[Facts]] = {GangActedOn}  # no planner before drains acts on a pod of a gang
+    for case in (*CASES.values(), *(case for case, _ in CAUSES.values())):
         made = World(case).planned()
-        shown |= {each.code for each in reasons_of(made)}
-    assert {each.code for each in REASONS} <= shown
+        shown |= {type(facts) for each in reasons_of(made) for facts in with_causes(each)}
+    assert set(REASONS) <= shown
+
+
+@pytest.mark.parametrize("name", sorted(CASES)[::7])
+def test_each_reason_is_read_as_it_was_written(name: str) -> None:
+    for reason in reasons_of(World(CASES[name]).planned()):
+        assert decoded(msgspec.json.encode(reason), Reason) == reason
+
+
+def with_causes(reason: Reason) -> Iterator[Facts]:
+    """Its facts, and those of the reasons that it gives as its cause."""
+    yield reason.facts
+    for fact in reason.facts.fields().values():
+        if isinstance(fact, Reason):
+            yield from with_causes(fact)
 
 
 def test_where_an_evicted_pod_was_to_go_is_remembered_for_as_long_as_it_is_of_use() -> None:
@@ -87,6 +152,17 @@ def test_where_an_evicted_pod_was_to_go_is_remembered_for_as_long_as_it_is_of_us
         later.inputs = msgspec.structs.replace(later.inputs, memory=memory, now=after(seconds))
         (kept,) = later.planned().memory.drained.evicted
         assert (kept.home, bool(kept.pod)) == (home, bool(home))
+
+
+def test_what_is_remembered_of_evictions_follows_from_what_is_done() -> None:
+    """Whatever reason is given for it."""
+    world = World(CASES["a gang leaves at once, by one decision"])
+    made, fleet = world.planned(), Fleet(world.inputs.observed)
+    acted = [each for each in made.decisions if isinstance(each.act, Evict)]
+    changed = [msgspec.structs.replace(each, reason=Reason(PodLeaves(pods=1, node="a"))) for each in acted]
+    before, after_change = (remembered(world.inputs, fleet, each, Drained()) for each in (acted, changed))
+    assert before.evicted == after_change.evicted
+    assert all(each.home and each.gang for each in before.evicted)
 
 
 def test_pods_that_never_end_are_not_waited_for_for_ever() -> None:
@@ -121,7 +197,7 @@ def test_where_there_is_never_time_for_all_each_has_its_turn_however_many_are_ca
         remembers = {"remembers": {"begin_at": begin_at}} if begin_at else {}
         made = World({"nodes": nodes | takers, "budget": 0, "policy": closed, **remembers}).planned()
         begin_at = made.memory.drained.begin_at
-        looked_at.update(each.node for each in made.weighed if each.reason.code != "NotEvaluated")
+        looked_at.update(each.node for each in made.weighed if not isinstance(each.reason.facts, NotEvaluated))
         timed |= {each.node: 10 * plan for each in made.weighed if each.is_candidate}
     assert min(looked_at[each] for each in names) >= 6
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as some
 
 from reconciler.fleet.fleet import Fleet
 from reconciler.model.planned.action import Evict
-from reconciler.plan.drain.reasons import BEGINS
+from reconciler.plan.drain.codes.emptying import BEGINS, Drained
 from reconciler.plan.planner import plan
 from tests.unit.drain_stage import World, homes
 
@@ -55,9 +55,9 @@ def test_limits_are_kept_and_what_begins_is_remembered_as_one_batch(
     case = {"nodes": said, "policy": {"utilizationThresholdPercent": 100, **limits}}
     first = World(case)
     made = first.planned()
-    begun = [each for each in made.decisions if each.reason.code in BEGINS]
+    begun = [each for each in made.decisions if type(each.reason.facts) in BEGINS]
     assert len(begun) <= max(most, drains)
-    assert sum(each.reason.code == "Drained" for each in begun) <= drains
+    assert sum(isinstance(each.reason.facts, Drained) for each in begun) <= drains
     batch = made.memory.drained.batch
     assert {each.subject.name for each in begun} == {name for name, _ in (batch.nodes if batch else ())}
 

@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as some
 
 from reconciler.model.planned.plan import Plan
+from reconciler.plan.drain.codes.emptying import Drained
 from tests.unit.drain_stage import World
 
 PRICES = {"on-demand": 2196, "spot": 900, "reserved": 1200}  # cents an hour
@@ -61,7 +62,7 @@ def lost(nodes: list[Node], gone: Iterable[int]) -> int:
 
 
 def begun(made: Plan) -> set[int]:
-    return {int(each.subject.name[1:]) for each in made.decisions if each.reason.code == "Drained"}
+    return {int(each.subject.name[1:]) for each in made.decisions if isinstance(each.reason.facts, Drained)}
 
 
 def due(made: Plan) -> list[int]:

@@ -10,13 +10,9 @@ from hypothesis import strategies as some
 from reconciler.model.cluster.workload import PodDisruptionBudget
 from reconciler.model.planned.consequence import Hindrance
 from reconciler.plan.eviction import (
-    BUDGET_SPENT,
-    BUDGET_UNSEEN,
     CASES,
-    DO_NOT_DISRUPT,
-    NOTHING,
-    SEVERAL_BUDGETS,
     Asked,
+    EvictionObstacle,
     PodBudgets,
     why_immovable,
 )
@@ -36,44 +32,44 @@ PATIENT = budget("web", 0, **WEB, unhealthyPodEvictionPolicy="AlwaysAllow")
 LABELS = {"labels": {"app": "web"}}
 
 # In the order of CASES: one pod for each.
-LANDED: tuple[tuple[Words, tuple[PodDisruptionBudget, ...], str], ...] = (
-    (LABELS | {"phase": "Succeeded", "asks": "true"}, (SPENT,), NOTHING),
-    (LABELS | {"asks": "true"}, (SPENT,), DO_NOT_DISRUPT),
-    (LABELS, (), NOTHING),
-    (LABELS | {"owner": "Node"}, (SPENT, ANY), NOTHING),
-    (LABELS, (SPENT, ANY), SEVERAL_BUDGETS),
-    (LABELS | {"ready": False}, (PATIENT,), NOTHING),
-    (LABELS, (budget("web", None, **WEB),), BUDGET_UNSEEN),
-    (LABELS, (SPENT,), BUDGET_SPENT),
-    (LABELS, (budget("web", 1, **WEB),), NOTHING),
+LANDED: tuple[tuple[Words, tuple[PodDisruptionBudget, ...], EvictionObstacle | None], ...] = (
+    (LABELS | {"phase": "Succeeded", "asks": "true"}, (SPENT,), None),
+    (LABELS | {"asks": "true"}, (SPENT,), EvictionObstacle.DO_NOT_DISRUPT),
+    (LABELS, (), None),
+    (LABELS | {"owner": "Node"}, (SPENT, ANY), None),
+    (LABELS, (SPENT, ANY), EvictionObstacle.SEVERAL_BUDGETS),
+    (LABELS | {"ready": False}, (PATIENT,), None),
+    (LABELS, (budget("web", None, **WEB),), EvictionObstacle.BUDGET_UNSEEN),
+    (LABELS, (SPENT,), EvictionObstacle.BUDGET_SPENT),
+    (LABELS, (budget("web", 1, **WEB),), None),
 )
 
 
 @pytest.mark.parametrize("place", range(len(CASES)))
 def test_every_case_is_reached(place: int) -> None:
-    words, budgets, code = LANDED[place]
+    words, budgets, obstacle = LANDED[place]
     one = pod("one", words)
     index = PodBudgets(budgets)
-    assert why_immovable(one, index, NOW) == code == CASES[place].code
+    assert why_immovable(one, index, NOW) == obstacle == CASES[place].obstacle
     asked = Asked(one, index.of(one), NOW)
     assert next(n for n, case in enumerate(CASES) if case.applies(asked)) == place
 
 
 @pytest.mark.parametrize(
-    ("words", "code"),
+    ("words", "obstacle"),
     [
-        ({"asks": "true", "leaving": True}, NOTHING),
-        ({"asks": "True"}, NOTHING),
-        ({"asks": "2h"}, DO_NOT_DISRUPT),
-        ({"asks": "2h", "ran": "119m"}, DO_NOT_DISRUPT),
-        ({"asks": "2h", "ran": "2h"}, NOTHING),
-        ({"asks": "-2h"}, NOTHING),
-        ({"asks": "99999h", "ran": "1h"}, DO_NOT_DISRUPT),
-        ({"asks": "true", "owner": "DaemonSet"}, DO_NOT_DISRUPT),
+        ({"asks": "true", "leaving": True}, None),
+        ({"asks": "True"}, None),
+        ({"asks": "2h"}, EvictionObstacle.DO_NOT_DISRUPT),
+        ({"asks": "2h", "ran": "119m"}, EvictionObstacle.DO_NOT_DISRUPT),
+        ({"asks": "2h", "ran": "2h"}, None),
+        ({"asks": "-2h"}, None),
+        ({"asks": "99999h", "ran": "1h"}, EvictionObstacle.DO_NOT_DISRUPT),
+        ({"asks": "true", "owner": "DaemonSet"}, EvictionObstacle.DO_NOT_DISRUPT),
     ],
 )
-def test_do_not_disrupt_is_read_as_karpenter_reads_it(words: Words, code: str) -> None:
-    assert why_immovable(pod("one", words), PodBudgets(), NOW) == code
+def test_do_not_disrupt_is_read_as_karpenter_reads_it(words: Words, obstacle: EvictionObstacle | None) -> None:
+    assert why_immovable(pod("one", words), PodBudgets(), NOW) == obstacle
 
 
 def test_a_budget_without_a_selector_holds_for_nothing() -> None:
@@ -87,8 +83,8 @@ def test_what_stands_in_the_way_is_named() -> None:
         Hindrance("PodDisruptionBudget/team/all", "pod_budget"),
         Hindrance("PodDisruptionBudget/team/web", "pod_budget"),
     )
-    assert several.held_by(DO_NOT_DISRUPT) == (Hindrance("karpenter.sh/do-not-disrupt", "annotation"),)
-    assert several.held_by(NOTHING) == ()
+    assert several.held_by(EvictionObstacle.DO_NOT_DISRUPT) == (Hindrance("karpenter.sh/do-not-disrupt", "annotation"),)
+    assert several.held_by(None) == ()
 
 
 SOME_LABELS = some.dictionaries(some.sampled_from("abc"), some.sampled_from(["", "x", "y"]))

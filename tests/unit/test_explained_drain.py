@@ -6,19 +6,14 @@ from typing import Any
 import pytest
 
 from reconciler.fleet.fleet import Fleet
-from reconciler.plan.drain.reasons import (
-    BLOCKERS,
-    BUDGET_TAKEN,
-    DESTINATION,
-    ELIGIBILITY,
-    GANG_NO_PLACE,
-    NO_PLACE,
-    OTHERS_TURN,
-)
+from reconciler.plan.drain.codes.blockers import BLOCKERS, GangWithoutPlace, PodBudgetTaken, PodWithoutPlace
+from reconciler.plan.drain.codes.eligibility import ELIGIBILITY, IsDestination, OthersTurn
+from reconciler.plan.explain import REASONS
 from reconciler.plan.explanation.about import About, Asked
 from reconciler.plan.explanation.flips.changes import LINES, changes_of, flipped, weighed_again
 from reconciler.plan.explanation.subject import about
 from reconciler.plan.kept.scene import Scene
+from reconciler.plan.reasons import Declared, code_of
 from reconciler.plan.removal import CordonedByOthers, DisruptedByKarpenter, DriverUpgrade, NodeOptedOut
 from tests.unit.drain_stage import World, tables
 
@@ -85,7 +80,7 @@ def test_where_nobody_looked_it_says_what_was_found_before() -> None:
     (told,) = asked({"nodes": nodes, "tried": {"a": [60, 600]}}, "a")["last tried"]
     assert told == (
         "at 2026-11-02T07:59:00Z, in vain since 2026-11-02T07:50:00Z: "
-        "no node that stays would take Pod/team/web-0 (resources on 1), and so it keeps a."
+        "no node that stays would take Pod/team/web-0 (resources on 1 of a100 p4d), and so it keeps a."
     )
 
 
@@ -212,20 +207,19 @@ def test_of_a_node_that_is_being_emptied_those_are_told_that_are_not_asked() -> 
     ]
 
 
-OTHERS = {each.__name__ for each in (DisruptedByKarpenter, DriverUpgrade, CordonedByOthers, NodeOptedOut)}
-KEPT = {each.code for each in (*ELIGIBILITY, *BLOCKERS)} | OTHERS
+KEPT: set[Declared] = {*ELIGIBILITY, *BLOCKERS, DisruptedByKarpenter, DriverUpgrade, CordonedByOthers, NodeOptedOut}
 
 
 def test_each_reason_for_which_a_node_is_none_has_its_change() -> None:
     assert set(LINES) == KEPT
 
 
-@pytest.mark.parametrize("code", sorted(KEPT))
+@pytest.mark.parametrize("code", sorted(map(code_of, KEPT)))
 def test_what_is_said_to_make_it_a_candidate_does(code: str) -> None:
     """In some case each change alone is enough, or it and those behind it are."""
     for case in CASES.values():
         world = World(case)
-        for weighed in world.planned().weighed if not case.get("scales") or code == OTHERS_TURN.code else ():
+        for weighed in world.planned().weighed if not case.get("scales") or code == OthersTurn.__name__ else ():
             if weighed.reason.code == code and not weighed.is_candidate:
                 after, told = flipped(world.inputs, weighed)
                 if after is not None:
@@ -249,16 +243,16 @@ def test_a_change_lifts_what_it_is_told_for(name: str) -> None:
         asked[weighed.reason.code] += 1
         if asked[weighed.reason.code] > MOST_ALIKE:
             continue
-        line = LINES.get(weighed.reason.code) if not weighed.is_candidate else None
+        line = LINES.get(REASONS[weighed.reason.code]) if not weighed.is_candidate else None
         edit = line(world.inputs, weighed) if line is not None else None
         if edit is None:
             continue
         first = weighed_again(edit.inputs, weighed.node)
         if first is not None and first.is_candidate:
             assert changes_of(world.inputs, weighed) == edit.told
-        elif weighed.reason.code not in MAY_NOT_DO:
+        elif type(weighed.reason.facts) not in MAY_NOT_DO:
             assert first is None or first.reason != weighed.reason
 
 
 # A node with room is no place for what selects others, and need not be chosen; what goes first may take a budget again.
-MAY_NOT_DO = {NO_PLACE.code, GANG_NO_PLACE.code, DESTINATION.code, BUDGET_TAKEN.code}
+MAY_NOT_DO = {PodWithoutPlace, GangWithoutPlace, IsDestination, PodBudgetTaken}

@@ -163,9 +163,9 @@ def test_what_nobody_confirmed_for_a_while_is_quiet_since_then_and_read_all_the_
     assert stage.later(QUIET_MS).quiet == ()
     seen = stage.later(1)
     assert (seen.quiet, seen.unread) == ((Quiet("nodes", START),), ())
-    assert seen.why_quiet("nodes", "pods") == "nothing has been heard of nodes since 2026-11-02T08:00:00Z"
+    assert seen.quiet_among("nodes", "pods") == Quiet("nodes", instant("2026-11-02T08:00:00Z"))
     assert stage.later(1_000) is seen
-    assert seen.why_quiet("pods") == ""
+    assert seen.quiet_among("pods") is None
     assert stage.event(NODE, "BOOKMARK", 11).quiet == ()
     assert stage.later(STALE_MS + 1).quiet == ()
 

@@ -13,6 +13,7 @@ from reconciler.fleet.fleet import Fleet
 from reconciler.model.change import FieldChange, PolicyChange
 from reconciler.model.origin import Origin
 from reconciler.model.planned.action import Evict
+from reconciler.plan.drain.codes.emptying import Drained, PodLeaves
 from reconciler.plan.impact.impact import with_impact
 from reconciler.plan.kept.scene import Scene
 from reconciler.report.document import Document
@@ -174,7 +175,7 @@ def test_each_node_has_one_fate_and_the_document_keeps_to_the_schema(name: str) 
     told = with_impact(made).scene
     nodes = Counter(node for each in told.plan.consequences for node in each.nodes)
     assert not [node for node, count in nodes.items() if count > 1]
-    begun = {each.subject.name for each in made.plan.decisions if each.reason.code in {"Drained", "PodLeaves"}}
+    begun = {each.subject.name for each in made.plan.decisions if isinstance(each.reason.facts, Drained | PodLeaves)}
     assert begun <= nodes.keys()
     VALIDATOR.validate(json.loads(report.write(document(CASES[name]), "json", color=False)))
 

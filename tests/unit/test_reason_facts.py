@@ -12,6 +12,7 @@ from reconciler.model.instant import Instant
 from reconciler.model.planned.action import Ref
 from reconciler.model.planned.capacity_limit import CapacityLimit
 from reconciler.model.planned.reason import CodeFacts, Reason
+from reconciler.plan.drain import words as drain_words
 from reconciler.plan.explain import PARTS, REASONS, WORDS, asked, fact_words, sentence
 from reconciler.plan.guards import words as guard_words
 from reconciler.plan.guards.frozen import Freeze, Scope
@@ -133,11 +134,11 @@ def test_a_fact_has_its_words_in_one_place(fact: Any, words: str) -> None:
     assert fact_words(fact) == words
 
 
-OF_GUARDS_AND_MANIFESTS = frozenset({*guard_words.WORDS, *manifest_words.WORDS})  # as their golden tables show
+SHOWN_ELSEWHERE = frozenset({*drain_words.WORDS, *guard_words.WORDS, *manifest_words.WORDS})  # by golden tables
 
 
 def test_each_type_of_fact_that_has_words_is_among_these() -> None:
     shown = {type(fact) for fact, _ in FACTS} | {
         type(each) for fact, _ in FACTS if type(fact) is tuple for each in fact
     }
-    assert set(WORDS) - OF_GUARDS_AND_MANIFESTS <= shown
+    assert set(WORDS) - SHOWN_ELSEWHERE <= shown

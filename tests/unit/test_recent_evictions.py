@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as some
 
 from reconciler.model.planned.action import Delete, Evict, Taint
+from reconciler.plan.drain.codes import emptying
 from reconciler.plan.recent_evictions import unreplaced
 from tests.unit.drain_stage import World as Drained
 from tests.unit.scaling_stage import World
@@ -78,5 +79,5 @@ def test_who_must_stay_is_never_evicted_and_every_other_node_may_go(there: list[
     made = Drained(case).planned()
     evicted = {each.subject.name for each in made.decisions if isinstance(each.act, Evict)}
     assert not {name for name in evicted if int(name.partition("-")[0].removeprefix("app")) in KEPT}
-    begun = {each.subject.name for each in made.decisions if each.reason.code == "Drained"}
+    begun = {each.subject.name for each in made.decisions if isinstance(each.reason.facts, emptying.Drained)}
     assert not {name for name in begun if set(there[int(name[1:])]) & KEPT}

@@ -1,12 +1,13 @@
 """What rules out nodes for a pod, by predicate and kind of node, and how that is told."""
 
 from reconciler.fleet.books.node_kinds import NodeKinds
-from reconciler.fleet.books.ruled_out import RuledOut
+from reconciler.fleet.books.ruled_out import ruled_out
 from reconciler.fleet.judging import Judging
 from reconciler.fleet.what_if import WhatIf
 from reconciler.model import names
 from reconciler.model.cluster.node import Node
 from reconciler.model.cluster.observed import Observed
+from reconciler.plan.requests.ruled_out_words import ruled_out_words
 from tests.unit.fleet_stage import node, pod
 
 
@@ -45,15 +46,15 @@ def test_what_nothing_rules_out_is_counted_apart() -> None:
     what_if = fleet()
     asked = pod("p", {"cpu": 1, "nodeSelector": {names.KARPENTER_POOL: "a100"}})
     found = what_if.part(Judging).counted(what_if.classes.of(asked).anew, None)
-    assert found == RuledOut({"selection": {"a100 p4d": 1, "l4 g6": 1, "no pool": 1}}, {"a100 p4d": 2})
+    assert found == ruled_out({"selection": {"a100 p4d": 1, "l4 g6": 1, "no pool": 1}}, {"a100 p4d": 2})
     assert found.totals == {"selection": 3}
-    assert found.told == (
+    assert ruled_out_words(found) == (
         "selection on 1 of a100 p4d, 1 of l4 g6 and 1 of no pool, not beside the others on 2 of a100 p4d"
     )
 
 
 def test_only_the_most_frequent_kinds_are_named() -> None:
     kinds = {"a x": 1, "b x": 12, "c x": 3, "d x": 3, "e x": 2, "f x": 1}
-    assert RuledOut({"resources": kinds}).told == (
+    assert ruled_out_words(ruled_out({"resources": kinds}, {})) == (
         "resources on 12 of b x, 3 of c x, 3 of d x, 2 of e x and 2 of other kinds"
     )

@@ -8,13 +8,15 @@ import msgspec
 import pytest
 
 from reconciler.fleet.fleet import Fleet
-from reconciler.model.instant import Instant
+from reconciler.model.instant import Instant, later
+from reconciler.model.planned.action import Evict
 from reconciler.model.planned.inputs import Inputs
 from reconciler.model.planned.memory import Memory
 from reconciler.plan.kept import saved
 from reconciler.plan.kept.saved import BadPlan
 from reconciler.plan.kept.scene import Scene
 from reconciler.report.differences import difference_words
+from tests.unit.drain_stage import World as Drains
 from tests.unit.guards_stage import MINUTE_MS, NOW, World
 
 LATER = Instant(NOW + 60 * MINUTE_MS)
@@ -119,6 +121,16 @@ def test_an_object_that_was_only_written_again_moves_nothing() -> None:
     act = msgspec.structs.replace(step.decision.act, presumes=newer)
     older = msgspec.structs.replace(step, decision=msgspec.structs.replace(step.decision, act=act))
     assert saved.moved(msgspec.structs.replace(kept, steps=(older, *kept.steps[1:])), now) == ()
+
+
+def test_a_pod_that_is_evicted_and_would_go_elsewhere_now_moves_nothing() -> None:
+    world = Drains({"nodes": {"a": {"pods": ["web 1"], "draining": 60}, "b": {"pods": ["web 5"]}}})
+    now = Scene(world.inputs, Fleet(world.inputs.observed), world.planned())
+    kept = saved.read(saved.write(now, later(now.inputs.now, 60 * MINUTE_MS)).content)
+    (step,) = (each for each in kept.steps if isinstance(each.decision.act, Evict))
+    act = msgspec.structs.replace(step.decision.act, destination="c")
+    older = msgspec.structs.replace(step, decision=msgspec.structs.replace(step.decision, act=act))
+    assert saved.moved(msgspec.structs.replace(kept, steps=(older,)), now) == ()
 
 
 def test_an_object_of_the_same_name_that_was_made_anew_is_another() -> None:

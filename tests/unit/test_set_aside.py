@@ -31,7 +31,7 @@ from reconciler.model.planned.plan import Plan
 from reconciler.model.planned.trouble import Trouble
 from reconciler.model.resource_quantity import MOST
 from reconciler.plan.check import BrokenInvariant, check
-from reconciler.plan.eviction import BUDGET_UNSEEN, PodBudgets, Remaining
+from reconciler.plan.eviction import EvictionObstacle, PodBudgets, Remaining
 from reconciler.plan.guards.set_aside import BehindSetAside, ObjectSetAside, SetAsides
 from reconciler.plan.planner import plan
 from reconciler.plan.removal import untouchable
@@ -112,7 +112,7 @@ def test_a_budget_that_is_set_aside_lets_no_pod_of_its_namespace_go() -> None:
     assert isinstance(found.object, PodDisruptionBudget)
     (running,) = decoded("Pod", an("Pod"))
     budgets = PodBudgets((found.object,))
-    assert Remaining(budgets).why_not(running) == BUDGET_UNSEEN
+    assert Remaining(budgets).why_not(running) is EvictionObstacle.BUDGET_UNSEEN
 
 
 def test_json_nested_deeper_than_any_program_reads_costs_nothing_where_nobody_looks() -> None:

@@ -3,7 +3,8 @@
 import pytest
 import yaml
 
-from reconciler.plan.drain import reasons
+from reconciler.plan.drain.codes.candidacy import NoDrainPolicy
+from reconciler.plan.drain.codes.emptying import BatchTorn, Drained, DrainedNodeDeleted, GivenBack
 from tests.stages.scaling.drawn import Json, Outcome, played, pool
 
 NODES, MANY = 24, 6
@@ -48,9 +49,9 @@ def begun(outcome: Outcome) -> list[tuple[float, int]]:
     """When each drain began, in minutes, and how many were under way then."""
     found, under_way = [], set[str]()
     for each in outcome.told:
-        if each.reason == reasons.DELETED.code:
+        if each.reason == DrainedNodeDeleted.__name__:
             under_way.remove(each.node)
-        elif each.reason == reasons.DRAINED.code:
+        elif each.reason == Drained.__name__:
             under_way.add(each.node)
             found.append(((each.at - outcome.play.start) / 60_000, len(under_way)))
     return found
@@ -71,10 +72,10 @@ def test_each_policy_had_its_time(outcome: Outcome) -> None:
 
 
 def test_what_was_begun_goes_on_and_nothing_is_given_back(outcome: Outcome) -> None:
-    given_back = {reasons.GIVEN_BACK.code, reasons.BATCH_TORN.code, reasons.NOT_NAMED.code}
+    given_back = {each.__name__ for each in (GivenBack, BatchTorn, NoDrainPolicy)}
     assert given_back.isdisjoint(each.reason for each in outcome.told)
-    started = [each.node for each in outcome.told if each.reason == reasons.DRAINED.code]
+    started = [each.node for each in outcome.told if each.reason == Drained.__name__]
     assert len(started) == len(set(started)) == NODES // 2
-    assert sorted(started) == sorted(each.node for each in outcome.told if each.reason == reasons.DELETED.code)
+    assert sorted(started) == sorted(each.node for each in outcome.told if each.reason == DrainedNodeDeleted.__name__)
     assert outcome.simulated.broken == ()
     assert outcome.simulated.sums.pending_pods == 0

@@ -1,41 +1,41 @@
-"""What rules out nodes for a pod, counted by predicate and by kind of node, and how that is told."""
+"""What rules out nodes for a pod, counted by predicate and by kind of node."""
 
 from collections.abc import Mapping
 
 import msgspec
 
-ByKind = Mapping[str, int]  # how many nodes of a kind
 
-_MOST_KINDS = 4  # that are named of one predicate
+class NodesOfKind(msgspec.Struct, frozen=True, gc=False):
+    """How many nodes of a pool and an instance type."""
+
+    kind: str
+    nodes: int
 
 
-class RuledOut(msgspec.Struct, frozen=True):
+class RefusingPredicate(msgspec.Struct, frozen=True, gc=False):
+    """The nodes that one predicate rules out."""
+
+    predicate: str
+    kinds: tuple[NodesOfKind, ...]
+
+
+class RuledOut(msgspec.Struct, frozen=True, gc=False):
     """Why nodes do not take a pod."""
 
-    by: Mapping[str, ByKind] = {}  # name of a predicate -> nodes that it rules out
-    free: ByKind = {}  # nodes that nothing rules out: it would fit there alone
+    by: tuple[RefusingPredicate, ...] = ()  # in the order of predicates
+    free: tuple[NodesOfKind, ...] = ()  # nodes that nothing rules out: it would fit there alone
 
     @property
     def totals(self) -> dict[str, int]:
         """Nodes of any kind, by the name of a predicate, in the order of predicates."""
-        return {name: sum(kinds.values()) for name, kinds in self.by.items()}
-
-    @property
-    def told(self) -> str:
-        """resources on 12 of a100 p4d.24xlarge and 1 of l4 g6.12xlarge, selection on 3 of l4 g6.12xlarge."""
-        found = [f"{name} on {_told(kinds)}" for name, kinds in sorted(self.by.items())]
-        return ", ".join([*found, *([f"not beside the others on {_told(self.free)}"] if self.free else [])])
+        return {each.predicate: sum(kind.nodes for kind in each.kinds) for each in self.by}
 
 
-def _told(kinds: ByKind) -> str:
-    """The largest first."""
-    order = sorted(kinds.items(), key=lambda each: (-each[1], each[0]))
-    parts = [f"{count} of {kind}" for kind, count in order[:_MOST_KINDS]]
-    if rest := sum(count for _, count in order[_MOST_KINDS:]):
-        parts.append(f"{rest} of other kinds")
-    return listed(parts)
+def ruled_out(by: Mapping[str, Mapping[str, int]], free: Mapping[str, int]) -> RuledOut:
+    """`by`: name of a predicate -> how many nodes of which kind."""
+    return RuledOut(tuple(RefusingPredicate(name, of_kinds(kinds)) for name, kinds in by.items()), of_kinds(free))
 
 
-def listed(parts: list[str]) -> str:
-    """a, b and c."""
-    return " and ".join([", ".join(parts[:-1]), parts[-1]] if len(parts) > 1 else parts)
+def of_kinds(kinds: Mapping[str, int]) -> tuple[NodesOfKind, ...]:
+    """By name."""
+    return tuple(NodesOfKind(kind, nodes) for kind, nodes in sorted(kinds.items()))

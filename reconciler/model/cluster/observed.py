@@ -14,7 +14,7 @@ from reconciler.model.cluster.set_aside import SetAside
 from reconciler.model.cluster.volumes import PersistentVolume, PersistentVolumeClaim, StorageClass
 from reconciler.model.cluster.whole import Whole
 from reconciler.model.cluster.workload import PodDisruptionBudget, Workload
-from reconciler.model.instant import Instant, timestamp
+from reconciler.model.instant import Instant
 
 # A watch that stands is told something of each kind once a minute, if only that nothing has changed.
 QUIET_MS = 90_000
@@ -73,7 +73,6 @@ class Observed(msgspec.Struct, frozen=True, omit_defaults=True):
         found = self.unread_among(*titles)
         return f"{found.kind}: {found.why}" if found is not None else ""
 
-    def why_quiet(self, *titles: str) -> str:
-        """Why what is seen of these kinds is old; nothing when none of them is."""
-        found = (each for each in self.quiet if each.kind in titles)
-        return next((f"nothing has been heard of {each.kind} since {timestamp(each.since)}" for each in found), "")
+    def quiet_among(self, *titles: str) -> Quiet | None:
+        """The first of the kinds of which what is seen is old; None when none of them is."""
+        return next((each for each in self.quiet if each.kind in titles), None)

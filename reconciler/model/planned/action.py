@@ -1,6 +1,7 @@
 """What the shell can do, one variant a verb, each with what it presumes; and a Hold, which is not doing it."""
 
 import msgspec
+from msgspec.structs import replace
 
 from reconciler.model.cluster.stuck_pods import LONGEST_GRACE_SECONDS
 from reconciler.model.instant import Instant
@@ -64,6 +65,7 @@ class Leaver(msgspec.Struct, frozen=True, gc=False, order=True):
 
     ref: Ref
     grace_seconds: int
+    destination: str = ""  # as of Evict
 
 
 class Evict(Act, frozen=True, gc=False):
@@ -71,6 +73,14 @@ class Evict(Act, frozen=True, gc=False):
 
     grace_seconds: int
     others: tuple[Leaver, ...] = ()  # asked in the same go, if dry runs say that all may leave
+    destination: str = ""  # the node that was found to have room for the pod
+    gang: str = ""  # namespace and name of the gang with which the pod leaves
+
+    @property
+    def asked(self) -> "Evict":
+        """What the API server is asked for, wherever the pods would go."""
+        others = tuple([replace(each, destination="") for each in self.others])
+        return replace(self, destination="", gang="", others=others)
 
 
 class Resize(Act, frozen=True, gc=False):

@@ -18,9 +18,9 @@ class Facts:
 
     __slots__ = ()
 
-    template: ClassVar[str] = (
-        ""  # of the sentence: {field}, {field:time} or {field:noun} for a number and what it counts
-    )
+    # Of the sentence: {field}, {field:time}, {field:minutes} for seconds, {field:noun} for a number and what it counts;
+    # and what is said where there is none: {field:time|for ever}.
+    template: ClassVar[str] = ""
     while_held: ClassVar[str] = ""  # of what a guard holds: without times that only come once a person lets it go
     hold: ClassVar[HoldClass] = "waiting"  # the class of a hold with these facts
     by_person: ClassVar[bool] = False  # a hold that is waiting lasts until a person acts

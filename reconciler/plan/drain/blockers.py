@@ -8,12 +8,13 @@ The drainability rules of Cluster Autoscaler 1.35, and what corresponds to each 
 
 - Mirror, DaemonSet, Terminal: such pods are never asked (Pod.counts).
 - LongTerminating: a leaving pod is not asked. The node of one that never goes is removed where it is not ready.
-- ReplicaCount: CONTROLLER_GONE, except that a pod may go that says it is safe to evict, and that the pod of a DaemonSet
-  which no longer exists goes with its node. PodDisruptionBudgets take the place of min-replica-count.
+- ReplicaCount: PodControllerGone, except that a pod may go that says it is safe to evict, and that the pod of a
+  DaemonSet which no longer exists goes with its node. PodDisruptionBudgets take the place of min-replica-count.
 - SafeToEvict: lifts the lines that ask `is_safe`. Budgets and karpenter.sh/do-not-disrupt hold all the same.
-- OnCompletion: TO_COMPLETION. The pod is not evicted, and its node is a candidate that waits (beginning/batch.py).
-- Replicated: NO_CONTROLLER and CUSTOM_CONTROLLER.
-- System: SYSTEM_POD, until systemPodTimeout.
+- OnCompletion: PodRunsToCompletion. The pod is not evicted, and its node is a candidate that waits
+  (beginning/batch.py).
+- Replicated: PodWithoutController and PodOfCustomController.
+- System: SystemPod, until systemPodTimeout.
 - NotSafeToEvict, LocalStorage: the lines of these names. There may be blanks between the names of volumes.
 - PDB: as the eviction API weighs them. Several budgets, or one without a status, keep a pod too.
 - SkipReschedule, ForceScaleDown: not read. Each pod that is evicted has another place.
@@ -26,14 +27,32 @@ import msgspec
 from reconciler.model.cluster.metadata import Annotations, OwnerReference
 from reconciler.model.cluster.pod import Pod
 from reconciler.model.cluster.pod_volume import Volume
-from reconciler.model.instant import later, moment, timestamp
-from reconciler.model.planned.reason import Reason
+from reconciler.model.instant import later, moment
+from reconciler.model.planned.action import Ref
+from reconciler.model.planned.reason import Facts, Reason
 from reconciler.plan import eviction
-from reconciler.plan.drain import reasons
+from reconciler.plan.drain.codes.blockers import (
+    BudgetBlocker,
+    PodBlocker,
+    PodBudgetSpent,
+    PodBudgetTaken,
+    PodBudgetUnseen,
+    PodControllerGone,
+    PodDoNotDisrupt,
+    PodNotSafeToEvict,
+    PodOfClaim,
+    PodOfCustomController,
+    PodPlaceUnknown,
+    PodRunsToCompletion,
+    PodSeveralBudgets,
+    PodWithLocalStorage,
+    PodWithoutController,
+    SmartPodStays,
+    SystemPod,
+)
 from reconciler.plan.drain.nodes.controllers import WATCHED
-from reconciler.plan.drain.site import Seen, Site, why
-from reconciler.plan.eviction import Remaining
-from reconciler.plan.reasons import Because
+from reconciler.plan.drain.site import Seen, Site, ref_of_budget, ref_of_pod
+from reconciler.plan.eviction import EvictionObstacle, Remaining
 from reconciler.plan.requests.identity import is_labelled_as_smart
 
 _NOT_ANNOTATED = Annotations()
@@ -52,26 +71,28 @@ class Asked(msgspec.Struct, frozen=True):
     pod: Pod
 
     @property
+    def ref(self) -> Ref:
+        return ref_of_pod(self.pod)
+
+    @property
     def is_safe(self) -> bool:
         return self.pod.metadata.annotations.safe_to_evict == "true"
 
 
-Facts = dict[str, str | int]
-
-
 class _Line(msgspec.Struct, frozen=True):
-    because: Because
     concerns: Callable[[Pod], bool]  # whether it could ever apply to such a pod, by what the pod alone says
     facts: Callable[[Asked], Facts | None]  # None: it does not apply
 
 
-def _if(applies: Callable[[Asked], bool]) -> Callable[[Asked], Facts | None]:
-    return lambda asked: {} if applies(asked) else None
+def _if(code: type[PodBlocker], applies: Callable[[Asked], bool]) -> Callable[[Asked], Facts | None]:
+    return lambda asked: code(pod=asked.ref, node=asked.seen.name) if applies(asked) else None
 
 
 def _claim(asked: Asked) -> Facts | None:
-    told = asked.site.claims.why_unknown(asked.pod)
-    return {"claim": asked.pod.metadata.annotations.claim, "why": told} if told else None
+    doubt = asked.site.claims.why_unknown(asked.pod)
+    if doubt is None:
+        return None
+    return PodOfClaim(pod=asked.ref, node=asked.seen.name, claim=asked.pod.metadata.annotations.claim, why=doubt)
 
 
 def custom_controller(pod: Pod) -> OwnerReference | None:
@@ -89,7 +110,9 @@ def _has_no_known_maker(pod: Pod) -> bool:
 
 def _custom_controller(asked: Asked) -> Facts | None:
     owner = None if asked.is_safe else custom_controller(asked.pod)
-    return {"controller": f"{owner.kind}/{owner.name}"} if owner is not None else None
+    if owner is None:
+        return None
+    return PodOfCustomController(pod=asked.ref, node=asked.seen.name, controller=Ref(owner.kind, "", owner.name))
 
 
 def _local(pod: Pod) -> Volume | None:
@@ -107,7 +130,9 @@ def _spared(pod: Pod) -> frozenset[str]:
 
 def _local_storage(asked: Asked) -> Facts | None:
     volume = None if asked.is_safe else _local(asked.pod)
-    return {"volume": volume.name} if volume is not None else None
+    if volume is None:
+        return None
+    return PodWithLocalStorage(pod=asked.ref, node=asked.seen.name, volume=volume.name)
 
 
 def _of_the_system(asked: Asked) -> Facts | None:
@@ -116,12 +141,12 @@ def _of_the_system(asked: Asked) -> Facts | None:
         return None
     created = moment(asked.pod.metadata.creation_timestamp)
     if created is None:
-        return {"time": "its time of creation is known"}
+        return SystemPod(pod=asked.ref, node=asked.seen.name, time=None)
     until = later(created, asked.seen.policy.spec.system_pod_timeout.milliseconds)
     if until <= asked.site.now:
         return None
     asked.site.wakes.append(until)
-    return {"time": timestamp(until)}
+    return SystemPod(pod=asked.ref, node=asked.seen.name, time=until)
 
 
 def _not_to_be_disrupted(asked: Asked) -> Facts | None:
@@ -130,19 +155,19 @@ def _not_to_be_disrupted(asked: Asked) -> Facts | None:
         return None
     if until != eviction.FOREVER:
         asked.site.wakes.append(until)
-    return {}
+    return PodDoNotDisrupt(pod=asked.ref, node=asked.seen.name)
 
 
 def _controller_gone(asked: Asked) -> Facts | None:
     owner = asked.pod.metadata.controller
     if owner is None or asked.is_safe or not asked.site.controllers.is_gone(asked.pod.metadata.namespace, owner):
         return None
-    return {"controller": f"{owner.kind}/{owner.name}"}
+    return PodControllerGone(pod=asked.ref, node=asked.seen.name, controller=Ref(owner.kind, "", owner.name))
 
 
 def _place_unknown(asked: Asked) -> Facts | None:
     told = asked.site.why_it_stays(asked.pod)
-    return {"why": told} if told else None
+    return PodPlaceUnknown(pod=asked.ref, node=asked.seen.name, why=told) if told else None
 
 
 def _is_annotated(pod: Pod) -> bool:
@@ -150,42 +175,33 @@ def _is_annotated(pod: Pod) -> bool:
 
 
 _LINES = (
-    _Line(reasons.TO_COMPLETION, _is_annotated, _if(lambda asked: asked.pod.runs_to_completion)),
+    _Line(_is_annotated, _if(PodRunsToCompletion, lambda asked: asked.pod.runs_to_completion)),
+    _Line(_is_annotated, _not_to_be_disrupted),
+    _Line(_is_annotated, _if(PodNotSafeToEvict, lambda asked: asked.pod.metadata.annotations.safe_to_evict == "false")),
+    _Line(is_labelled_as_smart, _if(SmartPodStays, lambda asked: asked.site.draft.identity.is_smart(asked.pod))),
+    _Line(_is_annotated, _claim),
     _Line(
-        reasons.DO_NOT_DISRUPT_POD,
-        _is_annotated,
-        _not_to_be_disrupted,
-    ),
-    _Line(
-        reasons.NOT_SAFE_TO_EVICT,
-        _is_annotated,
-        _if(lambda asked: asked.pod.metadata.annotations.safe_to_evict == "false"),
-    ),
-    _Line(reasons.SMART_POD, is_labelled_as_smart, _if(lambda asked: asked.site.draft.identity.is_smart(asked.pod))),
-    _Line(reasons.CLAIM, _is_annotated, _claim),
-    _Line(
-        reasons.NO_CONTROLLER,
         _has_no_known_maker,
-        _if(lambda asked: asked.pod.metadata.controller is None and not asked.is_safe),
+        _if(PodWithoutController, lambda asked: asked.pod.metadata.controller is None and not asked.is_safe),
     ),
-    _Line(reasons.CUSTOM_CONTROLLER, _has_no_known_maker, _custom_controller),
+    _Line(_has_no_known_maker, _custom_controller),
     # Asked of all controllers of a node's pods at once (Moving.controllers), not of each pod.
-    _Line(reasons.CONTROLLER_GONE, lambda _: False, _controller_gone),
-    _Line(reasons.LOCAL_STORAGE, lambda pod: _local(pod) is not None, _local_storage),
-    _Line(reasons.SYSTEM_POD, lambda pod: pod.metadata.namespace == _SYSTEM, _of_the_system),
+    _Line(lambda _: False, _controller_gone),
+    _Line(lambda pod: _local(pod) is not None, _local_storage),
+    _Line(lambda pod: pod.metadata.namespace == _SYSTEM, _of_the_system),
     # What may concern any pod is asked of its class, beside this table.
-    _Line(reasons.PLACE_UNKNOWN, lambda _: False, _place_unknown),
+    _Line(lambda _: False, _place_unknown),
 )
 
 _CONCERNING = tuple(dict.fromkeys(each.concerns for each in _LINES))
 
 
 # Looked at after all of these, and once.
-_OF_BUDGETS = {
-    eviction.SEVERAL_BUDGETS: reasons.SEVERAL_BUDGETS,
-    eviction.BUDGET_UNSEEN: reasons.BUDGET_UNSEEN,
-    eviction.BUDGET_SPENT: reasons.BUDGET_SPENT,
-    eviction.BUDGET_TAKEN: reasons.BUDGET_TAKEN,
+_OF_BUDGETS: dict[EvictionObstacle, type[BudgetBlocker]] = {
+    EvictionObstacle.SEVERAL_BUDGETS: PodSeveralBudgets,
+    EvictionObstacle.BUDGET_UNSEEN: PodBudgetUnseen,
+    EvictionObstacle.BUDGET_SPENT: PodBudgetSpent,
+    EvictionObstacle.BUDGET_TAKEN: PodBudgetTaken,
 }
 
 
@@ -214,9 +230,9 @@ def blocker(site: Site, remaining: Remaining, seen: Seen, pod: Pod) -> Reason | 
     for line in _LINES:
         facts = line.facts(asked)
         if facts is not None:
-            return why(seen, line.because, pod=f"Pod/{pod.title}", **facts)
-    code = remaining.why_not(pod)
-    if code == eviction.NOTHING:
+            return seen.reason(facts)
+    case = remaining.why_not(pod)
+    if case is None:
         return None
-    budgets = ", ".join(each.title for each in remaining.budgets_of(pod))
-    return why(seen, _OF_BUDGETS[code], pod=f"Pod/{pod.title}", budgets=budgets)
+    budgets = tuple([ref_of_budget(each) for each in remaining.budgets_of(pod)])
+    return seen.reason(_OF_BUDGETS[case](pod=asked.ref, node=seen.name, budgets=budgets))

@@ -11,19 +11,36 @@ from reconciler.model import names
 from reconciler.model.cluster.node import Node
 from reconciler.model.cluster.pod import Pod
 from reconciler.model.cluster.stuck_pods import leaves_by, stuck_at
-from reconciler.model.instant import Instant, later, moment, timestamp
+from reconciler.model.instant import Instant, later, moment
+from reconciler.model.planned.action import Ref
 from reconciler.model.planned.drained import InVain, Load
 from reconciler.model.planned.reason import Reason
-from reconciler.plan.drain import reasons
 from reconciler.plan.drain.beginning.worth import Worth
 from reconciler.plan.drain.blockers import stays
+from reconciler.plan.drain.codes.eligibility import (
+    BeingDrained,
+    ClusterAtMinimum,
+    DrainFailedLately,
+    DrainPoolUnready,
+    FrozenNode,
+    GpusLent,
+    NodeEmpty,
+    NodeEmptySuspended,
+    NodeSettles,
+    OthersTurn,
+    PodLeavesSlowly,
+    PoolAtMinimum,
+    ScaledDown,
+    UtilizationTooHigh,
+)
+from reconciler.plan.drain.codes.figures import FreezeEnd, TaintTime
 from reconciler.plan.drain.failing.in_vain import in_vain, no_better, rests
 from reconciler.plan.drain.failing.setbacks import rests_until
 from reconciler.plan.drain.limits import Budget, budgets_of
 from reconciler.plan.drain.marks import candidate_mark
 from reconciler.plan.drain.nodes.lost import is_karpenters, why_lost
 from reconciler.plan.drain.nodes.usage import Usage, usage_of
-from reconciler.plan.drain.site import PATIENCE_MS, Seen, Site, ref_of, why
+from reconciler.plan.drain.site import PATIENCE_MS, Seen, Site, ref_of, ref_of_pod
 from reconciler.plan.guards.cluster_min import ClusterMin
 from reconciler.plan.removal import opt_out, untouchable
 from reconciler.plan.requests.settling import settles_at
@@ -91,9 +108,6 @@ class Ground:
         return found
 
 
-Facts = dict[str, str | int]
-
-
 class Rule(msgspec.Struct, frozen=True, eq=False):
     """Why a node is no candidate."""
 
@@ -139,27 +153,31 @@ def _of_others(_: Ground, seen: Seen) -> Reason | None:
 def _draining(_: Ground, seen: Seen) -> Reason | None:
     if seen.draining is None:
         return None
-    since = seen.draining.since
-    return why(seen, reasons.BEING_DRAINED, since=seen.draining.value if since is None else timestamp(since))
+    since = TaintTime(seen.draining.value, seen.draining.since)
+    return seen.reason(BeingDrained(node=seen.name, since=since))
 
 
 def _scaled_down(_: Ground, seen: Seen) -> Reason | None:
-    return why(seen, reasons.SCALED_DOWN) if seen.node.taint(names.DELETION_TIME) is not None else None
+    return seen.reason(ScaledDown(node=seen.name)) if seen.node.taint(names.DELETION_TIME) is not None else None
 
 
 def _frozen(ground: Ground, seen: Seen) -> Reason | None:
     pool = ground.site.pools[seen.pool]
     if pool.spec.suspend:
-        facts = {"what": f"GpuPool/{pool.name}", "until": "until suspend is taken back"}
-        return why(seen, reasons.FROZEN_NODE, **facts)
+        return seen.reason(FrozenNode(what=f"GpuPool/{pool.name}", until=None, node=seen.name))
     freeze = ground.site.freezes.of_node(seen.name)
-    return why(seen, reasons.FROZEN_NODE, what=freeze.what, until=freeze.told) if freeze else None
+    if freeze is None:
+        return None
+    until = FreezeEnd(freeze.written, freeze.until, freeze.reason)
+    return seen.reason(FrozenNode(what=freeze.what, until=until, node=seen.name))
 
 
 def _others_turn(ground: Ground, seen: Seen) -> Reason | None:
     planner = ground.site.draft.claimed_by(ref_of(seen.node))
     # That a candidate gets a label is no reason to take it for something else.
-    return why(seen, reasons.OTHERS_TURN, planner=planner) if planner and seen.candidate is None else None
+    if not planner or seen.candidate is not None:
+        return None
+    return seen.reason(OthersTurn(planner=planner, node=seen.name))
 
 
 def _settling(ground: Ground, seen: Seen) -> Reason | None:
@@ -170,7 +188,7 @@ def _settling(ground: Ground, seen: Seen) -> Reason | None:
     if settles is None:
         return None
     ground.wakes.append(settles)
-    return why(seen, reasons.JUST_CAME, time=timestamp(settles))
+    return seen.reason(NodeSettles(node=seen.name, time=settles))
 
 
 def _opted_out(ground: Ground, seen: Seen) -> Reason | None:
@@ -210,8 +228,14 @@ def _leaves_slowly(ground: Ground, seen: Seen) -> Reason | None:
         late_at = later(ends, PATIENCE_MS)
         is_late = late_at <= ground.site.now or (moment(pod.metadata.deletion_timestamp) or ends) > late_at
         if is_late:
-            facts: Facts = {"pod": f"Pod/{pod.title}", "time": timestamp(ends), "seconds": seen.longest_grace_seconds}
-            return why(seen, reasons.LEAVES_SLOWLY, "maxGracefulTerminationSeconds", **facts)
+            facts = PodLeavesSlowly(
+                pod=ref_of_pod(pod),
+                time=ends,
+                seconds=seen.longest_grace_seconds,
+                policy=seen.policy_ref,
+                node=seen.name,
+            )
+            return seen.reason(facts, "maxGracefulTerminationSeconds")
     return None
 
 
@@ -219,26 +243,28 @@ def _set_back(ground: Ground, seen: Seen) -> Reason | None:
     found = ground.setbacks.get((seen.name, seen.node.metadata.uid))
     if found is None or rests_until(found) <= ground.site.now:
         return None
-    until = timestamp(rests_until(found))
-    return why(seen, reasons.SET_BACK, at=timestamp(found.at), code=found.code, times=found.times, until=until)
+    until = rests_until(found)
+    facts = DrainFailedLately(node=seen.name, at=found.at, cause=found.code, times=found.times, until=until)
+    return seen.reason(facts)
 
 
 def _lent(ground: Ground, seen: Seen) -> Reason | None:
     gpus = ground.site.fleet.lent.get(seen.name, 0)
-    return why(seen, reasons.LENT, gpus=gpus) if gpus else None
+    return seen.reason(GpusLent(gpus=gpus, node=seen.name)) if gpus else None
 
 
 def _empty(ground: Ground, seen: Seen) -> Reason | None:
     provisioner = ground.site.provisioner_of.get(seen.pool)
     if provisioner is None or not seen.is_ready or not ground.site.is_empty(seen):
         return None
-    because = reasons.EMPTY_SUSPENDED if provisioner.spec.suspend else reasons.EMPTY
-    return why(seen, because, provisioner=f"NodeProvisioner/{provisioner.name}")
+    code = NodeEmptySuspended if provisioner.spec.suspend else NodeEmpty
+    by = Ref("NodeProvisioner", "", provisioner.name)
+    return seen.reason(code(node=seen.name, pool=seen.pool, provisioner=by))
 
 
 def _pool_unready(ground: Ground, seen: Seen) -> Reason | None:
     pool = ground.site.fleet.pool(seen.pool)
-    return why(seen, reasons.POOL_UNREADY, unready=pool.unready, size=len(pool.nodes))
+    return seen.reason(DrainPoolUnready(unready=pool.unready, size=len(pool.nodes), pool=seen.pool))
 
 
 def at_minimum(ground: Ground, seen: Seen) -> Reason | None:
@@ -246,16 +272,25 @@ def at_minimum(ground: Ground, seen: Seen) -> Reason | None:
     budget = ground.budgets.get(seen.pool)
     if budget is None or budget.left(seen):
         return None
-    floor, reason = budget.floor_for(seen)
-    facts: Facts = {"size": budget.size, "leaving": budget.leaving, "floor": floor, "why": reason}
-    facts |= {"used": budget.used, "total": budget.total, "gpus_per_node": budget.gpus_per_node}
-    return why(seen, reasons.AT_MINIMUM, provisioner=budget.provisioner, **facts)
+    facts = PoolAtMinimum(
+        pool=seen.pool,
+        size=budget.size,
+        leaving=budget.leaving,
+        provisioner=budget.provisioner,
+        floor=budget.floor_for(seen),
+    )
+    return seen.reason(facts)
 
 
 def cluster_at_minimum(ground: Ground, seen: Seen) -> Reason | None:
     """Why the cluster may lose no such node more."""
     lack = ground.cluster_min.why_not(seen.node)
-    return reasons.CLUSTER_AT_MINIMUM.reason(lack.origin, node=seen.name, **lack.facts) if lack else None
+    if lack is None:
+        return None
+    facts = ClusterAtMinimum(
+        node=seen.name, resource=lack.resource, left=lack.left, least=lack.least, policy=lack.policy
+    )
+    return Reason(facts, lack.origin)
 
 
 def _too_much_used(ground: Ground, seen: Seen) -> Reason | None:
@@ -264,9 +299,15 @@ def _too_much_used(ground: Ground, seen: Seen) -> Reason | None:
     usage, threshold = ground.usage(seen), seen.policy.spec.utilization_threshold_percent
     if usage.is_at_most(threshold):
         return None
-    facts: Facts = {"used": usage.used, "total": usage.total, "resource": usage.resource}
-    facts["percent"] = usage.percent_rounded_up
-    return why(seen, reasons.TOO_MUCH_USED, "utilizationThresholdPercent", threshold=threshold, **facts)
+    facts = UtilizationTooHigh(
+        used=usage.used,
+        total=usage.total,
+        resource=usage.resource,
+        node=seen.name,
+        percent=usage.percent_rounded_up,
+        threshold=threshold,
+    )
+    return seen.reason(facts, "utilizationThresholdPercent")
 
 
 def _is_new(node: Node, _: Sequence[Pod]) -> bool:

@@ -22,27 +22,38 @@ from reconciler.model import names
 from reconciler.model.cluster.node import NodeTaint
 from reconciler.model.cluster.pod import Pod
 from reconciler.model.cluster.stuck_pods import is_stuck, leaves_by, stuck_at
-from reconciler.model.instant import Instant, later, timestamp
+from reconciler.model.instant import Instant, later
 from reconciler.model.planned.action import Delete, Evict, Hold, Presumes, Ref
 from reconciler.model.planned.decision import Decision
 from reconciler.model.planned.drained import Emptied
+from reconciler.model.planned.reason import Reason
 from reconciler.plan.containment import planning_for
-from reconciler.plan.drain import marks, reasons
+from reconciler.plan.drain import marks
 from reconciler.plan.drain.asking.checkpoints import as_told, saving, told_of, why_evicted
 from reconciler.plan.drain.asking.grace import grace_of
 from reconciler.plan.drain.asking.pacing import Pacing
 from reconciler.plan.drain.asking.setting_out import SettingOut
 from reconciler.plan.drain.asking.successors import Successors
 from reconciler.plan.drain.blockers import blocker, moves, stays
+from reconciler.plan.drain.codes.blockers import PodWithoutPlace
+from reconciler.plan.drain.codes.eligibility import GpusLent
+from reconciler.plan.drain.codes.emptying import (
+    DaemonPodEvicted,
+    DrainedNodeDeleted,
+    DrainMarkUnreadable,
+    EmptiedNodeWaits,
+    EvictedPodsStay,
+    GivenBack,
+    PodLeaves,
+    PodWaitsItsTurn,
+)
 from reconciler.plan.drain.failing.needed_again import NeededAgain
 from reconciler.plan.drain.gangs.leaving import GangsLeaving, asked_by
 from reconciler.plan.drain.gangs.members import Members
 from reconciler.plan.drain.nodes.lost import why_lost
 from reconciler.plan.drain.rehome import Rehomed
-from reconciler.plan.drain.site import PATIENCE_MS, Seen, Site, ref_of, ref_of_pod, why
-from reconciler.plan.eviction import NOTHING, Remaining, stays_until
-from reconciler.plan.explain import sentence
-from reconciler.plan.reasons import counted
+from reconciler.plan.drain.site import PATIENCE_MS, Seen, Site, ref_of, ref_of_pod
+from reconciler.plan.eviction import Remaining, stays_until
 from reconciler.plan.removal import opt_out
 
 EMPTY_FOR_MS = 60_000
@@ -94,7 +105,8 @@ class Emptying:
     def _of_node(self, seen: Seen) -> Iterator[Decision]:
         mark = seen.draining
         if mark is not None and mark.since is None:
-            yield self._site.act(seen, mark.off, why(seen, reasons.MARK_UNREADABLE, key=mark.key, value=mark.value))
+            facts = DrainMarkUnreadable(key=mark.key, node=seen.name, value=mark.value)
+            yield self._site.act(seen, mark.off, seen.reason(facts))
         elif pods := self._counting(seen):
             yield from self._busy(seen, pods)
         else:
@@ -128,7 +140,7 @@ class Emptying:
         ends = self._ends(seen, pods)
         self.wakes.append(ends)
         goes_on = any(not self._site.asked_before.issuperset(asked_by(each)) for each in asked)
-        goes_on = goes_on or any(each.reason.code == reasons.WAITS_TURN.code for each in holds)
+        goes_on = goes_on or any(isinstance(each.reason.facts, PodWaitsItsTurn) for each in holds)
         # Whom we would ask may be held by a guard, plan after plan: once more as long, and no longer.
         gives_up_at = later(ends, patience_ms(seen))
         self.wakes.append(gives_up_at)
@@ -137,7 +149,7 @@ class Emptying:
             return
         yield from asked
         if not asked:
-            yield self._site.act(seen, Hold(ends), why(seen, reasons.POD_LEAVES, pods=counted(len(pods), "pod")))
+            yield self._site.act(seen, Hold(ends), seen.reason(PodLeaves(pods=len(pods), node=seen.name)))
 
     def _decided(self, pod: Pod) -> Decision | None:
         return self._gangs.of(pod) or self._told.get(pod.metadata.uid)
@@ -148,18 +160,19 @@ class Emptying:
             return site.act_on(pod, seen, Hold(), found)
         home = self._rehomed.homes.get(pod.metadata.uid)
         if home is None:
-            ruled_out = self._rehomed.unplaced.get(pod.metadata.uid, "it was not looked for")
-            unplaced = why(seen, reasons.NO_PLACE, pod=f"Pod/{pod.title}", ruled_out=ruled_out)
-            return site.act_on(pod, seen, Hold(), unplaced)
+            ruled_out = self._rehomed.unplaced.get(pod.metadata.uid)
+            unplaced = PodWithoutPlace(pod=ref_of_pod(pod), node=seen.name, ruled_out=ruled_out)
+            return site.act_on(pod, seen, Hold(), seen.reason(unplaced))
         if waits := self._pacing.successors.why_not(seen, pod):
             return site.act_on(pod, seen, Hold(), waits)
         if not self._pacing.setting_out.may(pod):
-            others = counted(self._pacing.setting_out.count, "pod")
-            return site.act_on(pod, seen, Hold(), why(seen, reasons.WAITS_TURN, pod=f"Pod/{pod.title}", others=others))
+            others = self._pacing.setting_out.count
+            turn = PodWaitsItsTurn(pod=ref_of_pod(pod), node=seen.name, others=others)
+            return site.act_on(pod, seen, Hold(), seen.reason(turn))
         self._remaining.take(pod)
         self._pacing.asked(pod)
         saves = saving(site, seen, pod)
-        evict = Evict(grace_seconds=grace_of(seen, pod), presumes=as_told(pod))
+        evict = Evict(grace_seconds=grace_of(seen, pod), presumes=as_told(pod), destination=home)
         return saves or site.act_on(pod, seen, evict, why_evicted(site, seen, pod, home))
 
     def _ends(self, seen: Seen, pods: list[Pod]) -> Instant:
@@ -185,9 +198,9 @@ class Emptying:
         mark = seen.draining
         if mark is None:
             raise TypeError("only what is drained is given back")
-        told_why = sentence(holds[0].reason) if holds else "pods that were asked to leave are there still."
-        minutes = patience_ms(seen) // 60_000
-        return self._site.act(seen, mark.off, why(seen, reasons.GIVEN_BACK, minutes=minutes, why=told_why))
+        why = holds[0].reason if holds else Reason(EvictedPodsStay())
+        facts = GivenBack(node=seen.name, minutes=patience_ms(seen) // 60_000, why=why)
+        return self._site.act(seen, mark.off, seen.reason(facts))
 
     def _empty(self, seen: Seen) -> Iterator[Decision]:
         """Nothing that counts is left."""
@@ -200,26 +213,26 @@ class Emptying:
         yield from self._daemons(seen)
         at = later(known.since, EMPTY_FOR_MS)
         if at > site.now:
-            yield site.act(seen, Hold(at), why(seen, reasons.WAITS_EMPTY, time=timestamp(at)))
+            yield site.act(seen, Hold(at), seen.reason(EmptiedNodeWaits(node=seen.name, time=at)))
         elif gpus := site.fleet.lent.get(seen.name, 0):
-            yield site.act(seen, Hold(), why(seen, reasons.LENT, gpus=gpus))
+            yield site.act(seen, Hold(), seen.reason(GpusLent(gpus=gpus, node=seen.name)))
         else:
             longest = seen.longest_grace_seconds
             version = node.metadata.resource_version
             presumes = Presumes(resource_version=version, empty=True, longest_grace_seconds=longest)
-            yield site.act(seen, Delete(presumes=presumes), why(seen, reasons.DELETED))
+            yield site.act(seen, Delete(presumes=presumes), seen.reason(DrainedNodeDeleted(node=seen.name)))
 
     def _daemons(self, seen: Seen) -> Iterator[Decision]:
         for pod in self._site.fleet.pods_on(seen.name):
             if pod.is_finished or pod.metadata.leaving or not pod.is_daemon:
                 continue
             is_kept = stays_until(pod) > self._site.now or _says_that_it_stays(pod)
-            if is_kept or tolerated(_TAINT, pod.spec.tolerations) or self._remaining.why_not(pod) != NOTHING:
+            if is_kept or tolerated(_TAINT, pod.spec.tolerations) or self._remaining.why_not(pod) is not None:
                 continue
             if not self._site.is_claimed(ref_of_pod(pod)):
                 self._remaining.take(pod)
-                told_why = why(seen, reasons.DAEMON_EVICTED, pod=f"Pod/{pod.title}")
-                yield self._site.act_on(pod, seen, Evict(grace_seconds=grace_of(seen, pod)), told_why)
+                reason = seen.reason(DaemonPodEvicted(pod=ref_of_pod(pod), node=seen.name))
+                yield self._site.act_on(pod, seen, Evict(grace_seconds=grace_of(seen, pod)), reason)
 
 
 def _says_that_it_stays(daemon: Pod) -> bool:

@@ -7,8 +7,10 @@ Else a node would be kept from pods for ever. In a pool that is only observed th
 from collections.abc import Iterator
 
 from reconciler.model.planned.decision import Decision
+from reconciler.model.planned.reason import Reason
+from reconciler.plan.drain.codes.candidacy import NoDrainPolicy
 from reconciler.plan.drain.marks import candidate_mark, draining_mark
-from reconciler.plan.drain.reasons import NOT_NAMED, PLANNER
+from reconciler.plan.drain.reasons import PLANNER
 from reconciler.plan.drain.site import Site, ref_of
 from reconciler.plan.removal import untouchable
 
@@ -21,5 +23,5 @@ def left_behind(site: Site) -> Iterator[Decision]:
             continue
         mark = draining_mark(node) or candidate_mark(node)
         if mark is not None and untouchable(node) is None and not site.is_claimed(ref_of(node)):
-            why = NOT_NAMED.reason(pool.origin(), node=node.name, pool=pool.name, key=mark.key)
-            yield Decision(PLANNER, ref_of(node), mark.off, why, pool.name)
+            reason = Reason(NoDrainPolicy(pool=pool.name, node=node.name, key=mark.key), pool.origin())
+            yield Decision(PLANNER, ref_of(node), mark.off, reason, pool.name)

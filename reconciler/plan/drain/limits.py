@@ -15,40 +15,37 @@ nodes only minSize keeps any. All in integers.
 from collections.abc import Iterable, Iterator, Mapping
 
 import msgspec
+from msgspec.structs import replace
 
 from reconciler.model import names
 from reconciler.model.desired import Declared
 from reconciler.model.kinds.drain_policy import DrainPolicy
 from reconciler.model.kinds.node_provisioner import NodeProvisioner
-from reconciler.model.planned.action import Delete, Taint
+from reconciler.model.planned.action import Delete, Ref, Taint
+from reconciler.model.planned.reason import Facts
+from reconciler.plan.drain.codes.candidacy import LargestParallelismReached, ParallelismReached, Throttled
+from reconciler.plan.drain.codes.figures import Floor, FloorRule
 from reconciler.plan.drain.marks import SOFT
-from reconciler.plan.drain.site import Seen, Site, ref_of
+from reconciler.plan.drain.site import Seen, Site, ref_of, ref_of_policy
 from reconciler.plan.guards.observing import observes
-
-Facts = dict[str, str | int]
 
 
 class Budget(msgspec.Struct, frozen=True, gc=False):
     """Of one pool."""
 
-    provisioner: str
+    provisioner: Ref
     min_size: int
     size: int
     leaving: int
-    floor: int
-    reason: str
-    used: int  # GPUs
-    total: int
-    gpus_per_node: int
+    floor: Floor
 
-    def floor_for(self, seen: Seen) -> tuple[int, str]:
+    def floor_for(self, seen: Seen) -> Floor:
         """How many nodes must stay for such a node to go, and why."""
-        return (self.floor, self.reason) if seen.is_ready else (self.min_size, f"minSize is {self.min_size}")
+        return self.floor if seen.is_ready else replace(self.floor, nodes=self.min_size, by="minSize")
 
     def left(self, seen: Seen) -> int:
         """How many more may go, such a node among them."""
-        floor, _ = self.floor_for(seen)
-        return max(0, self.size - self.leaving - floor)
+        return max(0, self.size - self.leaving - self.floor_for(seen).nodes)
 
 
 def budgets_of(site: Site) -> dict[str, Budget]:
@@ -63,33 +60,34 @@ def budgets_of(site: Site) -> dict[str, Budget]:
 def _budget(site: Site, pool: str, wish: Declared[NodeProvisioner], leaving: int) -> Budget:
     seen = site.fleet.pool(pool)
     gpus, fewest = (seen.gpus_used, seen.gpus_total), _fewest(seen.sorts)
-    floor, reason = floor_of(wish.spec, len(seen.nodes), gpus, fewest)
-    size, min_size = len(seen.nodes), wish.spec.min_size
-    return Budget(f"NodeProvisioner/{wish.name}", min_size, size, leaving, floor, reason, *gpus, fewest)
+    floor = floor_of(wish.spec, len(seen.nodes), gpus, fewest)
+    return Budget(Ref("NodeProvisioner", "", wish.name), wish.spec.min_size, len(seen.nodes), leaving, floor)
 
 
-def floor_of(wish: NodeProvisioner, size: int, gpus: tuple[int, int], gpus_per_node: int) -> tuple[int, str]:
+def floor_of(wish: NodeProvisioner, size: int, gpus: tuple[int, int], gpus_per_node: int) -> Floor:
     """How many nodes are kept, and why; `gpus`: in use, and in all."""
     used, total = gpus
-    percent = wish.min_gpu_utilization_percent
+    percent, spare = wish.min_gpu_utilization_percent, wish.spare_nodes
+    all_of_them = Floor(size, "gpuUtilization", used, total, gpus_per_node, percent, spare)
     if 100 * used >= percent * total or not gpus_per_node:
-        return size, f"{used} of {total} GPUs are in use, and {percent} % are wanted"
-    full_enough = 100 * used // (percent * gpus_per_node)
-    spare = wish.spare_nodes
-    packed = -(-used // gpus_per_node) + spare
-    floor = min(max(full_enough, packed, wish.min_size), wish.max_size)
-    if floor == wish.min_size:
-        return floor, f"minSize is {wish.min_size}"
-    if floor == packed:
-        field = "warmNodes" if wish.warm_nodes > wish.min_unutilized_gpu_nodes else "minUnutilizedGPUNodes"
-        return floor, f"{used} GPUs in use need {packed - spare}, and {field} is {spare}"
-    if floor == wish.max_size:
-        return floor, f"maxSize is {floor}"
-    return floor, f"{used} GPUs in use are {percent} % of so many"
+        return all_of_them
+    full_enough, packed = 100 * used // (percent * gpus_per_node), all_of_them.packed + spare
+    nodes = min(max(full_enough, packed, wish.min_size), wish.max_size)
+    by: FloorRule = "minGPUUtilizationPercent"
+    if nodes == wish.min_size:
+        by = "minSize"
+    elif nodes == packed:
+        by = "warmNodes" if wish.warm_nodes > wish.min_unutilized_gpu_nodes else "minUnutilizedGPUNodes"
+    elif nodes == wish.max_size:
+        by = "maxSize"
+    return replace(all_of_them, nodes=nodes, by=by)
 
 
 def _fewest(sorts: Mapping[int, int]) -> int:
     return min((gpus for gpus, nodes in sorts.items() if gpus and nodes), default=0)
+
+
+_LEAVING, _DRAINING = "maxScaleDownParallelism", "maxDrainParallelism"
 
 
 class Slots:
@@ -99,7 +97,8 @@ class Slots:
     def __init__(self, site: Site) -> None:
         self.draining: dict[str, int] = dict.fromkeys((each.name for each in site.policies), 0)
         self.leaving: dict[str, int] = dict.fromkeys(self.draining, 0)
-        self._full: dict[tuple[str, bool], str] = {}  # by policy and whether pods move, until a node takes a slot
+        # By policy and whether pods move, until a node takes a slot.
+        self._full: dict[tuple[str, bool], Facts | None] = {}
         self._site = site
         self._most_drained = max((each.spec.max_drain_parallelism for each in site.policies), default=0)
         self._most_leaving = max((each.spec.max_scale_down_parallelism for each in site.policies), default=0)
@@ -109,37 +108,49 @@ class Slots:
             self.leaving[policy] += 1
             self.draining[policy] += name in drained and counting[name] > 0
 
-    def why_none(self, seen: Seen) -> str:
-        """The limit that is reached; nothing where there is a slot. An empty node needs no slot of a drain."""
+    def why_none(self, seen: Seen) -> Facts | None:
+        """The limit that is reached; None where there is a slot. An empty node needs no slot of a drain."""
         key = seen.policy.name, not self._site.is_empty(seen)
         if key not in self._full:
             self._full[key] = self._why_full(seen.policy, drains=key[1])
         return self._full[key]
 
-    def both_taken(self, policy: Declared[DrainPolicy]) -> Facts | None:
-        """Where none may leave and none be drained any more: the limits that are reached, its own or those of all."""
+    def both_taken(self, policy: Declared[DrainPolicy], waiting: int) -> Throttled | None:
+        """Where none may leave and none be drained any more: the limits that are reached, its own or those of all.
+        `waiting`: how many nodes wait for that."""
         spec, name = policy.spec, policy.name
         leaving = (self.leaving[name], spec.max_scale_down_parallelism), (self._all(self.leaving), self._most_leaving)
         draining = (self.draining[name], spec.max_drain_parallelism), (self._all(self.draining), self._most_drained)
         leave, drain = (next((each for each in told if each[0] >= each[1]), None) for told in (leaving, draining))
         if leave is None or drain is None:
             return None
-        return {"leaving": leave[0], "all": leave[1], "draining": drain[0], "drains": drain[1]}
+        return Throttled(
+            policy=ref_of_policy(policy),
+            draining=drain[0],
+            leaving=leave[0],
+            most_drained=drain[1],
+            most_leaving=leave[1],
+            waiting=waiting,
+        )
 
     @staticmethod
     def _all(counts: Mapping[str, int]) -> int:
         return sum(counts.values())
 
-    def _why_full(self, policy: Declared[DrainPolicy], *, drains: bool) -> str:
+    def _why_full(self, policy: Declared[DrainPolicy], *, drains: bool) -> Facts | None:
         spec, name = policy.spec, policy.name
         limits = (
-            (True, self.leaving[name], spec.max_scale_down_parallelism, "maxScaleDownParallelism"),
-            (drains, self.draining[name], spec.max_drain_parallelism, "maxDrainParallelism"),
-            (True, self._all(self.leaving), self._most_leaving, "the largest maxScaleDownParallelism"),
-            (drains, self._all(self.draining), self._most_drained, "the largest maxDrainParallelism"),
+            (True, self.leaving[name], spec.max_scale_down_parallelism, ParallelismReached, _LEAVING),
+            (drains, self.draining[name], spec.max_drain_parallelism, ParallelismReached, _DRAINING),
+            (True, self._all(self.leaving), self._most_leaving, LargestParallelismReached, _LEAVING),
+            (drains, self._all(self.draining), self._most_drained, LargestParallelismReached, _DRAINING),
         )
-        full = ((count, most, told) for holds, count, most, told in limits if holds and count >= most)
-        return next((f"{told} is {most}, and {count} leave" for count, most, told in full), "")
+        full = (
+            code(field=field, most=most, leaving=count)
+            for holds, count, most, code, field in limits
+            if holds and count >= most
+        )
+        return next(full, None)
 
     def take(self, seen: Seen, count: int = 1) -> None:
         """Or gives it back, with -1."""

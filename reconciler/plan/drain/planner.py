@@ -9,6 +9,7 @@ from typing import TypeVar
 
 import msgspec
 
+from reconciler.model.cluster.observed import Unread
 from reconciler.model.instant import Instant, later
 from reconciler.model.planned.decision import Decision
 from reconciler.model.planned.drained import Begun, Drained, Evicted, InVain, Moved, Setback
@@ -17,10 +18,13 @@ from reconciler.model.planned.memory import Hints, Memory
 from reconciler.model.planned.reason import Reason
 from reconciler.model.planned.weighed import Weighed
 from reconciler.plan.draft import Draft, Verdict
-from reconciler.plan.drain import reasons, timers
+from reconciler.plan.drain import timers
 from reconciler.plan.drain.asking.calling_off import called_off
 from reconciler.plan.drain.beginning.batch import Began, Settling, begin, settle
 from reconciler.plan.drain.candidates import Ground
+from reconciler.plan.drain.codes.candidacy import DrainUnread, LeavingPodWithoutPlace, PartlyEvaluated
+from reconciler.plan.drain.codes.eligibility import NotEvaluated, NotTried
+from reconciler.plan.drain.codes.emptying import BatchTorn
 from reconciler.plan.drain.emptying import Emptying
 from reconciler.plan.drain.failing.in_vain import begun, moved
 from reconciler.plan.drain.failing.setbacks import rests_until, unforgotten, with_more
@@ -29,8 +33,8 @@ from reconciler.plan.drain.gangs.members import Members
 from reconciler.plan.drain.left_behind import left_behind
 from reconciler.plan.drain.nodes.eligible import eligible
 from reconciler.plan.drain.nodes.lost import held
-from reconciler.plan.drain.rehome import Rehomed
-from reconciler.plan.drain.site import PATIENCE_MS, Seen, Site, title_of, why
+from reconciler.plan.drain.rehome import Rehomed, StrandedPod
+from reconciler.plan.drain.site import PATIENCE_MS, Seen, Site, ref_of_policy
 from reconciler.plan.drain.unaided import rehome
 from reconciler.plan.recent_evictions import SEEN_BY, recent_seconds
 from reconciler.plan.requests.gangs import Gang
@@ -57,8 +61,8 @@ def drain(inputs: Inputs, draft: Draft) -> Verdict:
     site = Site(inputs, draft)
     if not site.policies:
         return Verdict(tuple(_stopped(site, frozenset())), memory=_memory(site, Drained()))
-    if why_unread := inputs.observed.why_unread(*NEEDED):
-        return Verdict(tuple(_unread(site, why_unread)))
+    if unread := inputs.observed.unread_among(*NEEDED):
+        return Verdict(tuple(_unread(site, unread)))
     ground = Ground(site)
     settling = settle(site)
     found = eligible(ground)
@@ -68,9 +72,9 @@ def drain(inputs: Inputs, draft: Draft) -> Verdict:
     decisions = [*_stopped(site, members.on_their_way), *settling.decisions, *emptying.decide(settling.nodes)]
     refused = found.refused | rehomed.refused
     began = Began()
-    if rehomed.homeless[0]:
-        decisions += _homeless(site, rehomed)
-        refused |= {each.name: _not_tried(each, rehomed) for each in found.order}
+    if rehomed.homeless is not None:
+        decisions += _homeless(site, rehomed.homeless)
+        refused |= {each.name: _not_tried(each, rehomed.homeless) for each in found.order}
     else:
         began = begin(ground, rehomed, members, is_settling=settling.batch is not None)
         decisions += [*_timed(site, rehomed, refused, settling), *began.decisions, *_left_out(site, rehomed)]
@@ -150,22 +154,20 @@ def _timed(site: Site, rehomed: Rehomed, refused: dict[str, Reason], settling: S
     ]
 
 
-def _unread(site: Site, why_unread: str) -> Iterator[Decision]:
+def _unread(site: Site, unread: Unread) -> Iterator[Decision]:
     for policy in site.policies:
-        told_why = reasons.UNREAD.reason(policy.origin(), policy=title_of(policy), why=why_unread)
-        yield site.hold(policy, told_why)
+        facts = DrainUnread(policy=ref_of_policy(policy), unread=unread)
+        yield site.hold(policy, Reason(facts, policy.origin()))
 
 
-def _homeless(site: Site, rehomed: Rehomed) -> Iterator[Decision]:
-    pod, node = rehomed.homeless
+def _homeless(site: Site, homeless: StrandedPod) -> Iterator[Decision]:
     for policy in site.policies:
-        told_why = reasons.HOMELESS.reason(policy.origin(), policy=title_of(policy), pod=pod, node=node)
-        yield site.hold(policy, told_why)
+        facts = LeavingPodWithoutPlace(pod=homeless.pod, node=homeless.node, policy=ref_of_policy(policy))
+        yield site.hold(policy, Reason(facts, policy.origin()))
 
 
-def _not_tried(seen: Seen, rehomed: Rehomed) -> Reason:
-    pod, node = rehomed.homeless
-    return why(seen, reasons.NOT_TRIED, why=f"{pod}, which leaves {node}, finds no place.", pod=pod)
+def _not_tried(seen: Seen, homeless: StrandedPod) -> Reason:
+    return seen.reason(NotTried(policy=seen.policy_ref, pod=homeless.pod, leaves=homeless.node))
 
 
 def _left_out(site: Site, rehomed: Rehomed) -> Iterator[Decision]:
@@ -175,13 +177,8 @@ def _left_out(site: Site, rehomed: Rehomed) -> Iterator[Decision]:
         own = [each.name for each in site.seen if each.policy is policy]
         count = len(left.intersection(own))
         if count:
-            facts: dict[str, str | int] = {
-                "policy": title_of(policy),
-                "nodes": len(own),
-                "left": count,
-                "node": rehomed.left_out[0],
-            }
-            yield site.hold(policy, reasons.PARTLY_EVALUATED.reason(policy.origin("spec.simulationTimeBound"), **facts))
+            facts = PartlyEvaluated(nodes=len(own), policy=ref_of_policy(policy), left=count, node=rehomed.left_out[0])
+            yield site.hold(policy, Reason(facts, policy.origin("spec.simulationTimeBound")))
 
 
 def _weighed(site: Site, refused: dict[str, Reason], rehomed: Rehomed, hints: Hints) -> Iterator[Weighed]:
@@ -191,7 +188,7 @@ def _weighed(site: Site, refused: dict[str, Reason], rehomed: Rehomed, hints: Hi
             reason = timers.candidacy(site, seen, rehomed.together[name])
             yield Weighed(name, pool, policy, reason, is_candidate=True, since=timers.since(site, seen))
         else:
-            reason = refused.get(name) or why(seen, reasons.NOT_EVALUATED)
+            reason = refused.get(name) or seen.reason(NotEvaluated(node=name))
             yield Weighed(name, pool, policy, reason, tried=hints.tried.get(name))
 
 
@@ -211,5 +208,5 @@ def _kept(site: Site, evicted: Evicted) -> Evicted:
 
 
 def _setbacks(site: Site, settling: Settling) -> tuple[Setback, ...]:
-    new = (Setback(name, uid, site.now, reasons.BATCH_TORN.code) for name, uid in settling.untainted)
+    new = (Setback(name, uid, site.now, BatchTorn.__name__) for name, uid in settling.untainted)
     return with_more(unforgotten(site.memory.setbacks, site.fleet, site.now), new)

@@ -41,10 +41,13 @@ from reconciler.fleet.rows import Places as Rows
 from reconciler.model import names
 from reconciler.model.cluster.node import Node
 from reconciler.model.cluster.pod import Pod
+from reconciler.model.planned.action import Ref
 from reconciler.model.planned.reason import Reason
 from reconciler.plan.containment import planning_for
-from reconciler.plan.drain import reasons
 from reconciler.plan.drain.blockers import moves
+from reconciler.plan.drain.codes.blockers import GangOfAnotherPolicy, PodWithoutPlace, TooManyForGang
+from reconciler.plan.drain.codes.eligibility import IsDestination
+from reconciler.plan.drain.codes.figures import NodesWithoutRoom
 from reconciler.plan.drain.gangs.crews import Crew, crews_of, part
 from reconciler.plan.drain.gangs.members import Members
 from reconciler.plan.drain.gangs.rehoming import Crewing, Tried
@@ -52,13 +55,20 @@ from reconciler.plan.drain.nodes.hinting import Hinting, Places
 from reconciler.plan.drain.nodes.moving import Moving, Movings, first_blocker, take
 from reconciler.plan.drain.nodes.set_aside import SetAside
 from reconciler.plan.drain.replacing import lacking
-from reconciler.plan.drain.site import Seen, Site, why
+from reconciler.plan.drain.site import Seen, Site, ref_of_pod
 from reconciler.plan.eviction import Remaining
 from reconciler.plan.likeness import Likenesses
 from reconciler.plan.requests.gangs import title_of
 
 LEAST_TRIED = 10
 STEPS_A_MS = 50  # of a slow machine: others have done in less time what so many steps allow
+
+
+class StrandedPod(msgspec.Struct, frozen=True):
+    """A pod that leaves and finds no place."""
+
+    pod: Ref
+    node: str  # that it leaves
 
 
 class Rehomed(msgspec.Struct):
@@ -68,10 +78,10 @@ class Rehomed(msgspec.Struct):
     hints: dict[str, Places] = {}  # where all would go, as Hints tells it
     together: dict[str, tuple[str, ...]] = {}  # nodes that can go, in order, and where their pods would go
     refused: dict[str, Reason] = {}
-    unplaced: dict[str, str] = {}  # uid of a pod that leaves -> what rules out the nodes that stay
+    unplaced: dict[str, NodesWithoutRoom] = {}  # uid of a pod that leaves -> what rules out the nodes that stay
     left_out: tuple[str, ...] = ()  # nodes for which there was no time
     on_their_way: tuple[Pod, ...] = ()  # those that were evicted, and are in no place yet
-    homeless: tuple[str, str] = ("", "")  # a pod that leaves and finds no place, and the node it leaves
+    homeless: StrandedPod | None = None
     evicted_without_place: frozenset[str] = frozenset()  # uids of pods that were evicted lately, or of their successors
     crews: dict[str, Crew] = {}  # of nodes that can go, and do so together with others or not at all
     steps: int = 0  # that were taken for nodes that were tried
@@ -88,7 +98,7 @@ class Rehoming:
         self._remaining = Remaining(site.budgets)
         self._takers: set[int] = set()  # rows that took pods of others
         self._order: Sequence[Seen] = ()  # the nodes that are to be tried
-        self._ruled_out: dict[PodClass, str] = {}
+        self._ruled_out: dict[PodClass, NodesWithoutRoom] = {}
         self._allowed = self._stays = self._tried = self._empty = self._preferred = np.zeros_like(
             self._what_if.rows.alive
         )
@@ -100,7 +110,7 @@ class Rehoming:
         leaving = self._take_leaving()
         self._stays = self._staying(order)
         self._settle(leaving, self._of_gangs())
-        if self.told.homeless[0]:
+        if self.told.homeless is not None:
             self._hints.keep(each.name for each in order)
         else:
             self._try(order)
@@ -145,17 +155,17 @@ class Rehoming:
             for pod in pods:
                 self._remaining.take(pod)
             if (lost := self._place(pods, node.name)) and node.name in self._site.draining:
-                self.told.homeless = (f"Pod/{lost[0].title}", node.name)
+                self.told.homeless = StrandedPod(ref_of_pod(lost[0]), node.name)
         for pod in of_gangs:
             self._remaining.take(pod)
             is_asked_anyway = self._site.draft.gangs.of(pod) in self._members.rest
             if self._place([pod], pod.node) and not is_asked_anyway:
-                self.told.homeless = (f"Pod/{pod.title}", pod.node)
+                self.told.homeless = StrandedPod(ref_of_pod(pod), pod.node)
         anew, waiting = lacking(self._site)
         self.told.on_their_way = tuple(pod for _, pod in anew)
         for node_name, pod in anew:
             if self._place([pod], node_name):
-                self.told.homeless = (f"Pod/{pod.title}", node_name)
+                self.told.homeless = StrandedPod(ref_of_pod(pod), node_name)
                 self.told.evicted_without_place |= {pod.metadata.uid}
         is_smart = self._site.draft.identity.is_smart
         self._place([pod for pod in waiting if not pod.spec.scheduling_gates and not is_smart(pod)], "")
@@ -256,12 +266,20 @@ class Rehoming:
     def _try_crew(self, crew: Crew, crewing: Crewing, emptying: Emptying) -> bool:
         """The same of nodes that go together; those that can't go stay, and the others are tried without them."""
         for each in crew.too_many:
-            facts = {"most": crew.most, "nodes": len(crew.nodes) + len(crew.too_many)}
-            self._refuse(each, why(each, reasons.CREW_FULL, "maxDrainParallelism", other=crew.nodes[0].name, **facts))
+            too_many = TooManyForGang(
+                node=each.name,
+                other=crew.nodes[0].name,
+                policy=each.policy_ref,
+                most=crew.most,
+                nodes=len(crew.nodes) + len(crew.too_many),
+            )
+            self._refuse(each, each.reason(too_many, "maxDrainParallelism"))
         for each in crew.elsewhere:
             gang, pod = self._members.first_on(each.name)
-            told = {"pod": f"Pod/{pod.title}", "gang": title_of(gang), "other": crew.nodes[0].name}
-            self._refuse(each, why(each, reasons.CREW_ELSEWHERE, "", **told))
+            elsewhere = GangOfAnotherPolicy(
+                pod=ref_of_pod(pod), node=each.name, gang=title_of(gang), other=crew.nodes[0].name
+            )
+            self._refuse(each, each.reason(elsewhere))
         came = self._crew_tried(crew, crewing, emptying.walk)
         going, homes = crew if came.goes else part(self._members, ()), came.homes
         for each in () if came.goes else crew.nodes:
@@ -314,7 +332,7 @@ class Rehoming:
     def _blocker(self, seen: Seen, row: int, moving: Moving) -> Reason | None:
         if row in self._takers:
             said = self._site.said.again
-            return said(seen.name, "takes", seen.policy, lambda: why(seen, reasons.DESTINATION))
+            return said(seen.name, "takes", seen.policy, lambda: seen.reason(IsDestination(node=seen.name)))
         return first_blocker(self._site, self._remaining, seen, moving)
 
     def _no_place(self, seen: Seen, row: int, stuck: PodClass) -> Reason:
@@ -324,17 +342,19 @@ class Rehoming:
                 self._what_if.vacate(row)
                 counted = self._what_if.part(Judging).counted(stuck, self._allowed)
                 takes = self._allowed & self._what_if.rows.alive
-                self._ruled_out[stuck] = self._set_aside.told(counted, takes, (seen.name,))
+                self._ruled_out[stuck] = self._set_aside.no_room(counted, takes, (seen.name,))
         of = self._what_if.classes.of
         pod = next(pod for pod in self._what_if.pods_of_row(row) if of(pod).anew is stuck)
-        return why(seen, reasons.NO_PLACE, pod=f"Pod/{pod.title}", ruled_out=self._ruled_out[stuck])
+        return seen.reason(PodWithoutPlace(pod=ref_of_pod(pod), node=seen.name, ruled_out=self._ruled_out[stuck]))
 
-    def _told_unplaced(self, unplaced: Mapping[str, RuledOut], allowed: Mask, source: str) -> dict[str, str]:
+    def _told_unplaced(
+        self, unplaced: Mapping[str, RuledOut], allowed: Mask, source: str
+    ) -> dict[str, NodesWithoutRoom]:
         """The same of pods that leave a node; nothing of those that wait, of which nobody asks."""
-        takes, told = allowed & self._what_if.rows.alive, dict[int, str]()
+        takes, told = allowed & self._what_if.rows.alive, dict[int, NodesWithoutRoom]()
         for each in unplaced.values() if source else ():
             if id(each) not in told:  # one object for all that are alike
-                told[id(each)] = self._set_aside.told(each, takes, (source,))
+                told[id(each)] = self._set_aside.no_room(each, takes, (source,))
         return {uid: told[id(each)] for uid, each in unplaced.items()} if source else {}
 
     @cached_property

@@ -10,11 +10,10 @@ from reconciler.model.planned.action import Evict, Hold
 from reconciler.model.planned.decision import Decision
 from reconciler.model.planned.drained import Batch, Begun, Drained, Evicted, Setback
 from reconciler.model.planned.inputs import Inputs
-from reconciler.model.planned.reason import Reason
-from reconciler.plan.drain import reasons
+from reconciler.plan.drain.codes.emptying import BEGINS, GivenBack
 from reconciler.plan.drain.failing.setbacks import with_more
-from reconciler.plan.drain.gangs.leaving import home_of
 from reconciler.plan.drain.marks import came_late, draining_mark
+from reconciler.plan.drain.reasons import PLANNER
 from reconciler.plan.recent_evictions import owner_of
 
 _RENEWED_MS = 10_000  # else the memory would be written with every plan that asks
@@ -22,14 +21,14 @@ _RENEWED_MS = 10_000  # else the memory would be written with every plan that as
 
 def remembered(inputs: Inputs, fleet: Fleet, decisions: Iterable[Decision], drained: Drained) -> Drained:
     """`drained`: as the planner left it."""
-    own = [each for each in decisions if each.planner == reasons.PLANNER and not each.would]
+    own = [each for each in decisions if each.planner == PLANNER and not each.would]
     own = [each for each in own if not isinstance(each.act, Hold)]
-    begins = [each for each in own if each.reason.code in reasons.BEGINS]
+    begins = [each for each in own if type(each.reason.facts) in BEGINS]
     begun = tuple(sorted((each.subject.name, each.subject.uid) for each in begins))
     given_back = [
         Setback(each.subject.name, each.subject.uid, inputs.now, each.reason.code)
         for each in own
-        if each.reason.code == reasons.GIVEN_BACK.code
+        if isinstance(each.reason.facts, GivenBack)
     ]
     before = {each.uid: each for each in drained.evicted}
     evicted = before | {each.uid: each for each in _evicted(inputs, fleet, own, before)}
@@ -55,10 +54,11 @@ def _evicted(
     inputs: Inputs, fleet: Fleet, decisions: Iterable[Decision], before: Mapping[str, Evicted]
 ) -> Iterator[Evicted]:
     """Pods that need another place; one that is asked again counts from then, to the nearest few seconds."""
-    asked: dict[str, Reason] = {}  # by uid
+    asked: dict[str, tuple[str, str]] = {}  # by uid: where it is to go, and its gang
     for each in decisions:
         if isinstance(each.act, Evict):
-            asked |= dict.fromkeys([ref.uid for ref in each.refs], each.reason)
+            asked[each.subject.uid] = each.act.destination, each.act.gang
+            asked |= {other.ref.uid: (other.destination, each.act.gang) for other in each.act.others}
     if not asked:
         return
     for pod in inputs.observed.pods:
@@ -67,10 +67,8 @@ def _evicted(
         known = before.get(uid)
         if node is not None and pod.counts and (known is None or inputs.now - known.at >= _RENEWED_MS):
             first = inputs.now if known is None else known.first
-            because = asked[uid]
-            home, gang = because.fact(home_of(pod)) or because.fact("home") or "", because.fact("gang") or ""
             told = pod.title, uid, node.name, node.pool, first, written(pod), owner_of(pod)
-            yield Evicted(inputs.now, *told, str(home), str(gang), came_late(pod, draining_mark(node)))
+            yield Evicted(inputs.now, *told, *asked[uid], came_late(pod, draining_mark(node)))
 
 
 def written(pod: Pod) -> str:

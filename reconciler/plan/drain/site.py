@@ -1,7 +1,7 @@
 """Owner of what all drains of one plan look at; what several of them ask is looked up once."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import cache, cached_property, partial
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property, partial
 
 import msgspec
 
@@ -10,15 +10,16 @@ from reconciler.fleet.pod_class import PodClass
 from reconciler.fleet.predicates.staying import why_it_stays
 from reconciler.model.cluster.node import Node
 from reconciler.model.cluster.pod import Pod
+from reconciler.model.cluster.workload import PodDisruptionBudget
 from reconciler.model.desired import Declared
 from reconciler.model.instant import Instant
 from reconciler.model.kinds.drain_policy import DrainPolicy
 from reconciler.model.kinds.gpu_pool import GpuPool
 from reconciler.model.planned.action import Action, Hold, Ref
 from reconciler.model.planned.decision import Decision
-from reconciler.model.planned.drained import Drained
+from reconciler.model.planned.drained import Drained, Evicted
 from reconciler.model.planned.inputs import Inputs
-from reconciler.model.planned.reason import Reason
+from reconciler.model.planned.reason import Facts, Reason
 from reconciler.plan.containment import planning_for
 from reconciler.plan.draft import Draft, leaves_after
 from reconciler.plan.drain.marks import Mark, candidate_mark, draining_mark
@@ -31,7 +32,6 @@ from reconciler.plan.eviction import PodBudgets
 from reconciler.plan.guards.frozen import Freezes
 from reconciler.plan.guards.imagined import as_imagined, by_node
 from reconciler.plan.guards.observing import observes
-from reconciler.plan.reasons import Because
 from reconciler.plan.removal import untouchable
 from reconciler.plan.removers import drain_policies, provisioners
 from reconciler.plan.requests.claims import Claims
@@ -60,6 +60,14 @@ class Seen(msgspec.Struct, frozen=True, gc=False):
     def longest_grace_seconds(self) -> int:
         """That is believed of a pod on the node."""
         return self.policy.spec.max_graceful_termination_seconds
+
+    @property
+    def policy_ref(self) -> Ref:
+        return ref_of_policy(self.policy)
+
+    def reason(self, facts: Facts, field: str = "") -> Reason:
+        """That leads back to a field of the policy, or to the policy."""
+        return Reason(facts, self.policy.origin(f"spec.{field}" if field else ""))
 
     @property
     def draining_since(self) -> Instant | None:
@@ -193,31 +201,11 @@ class Site:
 
     def hold(self, policy: Declared[DrainPolicy], why: Reason, until: Instant | None = None) -> Decision:
         """Of the policy itself."""
-        return Decision(PLANNER, Ref("DrainPolicy", "", policy.name), Hold(until), why)
+        return Decision(PLANNER, ref_of_policy(policy), Hold(until), why)
 
 
-def why(seen: Seen, because: Because, field: str = "", /, **facts: str | int) -> Reason:
-    """A reason that leads back to the policy; the node, its pool and the policy are named where the sentence does."""
-    for name, told in _named(because.template):
-        facts.setdefault(name, told(seen))
-    origin = seen.policy.origin(f"spec.{field}" if field else "")
-    return because.reason(origin, **facts)
-
-
-_KNOWN: dict[str, Callable[[Seen], str]] = {
-    "node": lambda seen: seen.name,
-    "pool": lambda seen: seen.pool,
-    "policy": lambda seen: title_of(seen.policy),
-}
-
-
-@cache
-def _named(sentence: str) -> tuple[tuple[str, Callable[[Seen], str]], ...]:
-    return tuple((name, told) for name, told in _KNOWN.items() if f"{{{name}}}" in sentence)
-
-
-def title_of(policy: Declared[DrainPolicy]) -> str:
-    return f"DrainPolicy/{policy.name}"
+def ref_of_policy(policy: Declared[DrainPolicy]) -> Ref:
+    return Ref("DrainPolicy", "", policy.name)
 
 
 def ref_of(node: Node) -> Ref:
@@ -226,6 +214,15 @@ def ref_of(node: Node) -> Ref:
 
 def ref_of_pod(pod: Pod) -> Ref:
     return Ref("Pod", pod.metadata.namespace, pod.name, pod.metadata.uid)
+
+
+def ref_of_evicted(evicted: Evicted) -> Ref:
+    namespace, _, name = evicted.title.partition("/")
+    return Ref("Pod", namespace, name, evicted.uid)
+
+
+def ref_of_budget(budget: PodDisruptionBudget) -> Ref:
+    return Ref("PodDisruptionBudget", budget.metadata.namespace, budget.metadata.name)
 
 
 def _all_looked_at(nodes: Sequence[NodeFacts], policy: Declared[DrainPolicy]) -> list[Seen]:

@@ -10,12 +10,21 @@ from reconciler.model.cluster.pod import Pod
 from reconciler.model.instant import Instant
 from reconciler.model.planned.action import Hold
 from reconciler.model.planned.decision import Decision
-from reconciler.model.planned.reason import Reason
-from reconciler.plan.drain import marks, reasons
+from reconciler.model.planned.reason import Facts, Reason
+from reconciler.plan.drain import marks
 from reconciler.plan.drain.candidates import completing
-from reconciler.plan.drain.site import Seen, Site, why
-from reconciler.plan.explain import sentence
-from reconciler.plan.reasons import counted
+from reconciler.plan.drain.codes.candidacy import (
+    CompletingDrainCandidate,
+    DrainCandidate,
+    DrainCandidateNext,
+    EmptyDrainCandidate,
+    NoLongerCandidate,
+    UnreadyDrainCandidate,
+    UnreadyEmptyDrainCandidate,
+)
+from reconciler.plan.drain.codes.eligibility import KEEPS_TIMER
+from reconciler.plan.drain.codes.figures import destinations_of
+from reconciler.plan.drain.site import Seen, Site, ref_of_pod
 from reconciler.plan.removal import untouchable
 
 MOST = 200  # taints that are put on in one plan: the others have their turn in the next
@@ -53,15 +62,20 @@ def candidacy(site: Site, seen: Seen, destinations: tuple[str, ...]) -> Reason:
 
 def _candidacy(seen: Seen, is_empty: bool, destinations: tuple[str, ...], pods: Sequence[Pod]) -> Reason:
     field = "scaleDownUnneededTime" if seen.is_ready else "scaleDownUnreadyTime"
+    return seen.reason(_candidate(seen, is_empty, destinations, pods), field)
+
+
+def _candidate(seen: Seen, is_empty: bool, destinations: tuple[str, ...], pods: Sequence[Pod]) -> Facts:
+    name, seconds = seen.name, delay_ms(seen) // 1_000
+    if is_empty and seen.is_ready:
+        return EmptyDrainCandidate(node=name, pool=seen.pool, delay_seconds=seconds)
     if is_empty:
-        because = reasons.EMPTY_CANDIDATE if seen.is_ready else reasons.UNREADY_EMPTY_CANDIDATE
-        return why(seen, because, field, minutes=_minutes(delay_ms(seen)))
+        return UnreadyEmptyDrainCandidate(node=name, delay_seconds=seconds)
     if pods and seen.is_ready:
-        facts = {"pods": counted(len(pods), "pod"), "pod": f"Pod/{pods[0].title}"}
-        return why(seen, reasons.COMPLETING_CANDIDATE, field, minutes=_minutes(delay_ms(seen)), **facts)
-    because = reasons.CANDIDATE if seen.is_ready else reasons.UNREADY_CANDIDATE
-    first = ", ".join(destinations[:3]) + (f" and {len(destinations) - 3} more" if len(destinations) > 3 else "")
-    return why(seen, because, field, destinations=first or "other nodes", minutes=_minutes(delay_ms(seen)))
+        first = ref_of_pod(pods[0])
+        return CompletingDrainCandidate(node=name, pods=len(pods), pod=first, delay_seconds=seconds)
+    code = DrainCandidate if seen.is_ready else UnreadyDrainCandidate
+    return code(node=name, destinations=destinations_of(destinations), delay_seconds=seconds)
 
 
 def put_on(site: Site, together: Mapping[str, tuple[str, ...]]) -> Iterator[Decision]:
@@ -75,11 +89,8 @@ def put_on(site: Site, together: Mapping[str, tuple[str, ...]]) -> Iterator[Deci
             left -= 1
             yield site.act(seen, marks.soft(site.now), candidacy(site, seen, destinations))
         else:
-            yield site.act(
-                seen,
-                Hold(),
-                why(seen, reasons.NEXT_CANDIDATE, most=MOST, code=candidacy(site, seen, destinations).code),
-            )
+            later = candidacy(site, seen, destinations)
+            yield site.act(seen, Hold(), seen.reason(DrainCandidateNext(node=name, most=MOST, candidacy=later)))
 
 
 def take_off(site: Site, refused: Mapping[str, Reason]) -> Iterator[Decision]:
@@ -90,16 +101,10 @@ def take_off(site: Site, refused: Mapping[str, Reason]) -> Iterator[Decision]:
             continue
         if untouchable(seen.node) is not None:
             continue
-        if reason.code not in reasons.KEEPS_TIMER:
-            yield site.act(seen, mark.off, why(seen, reasons.NO_CANDIDATE, why=sentence(reason)))
+        if type(reason.facts) not in KEEPS_TIMER:
+            yield site.act(seen, mark.off, seen.reason(NoLongerCandidate(node=seen.name, why=reason)))
 
 
 def wait(site: Site, seen: Seen, destinations: tuple[str, ...]) -> Decision:
     """One whose time has not come."""
     return site.act(seen, Hold(due_at(site, seen)), candidacy(site, seen, destinations))
-
-
-def _minutes(length_ms: int) -> str:
-    """Whole ones, or with a tenth."""
-    tenths = length_ms // 6_000
-    return f"{tenths // 10}.{tenths % 10}" if tenths % 10 else str(tenths // 10)

@@ -16,8 +16,9 @@ from msgspec.structs import replace
 
 from reconciler.fleet.placing import Search
 from reconciler.fleet.predicates.gpu_claims import GpuClaims
-from reconciler.plan.drain import reasons
 from reconciler.plan.drain.candidates import completing
+from reconciler.plan.drain.codes.blockers import GangWithoutPlace, PodWithoutPlace
+from reconciler.plan.drain.codes.eligibility import IsDestination
 from reconciler.plan.drain.gangs.members import Members
 from reconciler.plan.drain.rehome import Rehomed, Rehoming, steps_of
 from reconciler.plan.drain.site import Seen, Site
@@ -26,7 +27,7 @@ _STARTS, _FEW = 8, 100  # from so many nodes on, where no more than a few are tr
 _AHEAD = slice(None), slice(None, None, -1), slice(0)  # of those that lost theirs: all, the last one first, none
 
 # What another way may put right.
-_BY_WAY = frozenset({reasons.NO_PLACE.code, reasons.GANG_NO_PLACE.code, reasons.DESTINATION.code})
+_BY_WAY = frozenset({PodWithoutPlace, GangWithoutPlace, IsDestination})
 
 
 class Trial(msgspec.Struct, frozen=True):
@@ -42,12 +43,12 @@ def rehome(site: Site, order: Sequence[Seen], members: Members) -> Trial:
     steps_left = steps_of(site)
     best = _searched(site, members, order, Search(backwards=True, budget=steps_left))
     lost = _lost(site, best)
-    if not lost and not best.rehomed.homeless[0]:
+    if not lost and best.rehomed.homeless is None:
         return best
     steps_left -= best.rehomed.steps
     done = {_title(best.order, best.way)}
     for way, part in product(_ways(order), _AHEAD):
-        if best.rehomed.left_out or steps_left <= 0 or not (lost or best.rehomed.homeless[0]):
+        if best.rehomed.left_out or steps_left <= 0 or not (lost or best.rehomed.homeless is not None):
             break
         changed = _with_ahead(order, lost[part])
         if _title(changed, way) not in done:
@@ -87,13 +88,13 @@ def _lost(site: Site, trial: Trial) -> list[Seen]:
     timed = (each for each in trial.order if each.name in refused and each.candidate_since is not None)
     timed = (each for each in timed if not completing(site, each.name))
     unaided = (each for each in timed if each.name not in hints.destinations and each.name not in hints.tried)
-    return [each for each in unaided if refused[each.name].code in _BY_WAY]
+    return [each for each in unaided if type(refused[each.name].facts) in _BY_WAY]
 
 
 def _is_better(site: Site, trial: Trial, best: Trial) -> bool:
-    if trial.rehomed.homeless[0] or trial.rehomed.left_out:
+    if trial.rehomed.homeless is not None or trial.rehomed.left_out:
         return False
-    if best.rehomed.homeless[0]:
+    if best.rehomed.homeless is not None:
         return True
     hints = site.inputs.hints.destinations
     timed = {each.name for each in trial.order if each.candidate_since is not None}

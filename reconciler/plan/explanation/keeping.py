@@ -6,8 +6,10 @@ from reconciler.model.planned.action import Hold
 from reconciler.model.planned.reason import Reason
 from reconciler.model.planned.weighed import Weighed
 from reconciler.plan.draft import Draft
-from reconciler.plan.drain.failing.keepers import keepers
-from reconciler.plan.drain.reasons import BEING_DRAINED, NO_PLACE, PLANNER
+from reconciler.plan.drain.codes.blockers import PodWithoutPlace
+from reconciler.plan.drain.codes.eligibility import BeingDrained
+from reconciler.plan.drain.failing.keepers import keepers, pod_of
+from reconciler.plan.drain.reasons import PLANNER
 from reconciler.plan.explain import sentence
 from reconciler.plan.kept.scene import Scene
 
@@ -16,7 +18,7 @@ MOST_TOLD = 10
 
 def keeping_rows(scene: Scene, weighed: Weighed) -> Iterator[tuple[str, str]]:
     """Nothing where it is what was told of the node already."""
-    found = _held(scene, weighed) if weighed.reason.code == BEING_DRAINED.code else _keep(scene, weighed)
+    found = _held(scene, weighed) if isinstance(weighed.reason.facts, BeingDrained) else _keep(scene, weighed)
     if found == [weighed.reason]:
         return
     for each in found[:MOST_TOLD]:
@@ -31,11 +33,18 @@ def _keep(scene: Scene, weighed: Weighed) -> list[Reason]:
     found = keepers(scene.inputs, Draft(scene.fleet, scene.inputs.desired), weighed.node)
     # Nodes that had no room are counted in a plan once for pods that are alike; of one pod let there be one count.
     told = [weighed.reason if _is_without_place(each, weighed.reason) else each for each in found]
-    return sorted(told, key=lambda each: (str(each.fact("pod") or ""), sentence(each)))
+    return sorted(told, key=_order)
+
+
+def _order(reason: Reason) -> tuple[str, str]:
+    """By the pod that keeps the node."""
+    pod = pod_of(reason)
+    return pod.title if pod is not None else "", sentence(reason)
 
 
 def _is_without_place(reason: Reason, before: Reason) -> bool:
-    return reason.code == before.code == NO_PLACE.code and reason.fact("pod") == before.fact("pod")
+    is_one = isinstance(reason.facts, PodWithoutPlace) and isinstance(before.facts, PodWithoutPlace)
+    return is_one and pod_of(reason) == pod_of(before)
 
 
 def _held(scene: Scene, weighed: Weighed) -> list[Reason]:

@@ -10,7 +10,7 @@ from reconciler.model.planned.consequence import Consequence, Fate
 from reconciler.model.planned.decision import Decision
 from reconciler.model.planned.weighed import Weighed
 from reconciler.model.spoken_time import moment
-from reconciler.plan.drain.reasons import BEING_DRAINED, SCALED_DOWN
+from reconciler.plan.drain.codes.eligibility import BeingDrained, ScaledDown
 from reconciler.plan.drain.reasons import PLANNER as DRAIN
 from reconciler.plan.explain import sentence
 from reconciler.plan.explanation.about import (
@@ -39,7 +39,7 @@ from reconciler.plan.scaling.reasons import PLANNER, MarkedNodeHeld, SurplusEmpt
 from reconciler.plan.sums.usage import gpus_in_use
 
 OUR_DOMAIN = "gpu.scheduling/"
-_BY_TAINT = frozenset({BEING_DRAINED.code, SCALED_DOWN.code})  # true only where a planner goes on with the taint
+_BY_TAINT = frozenset({BeingDrained, ScaledDown})  # true only where a planner goes on with the taint
 OWN: dict[Fate, str] = {"scaled": PLANNER, "drained": DRAIN}  # who takes a node away, where Karpenter does not
 
 
@@ -167,7 +167,7 @@ def _drifted(claim: NodeClaim) -> str:
 def _drained(scene: Scene, node: Node) -> Iterator[tuple[str, str]]:
     """What it was found to be when candidates for a drain were looked for."""
     for each in scene.plan.weighed:
-        if each.node != node.name or (each.reason.code in _BY_TAINT and is_still(scene, node)):
+        if each.node != node.name or (type(each.reason.facts) in _BY_TAINT and is_still(scene, node)):
             continue
         since = f" It is one since {timestamp(each.since)}." if each.since is not None else ""
         place = placed(each.reason.origin)

@@ -19,9 +19,9 @@ def where_it_fits(scene: Scene, pod: Pod) -> Iterator[tuple[str, str]]:
     others = sorted(node.name for node in scene.inputs.observed.nodes if node.name != pod.node)
     first: Counter[str] = Counter()
     for name in others:
-        reasons = fits(scene.fleet.what_if, pod, name)
-        first[reasons[0] if reasons else ""] += 1
-    yield "fits", f"on {first.pop('', 0)} of {counted(len(others), 'other node' if pod.node else 'node')}"
+        if reasons := fits(scene.fleet.what_if, pod, name):
+            first[reasons[0]] += 1
+    yield "fits", f"on {len(others) - first.total()} of {counted(len(others), 'other node' if pod.node else 'node')}"
     told = sorted(first.items(), key=lambda each: (-each[1], each[0]))
     for reason, nodes in told[:_MOST_REASONS]:
         yield "not on", f"{counted(nodes, 'node')}: {reason}"

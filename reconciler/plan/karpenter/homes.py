@@ -29,6 +29,7 @@ from reconciler.model.cluster.node import Node, NodeSpec, NodeStatus, NodeTaint
 from reconciler.model.cluster.pod import Pod
 from reconciler.model.planned.consequence import Homeless
 from reconciler.plan.karpenter.template import Template, read_template
+from reconciler.plan.requests.ruled_out_words import ruled_out_words
 
 # What a machine of which nothing is known is taken to have of each resource that pods ask for.
 _PLENTY = str(10**12)
@@ -106,7 +107,7 @@ class _Search:
         own = [row for node_pool, row in self._new if node_pool == self._node_pool]
         if own:
             return "; ".join(judging.reasons(pod_class, own[0]))
-        told = ruled_out.told or "none does"
+        told = ruled_out_words(ruled_out) or "none does"
         return f"no NodePool is left for it, nor is there room on a node that stays ({told})"
 
 

@@ -13,7 +13,7 @@ from reconciler.model import names
 from reconciler.model.cluster.pod import Pod, Toleration
 from reconciler.model.instant import Instant
 from reconciler.model.planned.consequence import Hindrance
-from reconciler.plan.eviction import DO_NOT_DISRUPT, FOREVER, NOTHING, Asked, PodBudgets, stays_until
+from reconciler.plan.eviction import FOREVER, Asked, EvictionObstacle, PodBudgets, stays_until
 from reconciler.plan.karpenter.survey import Surveyed
 from reconciler.plan.sums.cost import Machine
 
@@ -85,10 +85,10 @@ def _held(found: Surveyed, budgets: PodBudgets) -> _Held:
     for pod in found.pods:
         asked = Asked(pod, budgets.of(pod), found.now)
         why = asked.why_not
-        if why == NOTHING or (why != DO_NOT_DISRUPT and outlasts_the_drain(pod)):
+        if why is None or (why is not EvictionObstacle.DO_NOT_DISRUPT and outlasts_the_drain(pod)):
             continue
         by.update(asked.held_by(why))
-        until = max(until, stays_until(pod) if why == DO_NOT_DISRUPT else FOREVER)
+        until = max(until, stays_until(pod) if why is EvictionObstacle.DO_NOT_DISRUPT else FOREVER)
     return _Held(frozenset(by), until)
 
 

@@ -19,7 +19,7 @@ import msgspec
 from reconciler.model.cluster.observed import Observed
 from reconciler.model.desired import Desired
 from reconciler.model.instant import Instant
-from reconciler.model.planned.action import Action, Apply, Hold, Presumes, Ref
+from reconciler.model.planned.action import Action, Apply, Evict, Hold, Presumes, Ref
 from reconciler.model.planned.decision import Decision
 from reconciler.model.planned.inputs import Inputs
 from reconciler.model.planned.mark import Mark
@@ -253,7 +253,8 @@ def _decided_now(scene: Scene, before: Decision) -> Decision | None:
 
 
 def _asked(act: Action) -> Action:
-    """What is asked for, whatever it presumes of the object's version."""
+    """What is asked for, whatever it presumes of the object's version, and wherever a pod would go."""
+    act = act.asked if isinstance(act, Evict) else act
     return msgspec.structs.replace(act, presumes=Presumes(absent=act.presumes.absent))
 
 

@@ -7,7 +7,9 @@ be foretold, is no reason to think that it would be had elsewhere.
 
 from collections.abc import Iterable, Mapping
 from functools import cached_property
-from typing import Any
+from typing import Any, Literal
+
+import msgspec
 
 from reconciler.model.cluster.bounds import gpu_claims
 from reconciler.model.cluster.observed import Observed
@@ -22,6 +24,14 @@ Key = tuple[str, str]  # namespace and name
 Spec = dict[str, Any]
 
 
+class ClaimDoubt(msgspec.Struct, frozen=True, gc=False):
+    """Why it can't be told where else a pod would have the GPUs of its claim."""
+
+    kind: Literal["absent", "suspended", "unreadable", "oneIsland", "otherCount"]
+    claimed: int = 0  # GPUs
+    asked: int = 0  # GPUs that the pod asks its node for
+
+
 class Claims:
     """As they were seen, against the pools as they are declared."""
 
@@ -30,24 +40,22 @@ class Claims:
         self._pools = tuple(pools)
         self._unread = observed.unread_among("gpuclaims.gpu.scheduling")
 
-    def why_unknown(self, pod: Pod) -> str:
-        """Why it can't be told where else the pod would have its GPUs; nothing where it can, or it has no claim."""
+    def why_unknown(self, pod: Pod) -> ClaimDoubt | None:
+        """Why it can't be told where else the pod would have its GPUs; None where it can, or it has no claim."""
         claim = pod.metadata.annotations.claim
         if not claim:
-            return ""
+            return None
         spec = self._specs.get((pod.metadata.namespace, claim))
         if spec is None:
-            return "it is not there"
+            return ClaimDoubt("absent")
         if spec.get("suspend"):
-            return "it is suspended"
+            return ClaimDoubt("suspended")
         devices = _devices(spec)
         if devices is None:
-            return "what it asks for can't be read"
+            return ClaimDoubt("unreadable")
         if devices.policy == "requireContiguous":
-            return "it wants GPUs of one island, and which of them are free elsewhere is not known"
-        if devices.count != pod.gpus:
-            return f"it is for {devices.count} GPUs, and the pod asks its node for {pod.gpus}"
-        return ""
+            return ClaimDoubt("oneIsland")
+        return ClaimDoubt("otherCount", devices.count, pod.gpus) if devices.count != pod.gpus else None
 
     def why_nothing_is_bought(self, pod: Pod) -> ClaimTrouble | None:
         """Why no capacity is bought for the pod, and its gate is not lifted; None if its claim can be served, or if

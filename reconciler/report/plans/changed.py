@@ -8,9 +8,9 @@ import msgspec
 
 from reconciler.model.change import FieldChange, PolicyChange
 from reconciler.model.origin import Origin
-from reconciler.model.planned.action import Apply, Delete, Hold
+from reconciler.model.planned.action import Apply, Delete, Evict, Hold
 from reconciler.model.planned.decision import Decision
-from reconciler.plan.drain.reasons import NEXT_CANDIDATE
+from reconciler.plan.drain.codes.candidacy import DrainCandidateNext
 from reconciler.plan.drain.reasons import PLANNER as DRAIN
 from reconciler.plan.guards.observing import Observation
 from reconciler.plan.impact.blame import Blame
@@ -42,7 +42,7 @@ def count(planned: Planned) -> Count:
     supposed: Counter[Observation] = Counter()
     if planned.base is None:
         # One plan writes to some of the candidates of a drain, and its counts are of all.
-        later = [each for each in planned.told if each.decision.reason.code == NEXT_CANDIDATE.code]
+        later = [each for each in planned.told if isinstance(each.decision.reason.facts, DrainCandidateNext)]
         verbs = [verb_of(each.decision) for each in planned.acted if each.observation is None]
         verbs += ["change" for each in later if each.observation is None]
         supposed = Counter(each.observation for each in (*planned.acted, *later) if each.observation is not None)
@@ -77,8 +77,8 @@ def _scaled_items(planned: Planned) -> Iterator[Item]:
             decision = each.decision
             key = decision.pool, decision.subject.kind, decision.reason.code, decision.would
             alike.setdefault(key, []).append(each)
-    nexts = (each.decision for each in planned.told if each.decision.reason.code == NEXT_CANDIDATE.code)
-    later = Counter((each.pool, each.reason.fact("code")) for each in nexts)
+    nexts = ((each.decision.pool, each.decision.reason.facts) for each in planned.told)
+    later = Counter((pool, facts.candidacy.code) for pool, facts in nexts if isinstance(facts, DrainCandidateNext))
     for (pool, kind, code, would_be), group in alike.items():
         first, more = group[0], later[pool, code]
         total = len(group) + more
@@ -124,7 +124,8 @@ def _deeds(planned: Planned) -> frozenset[bytes]:
 
 def _deed(decision: Decision) -> bytes:
     """What would be done in a pool that is only observed is not done."""
-    return msgspec.json.encode((decision.subject, decision.act, decision.would))
+    act = decision.act.asked if isinstance(decision.act, Evict) else decision.act
+    return msgspec.json.encode((decision.subject, act, decision.would))
 
 
 def _policy_item(planned: Planned, blame: Blame, change: PolicyChange) -> Item:

@@ -5,7 +5,7 @@ from collections import Counter
 from reconciler.model.desired import Declared
 from reconciler.model.kinds.gpu_pool import GpuPool
 from reconciler.model.planned.action import Hold
-from reconciler.plan.drain.reasons import NEXT_CANDIDATE
+from reconciler.plan.drain.codes.candidacy import DrainCandidateNext
 from reconciler.plan.guards.frozen import Freezes
 from reconciler.plan.guards.observing import observation_of
 from reconciler.plan.holds.at_rest import is_at_rest, supposed_by
@@ -30,7 +30,7 @@ def overview_of(setting: Setting, scene: Scene, notices: tuple[str, ...] = ()) -
     decisions = tuple(each for each in scene.plan.decisions if not is_at_rest(each))
     holds = tuple(each for each in decisions if isinstance(each.act, Hold))
     # One plan writes to some of the candidates of a drain, and counts are of all.
-    later = [each for each in scene.plan.decisions if each.reason.code == NEXT_CANDIDATE.code]
+    later = [each for each in scene.plan.decisions if isinstance(each.reason.facts, DrainCandidateNext)]
     acted = [each for each in decisions if not isinstance(each.act, Hold)]
     found = (supposed_by(scene.inputs, each) for each in (*acted, *later))
     supposed = Counter(each for each in found if each is not None)

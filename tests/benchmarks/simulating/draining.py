@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from reconciler.plan.drain import reasons
+from reconciler.plan.drain.codes.emptying import Drained, DrainedNodeDeleted
 from tests.stages.scaling.drawn import Json, Outcome, played, pool
 
 NODES = 1_000
@@ -21,7 +21,7 @@ def main(parallelism: int, days: float) -> dict[str, float | int | str]:
     began = time.process_time()
     with TemporaryDirectory() as folder:
         outcome = drained(Path(folder), parallelism, days)
-    gone = [each.at for each in outcome.told if each.did == "delete" and each.reason == reasons.DELETED.code]
+    gone = [each.at for each in outcome.told if each.did == "delete" and each.reason == DrainedNodeDeleted.__name__]
     sums = outcome.simulated.sums
     return {
         "drained": len(gone),
@@ -73,7 +73,9 @@ def most_at_once(outcome: Outcome) -> int:
     """Nodes with our hard taint, or deleted since and no more."""
     count = most = 0
     for each in sorted(outcome.told, key=lambda told: (told.at, told.did != "delete")):
-        count += (each.did == "harden" and each.reason == reasons.DRAINED.code) - (each.reason == reasons.DELETED.code)
+        count += (each.did == "harden" and each.reason == Drained.__name__) - (
+            each.reason == DrainedNodeDeleted.__name__
+        )
         most = max(most, count)
     return most
 

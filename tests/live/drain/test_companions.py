@@ -6,7 +6,7 @@ from datetime import datetime
 import pytest
 
 from reconciler.model import names
-from reconciler.plan.drain.reasons import EVICTED_SAVED, EVICTED_UNSAVED
+from reconciler.plan.drain.codes.emptying import PodEvictedSaved, PodEvictedUnsaved
 from tests.lab.audit import Entry
 from tests.lab.lab import Lab
 from tests.stages.definitions import defined
@@ -49,10 +49,10 @@ def test_who_saves_its_work_is_told_first_and_goes_once_it_has_and_else_when_its
         (told,) = [each for each in before if each.write.object == f"pods/{SAVING}/{pod}" and evict_at(each)]
         at = datetime.fromisoformat(evict_at(told)).timestamp()
         if pod in story.saved:
-            assert (pod, EVICTED_SAVED.code) in story.events
+            assert (pod, PodEvictedSaved.__name__) in story.events
             assert drained.by_its_clock(received(eviction)) >= datetime.fromisoformat(story.saved[pod]).timestamp()
         else:
-            assert (pod, EVICTED_UNSAVED.code) in story.events
+            assert (pod, PodEvictedUnsaved.__name__) in story.events
             assert drained.by_its_clock(received(eviction)) >= at
 
 

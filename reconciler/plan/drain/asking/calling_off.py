@@ -10,9 +10,11 @@ from reconciler.model import names
 from reconciler.model.cluster.node import Node
 from reconciler.model.planned.action import Annotate
 from reconciler.model.planned.decision import Decision
+from reconciler.model.planned.reason import Reason
 from reconciler.plan.drain.asking.checkpoints import as_told
+from reconciler.plan.drain.codes.emptying import EvictionCalledOff
 from reconciler.plan.drain.marks import draining_mark
-from reconciler.plan.drain.reasons import CALLED_OFF, PLANNER
+from reconciler.plan.drain.reasons import PLANNER
 from reconciler.plan.drain.site import Site, ref_of_pod
 from reconciler.plan.removal import untouchable
 from reconciler.plan.requests.gangs import Gang
@@ -28,9 +30,10 @@ def called_off(site: Site, gangs: frozenset[Gang]) -> Iterator[Decision]:
         if site.draft.gangs.of(pod) in gangs:
             continue
         if not pod.metadata.leaving and not site.is_claimed(ref_of_pod(pod)):
-            because = CALLED_OFF.reason(pool.origin(), pod=f"Pod/{pod.title}", node=node.name)
+            subject = ref_of_pod(pod)
+            reason = Reason(EvictionCalledOff(pod=subject, node=node.name), pool.origin())
             act = Annotate(annotations=((names.EVICT_AT, None),), presumes=as_told(pod))
-            yield Decision(PLANNER, ref_of_pod(pod), act, because, pool.name)
+            yield Decision(PLANNER, subject, act, reason, pool.name)
 
 
 def _is_emptied(site: Site, node: Node) -> bool:

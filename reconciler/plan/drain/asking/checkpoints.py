@@ -17,17 +17,25 @@ from reconciler.model.instant import Instant, later, moment, timestamp, unix_sec
 from reconciler.model.planned.action import Annotate, Hold, Presumes
 from reconciler.model.planned.decision import Decision
 from reconciler.model.planned.reason import Reason
-from reconciler.plan.drain import reasons
-from reconciler.plan.drain.site import Seen, Site, why
+from reconciler.plan.drain.codes.emptying import (
+    PodCheckpointUnreadable,
+    PodEvicted,
+    PodEvictedSaved,
+    PodEvictedUnsaved,
+    PodSavesItsWork,
+    PodToldToSave,
+    PodToldToSaveSooner,
+)
+from reconciler.plan.drain.site import Seen, Site, ref_of_pod
 from reconciler.plan.karpenter.durations import nanoseconds
-from reconciler.plan.reasons import Because
 
 
 class Wish(msgspec.Struct, frozen=True, gc=False):
-    """How long a pod has to save its work, and what is said of that."""
+    """How long a pod has to save its work, and whether that is as long as it asks for."""
 
     length_ms: int
-    because: Because
+    is_cut: bool = False  # to the most that its policy gives
+    is_unreadable: bool = False
 
 
 class Told(msgspec.Struct, frozen=True, gc=False):
@@ -43,20 +51,24 @@ def saving(site: Site, seen: Seen, pod: Pod) -> Decision | None:
     if wish is None:
         return None
     told = _told(site, seen, pod, wish)
-    title = f"Pod/{pod.title}"
     if told is None:
         at = later(site.now, wish.length_ms)
-        written = pod.metadata.annotations.checkpoint
-        facts: dict[str, str | int] = {"pod": title, "time": timestamp(at), "seconds": wish.length_ms // 1_000}
-        facts |= {} if wish.because is reasons.TOLD else {"written": written}
-        field = "" if wish.because is reasons.TOLD else "maxGracefulTerminationSeconds"
         act = Annotate(annotations=((names.EVICT_AT, timestamp(at)),), presumes=as_told(pod))
-        return site.act_on(pod, seen, act, why(seen, wish.because, field, **facts))
+        return site.act_on(pod, seen, act, _why_told(seen, pod, wish, at))
     if told.evict_at <= site.now or _has_saved(pod, told):
         return None
-    return site.act_on(
-        pod, seen, Hold(told.evict_at), why(seen, reasons.SAVES, pod=title, time=timestamp(told.evict_at))
-    )
+    facts = PodSavesItsWork(pod=ref_of_pod(pod), node=seen.name, time=told.evict_at)
+    return site.act_on(pod, seen, Hold(told.evict_at), seen.reason(facts))
+
+
+def _why_told(seen: Seen, pod: Pod, wish: Wish, at: Instant) -> Reason:
+    subject, seconds = ref_of_pod(pod), wish.length_ms // 1_000
+    if not (wish.is_cut or wish.is_unreadable):
+        return seen.reason(PodToldToSave(pod=subject, node=seen.name, time=at, seconds=seconds))
+    code = PodCheckpointUnreadable if wish.is_unreadable else PodToldToSaveSooner
+    written = pod.metadata.annotations.checkpoint
+    facts = code(pod=subject, node=seen.name, written=written, seconds=seconds, policy=seen.policy_ref, time=at)
+    return seen.reason(facts, "maxGracefulTerminationSeconds")
 
 
 def as_told(pod: Pod) -> Presumes:
@@ -71,13 +83,15 @@ def as_told(pod: Pod) -> Presumes:
 
 def why_evicted(site: Site, seen: Seen, pod: Pod, home: str) -> Reason:
     """Of one that may go: whether it saved its work, where it was to."""
-    told, facts = told_of(site, seen, pod), {"pod": f"Pod/{pod.title}", "home": home}
+    told, subject = told_of(site, seen, pod), ref_of_pod(pod)
     if told is None:
-        return why(seen, reasons.EVICTED, **facts)
+        return seen.reason(PodEvicted(pod=subject, node=seen.name, home=home))
     if _has_saved(pod, told):
-        return why(seen, reasons.EVICTED_SAVED, time=pod.metadata.annotations.checkpointed_at, **facts)
+        written = pod.metadata.annotations.checkpointed_at
+        return seen.reason(PodEvictedSaved(pod=subject, written=written, node=seen.name, home=home))
     seconds = (told.evict_at - told.asked_at) // 1_000
-    return why(seen, reasons.EVICTED_UNSAVED, "maxGracefulTerminationSeconds", seconds=seconds, **facts)
+    unsaved = PodEvictedUnsaved(pod=subject, seconds=seconds, node=seen.name, home=home)
+    return seen.reason(unsaved, "maxGracefulTerminationSeconds")
 
 
 def wish_of(seen: Seen, pod: Pod) -> Wish | None:
@@ -89,10 +103,10 @@ def wish_of(seen: Seen, pod: Pod) -> Wish | None:
     try:
         length_ms = nanoseconds(written) // 1_000_000
     except ValueError:
-        return Wish(most_ms, reasons.TOLD_UNREADABLE) if most_ms else None
+        return Wish(most_ms, is_unreadable=True) if most_ms else None
     if length_ms > most_ms:
-        return Wish(most_ms, reasons.TOLD_CUT) if most_ms else None
-    return Wish(length_ms, reasons.TOLD) if length_ms > 0 else None
+        return Wish(most_ms, is_cut=True) if most_ms else None
+    return Wish(length_ms) if length_ms > 0 else None
 
 
 def told_of(site: Site, seen: Seen, pod: Pod) -> Told | None:

@@ -9,11 +9,12 @@ seen, made since, or when it has as many pods again as it wants.
 from functools import cached_property
 
 from reconciler.model.cluster.pod import Pod
-from reconciler.model.instant import moment, timestamp
+from reconciler.model.instant import moment
+from reconciler.model.planned.action import Ref
 from reconciler.model.planned.drained import Evicted
 from reconciler.model.planned.reason import Reason
-from reconciler.plan.drain import reasons
-from reconciler.plan.drain.site import Seen, Site, why
+from reconciler.plan.drain.codes.emptying import PodWaitsForAnother, SuccessorUnseen
+from reconciler.plan.drain.site import Seen, Site, ref_of_evicted, ref_of_pod
 from reconciler.plan.recent_evictions import SEEN_BY, owner_of, wanted_by
 
 
@@ -22,27 +23,27 @@ class Successors:
 
     def __init__(self, site: Site) -> None:
         self._site = site
-        self._old = site.inputs.observed.why_quiet(*SEEN_BY)
-        self._asked: dict[str, str] = {}  # uid of an owner -> title of its pod
+        self._old = site.inputs.observed.quiet_among(*SEEN_BY)
+        self._asked: dict[str, Ref] = {}  # uid of an owner -> its pod
 
     def asked(self, pod: Pod) -> None:
         """It is told, or asked to leave."""
-        self._asked.setdefault(owner_of(pod), f"Pod/{pod.title}")
+        self._asked.setdefault(owner_of(pod), ref_of_pod(pod))
 
     def why_not(self, seen: Seen, pod: Pod) -> Reason | None:
         """Why it waits; nothing where what is seen is not old."""
         owner = owner_of(pod)
-        if not self._old or not owner:
+        if self._old is None or not owner:
             return None
-        title = f"Pod/{pod.title}"
+        subject = ref_of_pod(pod)
         if before := self._asked.get(owner):
-            return why(seen, reasons.ONE_BY_ONE, pod=title, before=before, old=self._old)
+            return seen.reason(PodWaitsForAnother(pod=subject, before=before, old=self._old, node=seen.name))
         others = [each for each in self._evicted.get(owner, ()) if each.uid != pod.metadata.uid]
         if not others or self._have_come(owner, others):
             return None
         last = max(others)
-        facts = {"before": f"Pod/{last.title}", "time": timestamp(last.at), "old": self._old}
-        return why(seen, reasons.SUCCESSOR_UNSEEN, pod=title, **facts)
+        facts = SuccessorUnseen(pod=subject, before=ref_of_evicted(last), time=last.at, old=self._old, node=seen.name)
+        return seen.reason(facts)
 
     @cached_property
     def _evicted(self) -> dict[str, list[Evicted]]:

@@ -14,27 +14,47 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import msgspec
 
-from reconciler.model.instant import Instant, later, timestamp
+from reconciler.model.instant import Instant, later
 from reconciler.model.planned.action import Hold
 from reconciler.model.planned.decision import Decision
 from reconciler.model.planned.drained import Batch, InVain, Load
-from reconciler.plan.drain import marks, reasons
+from reconciler.model.planned.reason import Facts, Reason
+from reconciler.plan.drain import marks
 from reconciler.plan.drain.beginning.guarded import PlanRoom
 from reconciler.plan.drain.beginning.order import in_turn
 from reconciler.plan.drain.candidates import Ground, cluster_at_minimum, completing
+from reconciler.plan.drain.codes.candidacy import (
+    AwaitsBatch,
+    AwaitsOthersOfGang,
+    DrainedInVain,
+    DrainWaitsForCompletion,
+    DrainWaitsForDemand,
+    DrainWouldBeInVain,
+    NoDrainSlot,
+    PoolKeepsNodes,
+    PoolKeepsNodesBesideLeaving,
+    WindowClosed,
+)
+from reconciler.plan.drain.codes.emptying import (
+    BEGINS,
+    BatchCompleted,
+    BatchSettles,
+    BatchTorn,
+    Drained,
+    EmptyNodeRemoved,
+)
 from reconciler.plan.drain.failing.in_vain import is_too_few, load_of, rests_until
 from reconciler.plan.drain.gangs.crews import Crew
 from reconciler.plan.drain.gangs.members import Members
 from reconciler.plan.drain.limits import Slots
 from reconciler.plan.drain.rehome import Rehomed
-from reconciler.plan.drain.site import Seen, Site, ref_of, title_of, why
+from reconciler.plan.drain.site import Seen, Site, ref_of, ref_of_pod
 from reconciler.plan.drain.timers import is_due, since, wait
-from reconciler.plan.explain import sentence
-from reconciler.plan.reasons import counted
 from reconciler.plan.removal import opt_out
 from reconciler.plan.windows import closed
 
 SEEN_WITHIN_MS = 30_000
+_MOST_NAMED = 3
 _READ_WITHIN_MS = 300_000  # nodes that are seen later than this count as unread, and nothing is planned
 
 
@@ -69,7 +89,7 @@ def settle(site: Site) -> Settling:
     if site.now < ends and len(there) == len(batch.nodes) and is_ours:
         again = [each for each in there if each.draining is None]
         decisions = tuple(_again(site, batch, again))
-        held = (site.act(each, Hold(ends), why(each, reasons.BATCH_SETTLES)) for each in tainted)
+        held = (site.act(each, Hold(ends), each.reason(BatchSettles(node=each.name))) for each in tainted)
         return Settling(batch, names, (*decisions, *held), wake_at=ends)
     torn = msgspec.structs.replace(batch, torn_at=site.now)
     found = _torn(site, torn, tainted, names)
@@ -86,13 +106,14 @@ def _again(site: Site, batch: Batch, missing: Sequence[Seen]) -> Iterator[Decisi
     others = len(batch.nodes) - 1
     for each in missing:
         if not site.is_claimed(ref_of(each.node)):
-            yield site.act(each, marks.hard(batch.at, each.node), why(each, reasons.TAINTED_AGAIN, others=others))
+            reason = each.reason(BatchCompleted(node=each.name, others=others))
+            yield site.act(each, marks.hard(batch.at, each.node), reason)
 
 
 def _torn(site: Site, batch: Batch, tainted: Sequence[Seen], names: frozenset[str]) -> Settling:
-    missing = ", ".join(sorted(names - {each.name for each in tainted})[:3]) or "some were not seen"
+    missing = tuple(sorted(names - {each.name for each in tainted})[:_MOST_NAMED])
     decisions = tuple(
-        site.act(each, each.draining.off, why(each, reasons.BATCH_TORN, missing=missing))
+        site.act(each, each.draining.off, each.reason(BatchTorn(missing=missing, node=each.name)))
         for each in tainted
         if each.draining is not None and not site.is_claimed(ref_of(each.node)) and not site.is_others(each)
     )
@@ -135,13 +156,13 @@ class Beginning:
     def _over(self, crew: Crew, seen: Seen) -> Decision | None:
         """What is too much for any plan is let through where it is all that the plan takes: the guard holds it then."""
         limit = self._room.why_none(crew.nodes)
-        if not limit or (self._room.is_empty and self._room.why_none(crew.nodes, alone=True)):
+        if limit is None or (self._room.is_empty and self._room.why_none(crew.nodes, alone=True)):
             return None
-        return self._site.act(seen, Hold(), why(seen, reasons.NO_SLOT, limit=limit))
+        return self._site.act(seen, Hold(), _no_slot(seen, limit))
 
     def is_too_much(self, crew: Crew) -> bool:
         """Whether guards let no plan take it."""
-        return bool(self._room.why_none(crew.nodes, alone=True))
+        return self._room.why_none(crew.nodes, alone=True) is not None
 
     def wait(self, crew: Crew) -> None:
         """For the time of one of them."""
@@ -163,13 +184,13 @@ class Beginning:
 
     def _completes_first(self, seen: Seen) -> Decision:
         pods = completing(self._site, seen.name)
-        facts = {"pods": counted(len(pods), "pod"), "pod": f"Pod/{pods[0].title}"}
-        return self._site.act(seen, Hold(), why(seen, reasons.AWAITS_COMPLETION, **facts))
+        facts = DrainWaitsForCompletion(node=seen.name, pods=len(pods), pod=ref_of_pod(pods[0]))
+        return self._site.act(seen, Hold(), seen.reason(facts))
 
     def _goes(self, seen: Seen) -> Decision:
-        because = reasons.REMOVED if self._site.is_empty(seen) else reasons.DRAINED
-        told = why(seen, because, since=timestamp(since(self._site, seen)))
-        return self._site.act(seen, marks.hard(self._site.now, seen.node), told)
+        code = EmptyNodeRemoved if self._site.is_empty(seen) else Drained
+        reason = seen.reason(code(node=seen.name, since=since(self._site, seen)))
+        return self._site.act(seen, marks.hard(self._site.now, seen.node), reason)
 
     def _take(self, seen: Seen, count: int) -> None:
         """Or gives back what was taken."""
@@ -186,39 +207,41 @@ class Beginning:
     def _awaits(self, seen: Seen, other: str, held: Decision) -> Decision:
         """One that could go, but for another that goes with it."""
         until = held.act.until if isinstance(held.act, Hold) else None
-        told = why(seen, reasons.AWAITS_CREW, other=other, why=sentence(held.reason))
-        return self._site.act(seen, Hold(until), told)
+        reason = seen.reason(AwaitsOthersOfGang(node=seen.name, other=other, why=held.reason))
+        return self._site.act(seen, Hold(until), reason)
 
     def _held(self, seen: Seen, is_settling: bool) -> Decision | None:
         site, policy = self._site, seen.policy
         if shut := closed(policy.spec.windows, site.now):
-            time = timestamp(shut.until) if shut.until is not None else "for ever"
-            return site.act(seen, Hold(shut.until), why(seen, reasons.WINDOW_CLOSED, "windows", time=time))
+            facts = WindowClosed(policy=seen.policy_ref, time=shut.until, node=seen.name)
+            return site.act(seen, Hold(shut.until), seen.reason(facts, "windows"))
         vain = self._ground.in_vain.get(seen.pool)
         # One that is not ready is of no use where it is, and from an empty one no pod is moved.
         if vain is not None and seen.is_ready and not site.is_empty(seen) and (held := self._in_vain(seen, vain)):
             return held
         if seen.pool in self._wanting:
-            return site.act(seen, Hold(), why(seen, reasons.DEMAND_FIRST))
+            return site.act(seen, Hold(), seen.reason(DrainWaitsForDemand(pool=seen.pool, node=seen.name)))
         if is_settling:
-            return site.act(seen, Hold(), why(seen, reasons.AWAITS_BATCH))
+            return site.act(seen, Hold(), seen.reason(AwaitsBatch(node=seen.name)))
         if limit := self._slots.why_none(seen) or self._pool_limit(seen):
             self._waiting[policy.name] = self._waiting.get(policy.name, 0) + 1
-            told = site.said.again(seen.name, "waits", (policy, limit), lambda: why(seen, reasons.NO_SLOT, limit=limit))
-            return site.act(seen, Hold(), told)
+            reason = site.said.again(seen.name, "waits", (policy, limit), lambda: _no_slot(seen, limit))
+            return site.act(seen, Hold(), reason)
         lacking = cluster_at_minimum(self._ground, seen)
         return site.act(seen, Hold(), lacking) if lacking else None
 
     def _in_vain(self, seen: Seen, vain: InVain) -> Decision | None:
-        facts: dict[str, str | int] = {"at": timestamp(vain.at), "times": vain.times}
         if seen.pool in self._ground.resting:
             until = rests_until(vain)
-            return self._site.act(seen, Hold(until), why(seen, reasons.IN_VAIN, time=timestamp(until), **facts))
+            rests = DrainedInVain(at=vain.at, times=vain.times, pool=seen.pool, node=seen.name, time=until)
+            return self._site.act(seen, Hold(until), seen.reason(rests))
         load = self._ground.no_better.get(seen.pool)
         if load is None or not is_too_few(vain, self._at_once(seen)):
             return None
-        facts |= {"pods": counted(load.pods, "pod"), "nodes": counted(load.busy_nodes, "node")}
-        return self._site.act(seen, Hold(), why(seen, reasons.STILL_IN_VAIN, **facts))
+        facts = DrainWouldBeInVain(
+            at=vain.at, times=vain.times, pool=seen.pool, pods=load.pods, nodes=load.busy_nodes, node=seen.name
+        )
+        return self._site.act(seen, Hold(), seen.reason(facts))
 
     def _at_once(self, seen: Seen) -> int:
         """The most nodes with pods of its pool that could begin together."""
@@ -229,28 +252,32 @@ class Beginning:
     @property
     def loads(self) -> dict[str, Load]:
         """How pools are used of which nodes with pods begin."""
-        going = (self._site.by_name[name] for name, each in self.found.items() if each.reason.code in reasons.BEGINS)
+        going = (self._site.by_name[name] for name, each in self.found.items() if type(each.reason.facts) in BEGINS)
         first = {each.pool: each for each in going if each.is_ready and not self._site.is_empty(each)}
         return {pool: load_of(self._site, pool, self._at_once(each)) for pool, each in sorted(first.items())}
 
-    def _pool_limit(self, seen: Seen) -> str:
+    def _pool_limit(self, seen: Seen) -> Facts | None:
         budget = self._ground.budgets.get(seen.pool)
         if budget is None or self._taken.get(seen.pool, 0) < budget.left(seen):
-            return ""
-        floor, reason = budget.floor_for(seen)
-        nodes = f"{budget.size} nodes of {seen.pool}"
-        if budget.leaving:
-            nodes += f", {budget.leaving} of which leave anyway"
-        return f"{budget.provisioner} keeps {floor} of {nodes} ({reason})"
+            return None
+        by, size, floor = budget.provisioner, budget.size, budget.floor_for(seen)
+        if not budget.leaving:
+            return PoolKeepsNodes(provisioner=by, size=size, pool=seen.pool, floor=floor)
+        return PoolKeepsNodesBesideLeaving(
+            provisioner=by, size=size, pool=seen.pool, leaving=budget.leaving, floor=floor
+        )
 
     def throttled(self) -> Iterator[Decision]:
         """Of policies that have candidates waiting, and both limits reached."""
         for policy in self._site.policies:
-            waiting, facts = self._waiting.get(policy.name, 0), self._slots.both_taken(policy)
-            if waiting and facts is not None:
-                origin = policy.origin("spec.maxScaleDownParallelism")
-                told = reasons.THROTTLED.reason(origin, policy=title_of(policy), waiting=waiting, **facts)
-                yield self._site.hold(policy, told)
+            waiting = self._waiting.get(policy.name, 0)
+            facts = self._slots.both_taken(policy, waiting) if waiting else None
+            if facts is not None:
+                yield self._site.hold(policy, Reason(facts, policy.origin("spec.maxScaleDownParallelism")))
+
+
+def _no_slot(seen: Seen, limit: Facts) -> Reason:
+    return seen.reason(NoDrainSlot(node=seen.name, limit=Reason(limit)))
 
 
 class Began(msgspec.Struct, frozen=True):

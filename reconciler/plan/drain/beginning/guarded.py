@@ -9,6 +9,8 @@ from collections.abc import Sequence
 
 from reconciler.model.desired import Declared
 from reconciler.model.kinds.change_guard import ChangeGuard
+from reconciler.model.planned.action import Ref
+from reconciler.plan.drain.codes.candidacy import GuardAllowsPerPlan
 from reconciler.plan.drain.site import Seen, Site
 from reconciler.plan.guards.elsewhere import is_elsewhere
 from reconciler.plan.guards.ledger import Ledger
@@ -42,18 +44,18 @@ class PlanRoom:
                         if _guards(guard, one.mark.pool):
                             sums.add(one.mark)
 
-    def why_none(self, nodes: Sequence[Seen], *, alone: bool = False) -> str:
-        """The limit that would be passed if these begin too, or if they did alone; nothing where there is room."""
+    def why_none(self, nodes: Sequence[Seen], *, alone: bool = False) -> GuardAllowsPerPlan | None:
+        """The limit that would be passed if these begin too, or if they did alone; None where there is room."""
         if not self._sums:
-            return ""
+            return None
         marks = [self._stage.mark(each.node, goes=True) for each in nodes]
         for guard, sums in self._sums:
             so_far = Sums(self._roll) if alone else sums
             over = so_far.plus(each for each in marks if _guards(guard, each.pool)).over(guard.spec.per_plan)
             if over:
-                told = f"{limit_of(guard.spec.per_plan, over[0])} of {FIELDS[over[0]]} in one plan"
-                return f"ChangeGuard/{guard.name} allows {told}"
-        return ""
+                most, field = limit_of(guard.spec.per_plan, over[0]) or 0, FIELDS[over[0]]
+                return GuardAllowsPerPlan(guard=Ref("ChangeGuard", "", guard.name), most=most, field=field)
+        return None
 
     def take(self, nodes: Sequence[Seen]) -> None:
         """They begin."""

@@ -15,19 +15,20 @@ from reconciler.fleet.placing import Search
 from reconciler.fleet.pod_class import PodClass
 from reconciler.fleet.predicates.gpu_claims import GpuClaims
 from reconciler.fleet.questions import place
+from reconciler.model.planned.action import Ref
 from reconciler.model.planned.inputs import Inputs
 from reconciler.model.planned.reason import Reason
 from reconciler.plan.draft import Draft
-from reconciler.plan.drain import reasons
 from reconciler.plan.drain.blockers import blocker
 from reconciler.plan.drain.candidates import Ground
+from reconciler.plan.drain.codes.blockers import PodBlocker, PodWithoutPlace
 from reconciler.plan.drain.gangs.crews import Crew
 from reconciler.plan.drain.gangs.members import Members
 from reconciler.plan.drain.gangs.obstacles import obstacles
 from reconciler.plan.drain.gangs.rehoming import Crewing
 from reconciler.plan.drain.nodes.eligible import eligible
 from reconciler.plan.drain.rehome import Rehoming
-from reconciler.plan.drain.site import Seen, Site, why
+from reconciler.plan.drain.site import Seen, Site, ref_of_pod
 from reconciler.plan.drain.unaided import rehome
 
 
@@ -41,6 +42,11 @@ def keepers(inputs: Inputs, draft: Draft, node: str) -> list[Reason]:
     trial = rehome(site, eligible(Ground(site)).order, members)
     with what_if.fork(), what_if.part(GpuClaims).judged(site.claims.pools, site.fleet.lent.keys()):
         return _Asking(site, members, trial.way, seen).asked(trial.order)
+
+
+def pod_of(reason: Reason) -> Ref | None:
+    """The pod that keeps its node; None where none does."""
+    return reason.facts.pod if isinstance(reason.facts, PodBlocker) else None
 
 
 class _Asking(Rehoming):
@@ -62,9 +68,9 @@ class _Asking(Rehoming):
     def _try_one(self, seen: Seen, emptying: Emptying) -> bool:
         if seen is self._asked_about:
             kept = self._blockers()
-            told = {each.fact("pod") for each in kept}
+            known = set(map(pod_of, kept))
             homeless = self._homeless(emptying.walk.pointer)
-            self._found = [*kept, *(each for each in homeless if each.fact("pod") not in told)]
+            self._found = [*kept, *(each for each in homeless if pod_of(each) not in known)]
         return super()._try_one(seen, emptying)
 
     def _try_crew(self, crew: Crew, crewing: Crewing, emptying: Emptying) -> bool:
@@ -105,4 +111,4 @@ class _Asking(Rehoming):
             alike = of(pod).anew
             if left[alike]:
                 left[alike] -= 1
-                yield why(seen, reasons.NO_PLACE, pod=f"Pod/{pod.title}", ruled_out=lost[alike])
+                yield seen.reason(PodWithoutPlace(pod=ref_of_pod(pod), node=seen.name, ruled_out=lost[alike]))

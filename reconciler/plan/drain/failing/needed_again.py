@@ -5,12 +5,18 @@ would cost the time of a machine and its price. So it stays, if it is ready: as 
 It also stays for a pod that was evicted from the pool lately and not made anew, and that has no other place.
 """
 
-from reconciler.model.planned.reason import Reason
-from reconciler.plan.drain import reasons
+from reconciler.model.planned.reason import Facts, Reason
+from reconciler.plan.drain.codes.emptying import (
+    BelowClusterMin,
+    BelowMinSize,
+    DrainedNodeNeeded,
+    EvictedPodWithoutPlace,
+    PodsWaitForCapacity,
+    WarmNodesLacking,
+)
 from reconciler.plan.drain.rehome import Rehomed
-from reconciler.plan.drain.site import Seen, Site, why
+from reconciler.plan.drain.site import Seen, Site, ref_of_evicted
 from reconciler.plan.guards.cluster_min import ClusterMin
-from reconciler.plan.reasons import counted
 from reconciler.plan.recent_evictions import unreplaced
 from reconciler.plan.sizes_by_time import provisioners_now
 
@@ -20,24 +26,24 @@ class NeededAgain:
 
     def __init__(self, site: Site, rehomed: Rehomed) -> None:
         self._cluster_min = ClusterMin(site.inputs, site.draft)
-        self._lacks: dict[str, tuple[int, str]] = {}  # by pool: how many nodes, and why
+        self._lacks: dict[str, tuple[int, Facts]] = {}  # by pool: how many nodes, and why
         for wish in provisioners_now(site.inputs):
             if not wish.spec.suspend:
                 staying = sum(site.fleet.pool(wish.spec.pool_name).staying.values())
-                told = f"minSize is {wish.spec.min_size}, and {counted(staying, 'node')} would stay"
-                self._lack(wish.spec.pool_name, wish.spec.min_size - staying, told)
+                least = wish.spec.min_size
+                self._lack(wish.spec.pool_name, least - staying, BelowMinSize(min_size=least, staying=staying))
         for each in site.draft.missing:
             if each.why == "demand":
-                self._lack(each.pool, each.nodes, "pods wait for capacity")
+                self._lack(each.pool, each.nodes, PodsWaitForCapacity())
             if each.why == "warmNodes":
-                self._lack(each.pool, each.nodes, "its warm nodes are not all there")
+                self._lack(each.pool, each.nodes, WarmNodesLacking())
         for evicted, _ in unreplaced(site.inputs) if rehomed.evicted_without_place else ():
             if evicted.uid in rehomed.evicted_without_place:
-                self._lack(evicted.pool, 1, f"Pod/{evicted.title} was evicted lately and has no other place")
+                self._lack(evicted.pool, 1, EvictedPodWithoutPlace(pod=ref_of_evicted(evicted)))
 
-    def _lack(self, pool: str, nodes: int, told: str) -> None:
-        if nodes > self._lacks.get(pool, (0, ""))[0]:
-            self._lacks[pool] = nodes, told
+    def _lack(self, pool: str, nodes: int, why: Facts) -> None:
+        if nodes > (self._lacks[pool][0] if pool in self._lacks else 0):
+            self._lacks[pool] = nodes, why
 
     def why_kept(self, seen: Seen) -> Reason | None:
         """Each node makes up for one that is lacking."""
@@ -45,10 +51,15 @@ class NeededAgain:
             return None
         if lack := self._cluster_min.why_kept(seen.node):
             self._cluster_min.give(seen.node)
-            told = f"the cluster has {lack.left} of {lack.resource} without it, and clusterMin is {lack.least}"
-            return why(seen, reasons.NEEDED_AGAIN, lacks="a node", why=told)
-        nodes, told = self._lacks.get(seen.pool, (0, ""))
+            return _needed(seen, None, BelowClusterMin(left=lack.left, resource=lack.resource, least=lack.least))
+        if seen.pool not in self._lacks:
+            return None
+        nodes, why = self._lacks[seen.pool]
         if not nodes:
             return None
-        self._lacks[seen.pool] = nodes - 1, told
-        return why(seen, reasons.NEEDED_AGAIN, lacks=counted(nodes, "node"), why=told)
+        self._lacks[seen.pool] = nodes - 1, why
+        return _needed(seen, nodes, why)
+
+
+def _needed(seen: Seen, nodes: int | None, why: Facts) -> Reason:
+    return seen.reason(DrainedNodeNeeded(node=seen.name, pool=seen.pool, lacks=nodes, why=Reason(why)))

@@ -9,12 +9,12 @@ from collections.abc import Iterator, Mapping
 
 from reconciler.model.planned.memory import Tried
 from reconciler.model.planned.reason import Reason
-from reconciler.plan.drain import reasons
+from reconciler.plan.drain.codes.eligibility import NotEvaluated, NotTried
 from reconciler.plan.drain.rehome import Rehomed
 from reconciler.plan.drain.site import Seen, Site
 
 # Nobody looked: what was found before stands.
-_UNTRIED = frozenset({reasons.NOT_EVALUATED.code, reasons.NOT_TRIED.code})
+_UNTRIED = frozenset({NotEvaluated, NotTried})
 
 
 def tried(site: Site, refused: Mapping[str, Reason], rehomed: Rehomed) -> dict[str, Tried]:
@@ -31,7 +31,7 @@ def _tried(site: Site, refused: Mapping[str, Reason], rehomed: Rehomed) -> Itera
         if found is not None:
             uid, since = seen.node.metadata.uid, site.now if known is None else known.since
             yield seen.name, Tried(uid, since, site.now, found)
-        elif known is not None and (seen.name not in refused or refused[seen.name].code in _UNTRIED):
+        elif known is not None and (seen.name not in refused or type(refused[seen.name].facts) in _UNTRIED):
             yield seen.name, known
 
 

@@ -13,17 +13,24 @@ import msgspec
 from reconciler.model.cluster.pod import Pod
 from reconciler.model.planned.action import Evict, Hold, Leaver
 from reconciler.model.planned.decision import Decision
-from reconciler.plan.drain import reasons
+from reconciler.model.planned.reason import Facts, Reason
 from reconciler.plan.drain.asking.checkpoints import as_told, saving
 from reconciler.plan.drain.asking.grace import grace_of, longest_grace
 from reconciler.plan.drain.asking.pacing import Pacing
 from reconciler.plan.drain.blockers import blocker
+from reconciler.plan.drain.codes.blockers import (
+    GangActedOn,
+    GangLeavesAlready,
+    GangNotTainted,
+    GangPodUnplaced,
+    GangSavesItsWork,
+    GangStays,
+)
+from reconciler.plan.drain.codes.emptying import GangEvicted, GangRestEvicted, PodWaitsItsTurn
 from reconciler.plan.drain.gangs.members import Members
 from reconciler.plan.drain.gangs.obstacles import obstacle
-from reconciler.plan.drain.site import Seen, Site, ref_of_pod, why
+from reconciler.plan.drain.site import Seen, Site, ref_of_pod
 from reconciler.plan.eviction import Remaining
-from reconciler.plan.explain import sentence
-from reconciler.plan.reasons import counted
 from reconciler.plan.requests.gangs import Gang, title_of
 
 
@@ -46,7 +53,7 @@ class GangsLeaving:
         for gang in sorted(self._members.on_their_way):
             rest = self._members.rest.get(gang)
             if rest:
-                self._decided |= self._held(gang, "others of it leave already")
+                self._decided |= self._held(gang, Reason(GangLeavesAlready()))
                 for pod in rest:
                     self._note(pod, self._rest(gang, pod, homes))
             else:
@@ -61,7 +68,7 @@ class GangsLeaving:
             if (decision := saving(self._site, seen, pod)) is not None:
                 found.append((pod, decision))
         if found:
-            self._decided |= self._held(gang, "others of it save their work")
+            self._decided |= self._held(gang, Reason(GangSavesItsWork()))
         for pod, decision in found:
             self._note(pod, decision)
         return bool(found)
@@ -80,23 +87,24 @@ class GangsLeaving:
             return self._site.act_on(pod, seen, Hold(), found)
         self._remaining.take(pod)
         self._pacing.setting_out.take(pod)
-        facts = {"gang": title_of(gang), "home": homes.get(pod.metadata.uid, "")}
-        told = why(seen, reasons.GANG_REST, pod=f"Pod/{pod.title}", **facts)
-        return self._site.act_on(pod, seen, Evict(grace_seconds=grace_of(seen, pod)), told)
+        home, title = homes.get(pod.metadata.uid, ""), title_of(gang)
+        act = Evict(grace_seconds=grace_of(seen, pod), destination=home, gang=title)
+        reason = seen.reason(GangRestEvicted(gang=title, pod=ref_of_pod(pod), node=seen.name))
+        return self._site.act_on(pod, seen, act, reason)
 
     def _whole(self, gang: Gang, homes: Mapping[str, str], waits: AbstractSet[str]) -> dict[str, Decision]:
         site, pods = self._site, self._members.of[gang]
         emptied = self._emptied(gang)
         if any(seen.name in waits for seen, _ in emptied):
-            return self._held(gang, "not all of its nodes are seen tainted yet")
+            return self._held(gang, Reason(GangNotTainted()))
         if any(site.is_claimed(ref_of_pod(pod)) for pod in pods):
-            return self._held(gang, "something else is done to it in this plan")
+            return self._held(gang, Reason(GangActedOn()))
         trial = self._remaining.copy()
         if found := obstacle(site, self._members, gang, trial):
             return {pod.metadata.uid: site.act_on(pod, seen, Hold(), found.to(seen, pod)) for seen, pod in emptied}
         lost = next((pod for pod in pods if pod.metadata.uid not in homes), None)
         if lost is not None:
-            return self._held(gang, f"there is no place for Pod/{lost.title}")
+            return self._held(gang, Reason(GangPodUnplaced(pod=ref_of_pod(lost))))
         if late := self._why_one_waits(pods):
             return self._held(gang, late)
         if not self._pacing.setting_out.may_together(pods):
@@ -110,52 +118,56 @@ class GangsLeaving:
         return {pod.metadata.uid: decision for _, pod in emptied}
 
     def _waits_turn(self, emptied: Sequence[tuple[Seen, Pod]]) -> dict[str, Decision]:
-        others = counted(self._pacing.setting_out.count, "pod")
+        others = self._pacing.setting_out.count
         return {
-            pod.metadata.uid: self._site.act_on(
-                pod, seen, Hold(), why(seen, reasons.WAITS_TURN, pod=f"Pod/{pod.title}", others=others)
-            )
+            pod.metadata.uid: self._hold(seen, pod, PodWaitsItsTurn(pod=ref_of_pod(pod), node=seen.name, others=others))
             for seen, pod in emptied
         }
 
-    def _why_one_waits(self, pods: Sequence[Pod]) -> str:
+    def _hold(self, seen: Seen, pod: Pod, facts: Facts) -> Decision:
+        return self._site.act_on(pod, seen, Hold(), seen.reason(facts))
+
+    def _why_one_waits(self, pods: Sequence[Pod]) -> Reason | None:
         """For those that come after evicted pods of its workload; what was asked before comes after nobody."""
         new = [pod for pod in pods if pod.metadata.uid not in self._site.asked_before]
         found = (self._pacing.successors.why_not(self._site.by_name[pod.node], pod) for pod in new)
-        return next((sentence(each).removesuffix(".") for each in found if each is not None), "")
+        return next((each for each in found if each is not None), None)
 
     def _together(self, gang: Gang, first: tuple[Seen, Pod], homes: Mapping[str, str]) -> Decision:
         seen, subject = first
         pods = self._members.of[gang]
         graces = [(pod, longest_grace(self._site.by_name[pod.node], pods)) for pod in pods]
-        others = tuple(Leaver(ref_of_pod(pod), seconds) for pod, seconds in graces if pod is not subject)
-        to = ", ".join(sorted({homes[pod.metadata.uid] for pod in pods}))
-        facts: dict[str, str | int] = {
-            "pod": f"Pod/{subject.title}",
-            "gang": title_of(gang),
-            "pods": len(pods),
-            "homes": to,
-        }
-        facts |= {home_of(pod): homes[pod.metadata.uid] for pod in pods}
-        act = Evict(grace_seconds=longest_grace(seen, pods), others=others, presumes=as_told(subject))
-        return self._site.act_on(subject, seen, act, why(seen, reasons.GANG_EVICTED, **facts))
+        home = {pod.metadata.uid: homes[pod.metadata.uid] for pod in pods}
+        others = tuple(
+            Leaver(ref_of_pod(pod), seconds, home[pod.metadata.uid]) for pod, seconds in graces if pod is not subject
+        )
+        facts = GangEvicted(
+            node=seen.name,
+            pod=ref_of_pod(subject),
+            pods=len(pods),
+            gang=title_of(gang),
+            homes=tuple(sorted(set(home.values()))),
+        )
+        act = Evict(
+            grace_seconds=longest_grace(seen, pods),
+            others=others,
+            presumes=as_told(subject),
+            destination=home[subject.metadata.uid],
+            gang=title_of(gang),
+        )
+        return self._site.act_on(subject, seen, act, seen.reason(facts))
 
     def _emptied(self, gang: Gang) -> list[tuple[Seen, Pod]]:
         """Its pods on nodes that are emptied."""
         nodes = self._emptied_nodes
         return [(nodes[pod.node], pod) for pod in self._members.of[gang] if pod.node in nodes]
 
-    def _held(self, gang: Gang, because: str) -> dict[str, Decision]:
+    def _held(self, gang: Gang, cause: Reason) -> dict[str, Decision]:
         found = {}
         for seen, pod in self._emptied(gang):
-            told = why(seen, reasons.GANG, pod=f"Pod/{pod.title}", gang=title_of(gang), why=because)
-            found[pod.metadata.uid] = self._site.act_on(pod, seen, Hold(), told)
+            facts = GangStays(pod=ref_of_pod(pod), node=seen.name, gang=title_of(gang), why=cause)
+            found[pod.metadata.uid] = self._hold(seen, pod, facts)
         return found
-
-
-def home_of(pod: Pod) -> str:
-    """The fact that says where one of several pods would go."""
-    return f"home of {pod.title}"
 
 
 def asked_by(decision: Decision) -> frozenset[str]:

@@ -10,13 +10,12 @@ import msgspec
 
 from reconciler.model.cluster.pod import Pod
 from reconciler.model.planned.reason import Reason
-from reconciler.plan.drain import reasons
 from reconciler.plan.drain.blockers import blocker
 from reconciler.plan.drain.candidates import Ground, why_left_alone
+from reconciler.plan.drain.codes.blockers import GangBudget, GangPodNotDrained, GangPodObserved, GangStays
 from reconciler.plan.drain.gangs.members import Members
-from reconciler.plan.drain.site import Seen, Site, why
-from reconciler.plan.eviction import BUDGET_SPENT, BUDGET_TAKEN, Remaining
-from reconciler.plan.explain import sentence
+from reconciler.plan.drain.site import Seen, Site, ref_of_budget, ref_of_pod
+from reconciler.plan.eviction import EvictionObstacle, Remaining
 from reconciler.plan.requests.gangs import Gang, title_of
 
 
@@ -25,14 +24,15 @@ class Obstacle(msgspec.Struct, frozen=True):
 
     gang: Gang
     node: str  # where that pod is
-    told: str
-    reason: Reason | None = None  # of that node, where it is among those that are looked at
+    cause: Reason
+    keeps_its_node: bool = False  # the cause is told of that node as it is
 
     def to(self, seen: Seen, pod: Pod) -> Reason:
         """To the node where another pod of the gang is."""
-        if self.reason is not None and seen.name == self.node:
-            return self.reason
-        return why(seen, reasons.GANG, pod=f"Pod/{pod.title}", gang=title_of(self.gang), why=self.told)
+        if self.keeps_its_node and seen.name == self.node:
+            return self.cause
+        gang = title_of(self.gang)
+        return seen.reason(GangStays(pod=ref_of_pod(pod), node=seen.name, gang=gang, why=self.cause))
 
 
 def obstacle(site: Site, members: Members, gang: Gang, remaining: Remaining) -> Obstacle | None:
@@ -48,14 +48,16 @@ def obstacles(site: Site, members: Members, gang: Gang, remaining: Remaining) ->
     for pod in pods:
         seen = site.by_name.get(pod.node)
         if seen is None:
-            found = Obstacle(gang, pod.node, f"Pod/{pod.title} runs on {pod.node}, where no drain moves anything")
+            cause = Reason(GangPodNotDrained(pod=ref_of_pod(pod), place=pod.node))
+            found = Obstacle(gang, pod.node, cause)
         elif not is_told_only and site.is_only_told(seen):
-            found = Obstacle(gang, pod.node, f"Pod/{pod.title} runs in {seen.node.pool}, which is only observed")
+            cause = Reason(GangPodObserved(pod=ref_of_pod(pod), pool=seen.node.pool))
+            found = Obstacle(gang, pod.node, cause)
         elif left_alone := why_left_alone(ground, seen):
-            found = Obstacle(gang, pod.node, _told(left_alone))
+            found = Obstacle(gang, pod.node, left_alone)
         elif reason := blocker(site, trial, seen, pod):
             reason = _of_all(site, seen, pod, pods) if _is_spent(remaining, trial, pod) else reason
-            found = Obstacle(gang, pod.node, _told(reason), reason)
+            found = Obstacle(gang, pod.node, reason, keeps_its_node=True)
         else:
             trial.take(pod)
             continue
@@ -67,19 +69,19 @@ def obstacles(site: Site, members: Members, gang: Gang, remaining: Remaining) ->
 
 def _is_spent(remaining: Remaining, trial: Remaining, pod: Pod) -> bool:
     """Whether it is others of its own gang that need what its budget allows."""
-    return trial.why_not(pod) in {BUDGET_TAKEN, BUDGET_SPENT} and not remaining.why_not(pod)
+    spent = {EvictionObstacle.BUDGET_TAKEN, EvictionObstacle.BUDGET_SPENT}
+    return trial.why_not(pod) in spent and remaining.why_not(pod) is None
 
 
 def _of_all(site: Site, seen: Seen, pod: Pod, pods: Sequence[Pod]) -> Reason:
     (budget,) = site.budgets.of(pod)
     gang = title_of(site.draft.gangs.of(pod) or ("", ""))
-    facts: dict[str, str | int] = {
-        "budget": budget.title,
-        "allowed": budget.status.disruptions_allowed,
-        "pods": len(pods),
-    }
-    return why(seen, reasons.GANG_BUDGET, pod=f"Pod/{pod.title}", gang=gang, **facts)
-
-
-def _told(reason: Reason) -> str:
-    return sentence(reason).removesuffix(".")
+    facts = GangBudget(
+        pod=ref_of_pod(pod),
+        node=seen.name,
+        gang=gang,
+        pods=len(pods),
+        budget=ref_of_budget(budget),
+        allowed=budget.status.disruptions_allowed,
+    )
+    return seen.reason(facts)

@@ -15,13 +15,15 @@ from reconciler.fleet.questions import place
 from reconciler.fleet.what_if import WhatIf
 from reconciler.model.cluster.pod import Pod
 from reconciler.model.planned.reason import Reason
-from reconciler.plan.drain import reasons
 from reconciler.plan.drain.blockers import blocker, moves
+from reconciler.plan.drain.codes.blockers import GangWithoutPlace, PodWithoutPlace
+from reconciler.plan.drain.codes.eligibility import IsDestination
+from reconciler.plan.drain.codes.figures import NodesWithoutRoom
 from reconciler.plan.drain.gangs.crews import Crew
 from reconciler.plan.drain.gangs.members import Members
 from reconciler.plan.drain.gangs.obstacles import obstacle
 from reconciler.plan.drain.nodes.set_aside import SetAside
-from reconciler.plan.drain.site import Seen, Site, why
+from reconciler.plan.drain.site import Seen, Site, ref_of_pod
 from reconciler.plan.eviction import Remaining
 from reconciler.plan.requests.gangs import Gang, title_of
 
@@ -52,7 +54,7 @@ class Crewing:
         `takers`: rows that took pods in."""
         rows, last = self._what_if.rows.row_of, crew.nodes[-1]
         if any(rows[each.name] in takers for each in crew.nodes):
-            return Tried(kept=why(last, reasons.DESTINATION))
+            return Tried(kept=last.reason(IsDestination(node=last.name)))
         if kept := self._blocked(crew, last):
             return Tried(kept=kept)
         with self._what_if.fork():
@@ -103,7 +105,7 @@ class Crewing:
             return Tried(found.destinations, steps=found.steps, pointer=found.pointer)
         lost = next(uid for uid in moving if uid in found.unplaced)
         takes = what_if.rows.alive if search.allowed is None else what_if.rows.alive & search.allowed
-        ruled_out = SetAside(self._site).told(found.unplaced[lost], takes, {each.name for each in crew.nodes})
+        ruled_out = SetAside(self._site).no_room(found.unplaced[lost], takes, {each.name for each in crew.nodes})
         return Tried(kept=self._no_place(crew.nodes[-1], moving[lost], ruled_out), steps=found.steps)
 
     def _pods_of(self, seen: Seen) -> list[Pod]:
@@ -112,13 +114,15 @@ class Crewing:
         of, gone = self._site.draft.gangs.of, self._members.on_their_way
         return [pod for pod in there if moves(pod) and of(pod) not in gone]
 
-    def _no_place(self, last: Seen, lost: Pod, ruled_out: str) -> Reason:
+    def _no_place(self, last: Seen, lost: Pod, ruled_out: NodesWithoutRoom) -> Reason:
         gang = self._site.draft.gangs.of(lost)
         if gang is None or gang in self._members.on_their_way:
-            return why(last, reasons.NO_PLACE, pod=f"Pod/{lost.title}", ruled_out=ruled_out)
+            return last.reason(PodWithoutPlace(pod=ref_of_pod(lost), node=last.name, ruled_out=ruled_out))
         pod = self._of_gang(gang, last)
-        facts = {"lost": f"Pod/{lost.title}", "gang": title_of(gang), "ruled_out": ruled_out}
-        return why(last, reasons.GANG_NO_PLACE, pod=f"Pod/{pod.title}", **facts)
+        facts = GangWithoutPlace(
+            pod=ref_of_pod(pod), node=last.name, gang=title_of(gang), lost=ref_of_pod(lost), ruled_out=ruled_out
+        )
+        return last.reason(facts)
 
     def _of_gang(self, gang: Gang, seen: Seen) -> Pod:
         """One on the node, if there is one."""

@@ -15,8 +15,8 @@ from reconciler.model.instant import Instant
 from reconciler.model.planned.action import Hold
 from reconciler.model.planned.decision import Decision
 from reconciler.model.planned.reason import Reason
-from reconciler.plan.drain import reasons
-from reconciler.plan.drain.site import Seen, Site, why
+from reconciler.plan.drain.codes.eligibility import LOSES, NodeLost, NodeLostWithPod
+from reconciler.plan.drain.site import Seen, Site, ref_of_pod
 
 
 def is_karpenters(node: Node) -> bool:
@@ -29,9 +29,9 @@ def why_lost(site: Site, seen: Seen) -> Reason | None:
     if seen.is_ready or is_karpenters(seen.node):
         return None
     if is_silent(seen.node):
-        return why(seen, reasons.LOST)
+        return seen.reason(NodeLost(node=seen.name))
     stuck = next(iter(stuck_pods(site.fleet.pods_on(seen.name), seen, site.now)), None)
-    return None if stuck is None else why(seen, reasons.LOST_WITH_POD, pod=f"Pod/{stuck.title}")
+    return None if stuck is None else seen.reason(NodeLostWithPod(node=seen.name, pod=ref_of_pod(stuck)))
 
 
 def stuck_pods(pods: Iterable[Pod], seen: Seen, now: Instant) -> Iterator[Pod]:
@@ -43,5 +43,5 @@ def held(site: Site, refused: Mapping[str, Reason]) -> Iterator[Decision]:
     """The hold on each such node."""
     for seen in site.seen:
         reason = refused.get(seen.name)
-        if reason is not None and reason.code in reasons.LOSES:
+        if reason is not None and type(reason.facts) in LOSES:
             yield site.act(seen, Hold(), reason)

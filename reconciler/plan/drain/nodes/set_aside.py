@@ -9,12 +9,10 @@ from functools import cached_property
 
 import numpy as np
 
-from reconciler.fleet.books.ruled_out import RuledOut, listed
+from reconciler.fleet.books.ruled_out import RuledOut
 from reconciler.fleet.rows import Mask
+from reconciler.plan.drain.codes.figures import Aside, AsideCause, NodesWithoutRoom
 from reconciler.plan.drain.site import Site
-from reconciler.plan.reasons import counted
-
-_NOUNS = frozenset({"candidate", "other"})
 
 
 class SetAside:
@@ -23,31 +21,36 @@ class SetAside:
     def __init__(self, site: Site) -> None:
         self._site, self._rows = site, site.fleet.what_if.rows
 
-    def told(self, ruled_out: RuledOut, takes: Mask, own: Iterable[str]) -> str:
+    def no_room(self, ruled_out: RuledOut, takes: Mask, own: Iterable[str]) -> NodesWithoutRoom:
         """Why no node takes a pod, those that were not asked included. `takes`: rows that were asked, `own`: names of
         nodes that it leaves, or that go with these."""
         rest: Mask = self._rows.standing & ~takes
         rest[[self._rows.row_of[name] for name in own if name in self._rows.row_of]] = False
-        found: list[tuple[int, str]] = []
-        for words, mask in (*self._known, ("candidate", self._marked | ~self._rows.alive), ("other", rest)):
-            if count := int((rest & mask).sum()):
-                found.append((count, counted(count, words) if words in _NOUNS else f"{count} {words}"))
+        found: list[Aside] = []
+        candidates = self._marked | ~self._rows.alive
+        masks: tuple[tuple[AsideCause, Mask], ...] = (*self._known, ("candidate", candidates), ("other", rest))
+        for why, mask in masks:
+            if nodes := int((rest & mask).sum()):
+                found.append(Aside(why, nodes))
             rest = rest & ~mask
-        aside = listed([words for _, words in found])
-        takes_none = "takes none" if sum(count for count, _ in found) == 1 else "take none"
-        return "; ".join(filter(None, (ruled_out.told, aside and f"{aside} {takes_none}"))) or "none stays"
+        return NodesWithoutRoom(ruled_out, tuple(found))
 
     @cached_property
-    def _known(self) -> tuple[tuple[str, Mask], ...]:
-        """In words, and the rows; each node is told of once, by the first that applies."""
+    def _known(self) -> tuple[tuple[AsideCause, Mask], ...]:
+        """Why, and the rows; each node is told of once, by the first that applies."""
         fleet, rows = self._site.fleet, self._rows
         row_of, counting = rows.row_of, fleet.occupancy.counting
         leaving = [row_of[each.name] for each in fleet.nodes_unsettled if each.name in row_of]
         unready = [row_of[each.name] for each in fleet.nodes_unfit if not each.is_ready]
         upgraded = [row_of[each.name] for each in fleet.nodes_unfit if each.is_ready]
         empty = [row for name, row in row_of.items() if not counting[name]]
-        found = {"leaving": leaving, "not ready": unready, "whose driver is to be upgraded": upgraded, "empty": empty}
-        return tuple((words, self._mask(mask)) for words, mask in found.items())
+        found: dict[AsideCause, list[int]] = {
+            "leaving": leaving,
+            "notReady": unready,
+            "driverUpgrade": upgraded,
+            "empty": empty,
+        }
+        return tuple((why, self._mask(rows)) for why, rows in found.items())
 
     @cached_property
     def _marked(self) -> Mask:

@@ -10,29 +10,43 @@ from reconciler.model.planned.inputs import Inputs
 from reconciler.model.planned.reason import Reason
 from reconciler.model.planned.weighed import Weighed
 from reconciler.plan.draft import Draft
-from reconciler.plan.drain import reasons
 from reconciler.plan.drain.blockers import blocker, stays
+from reconciler.plan.drain.codes.blockers import (
+    BudgetBlocker,
+    PodBlocker,
+    PodBudgetSpent,
+    PodBudgetUnseen,
+    PodControllerGone,
+    PodDoNotDisrupt,
+    PodNotSafeToEvict,
+    PodOfClaim,
+    PodPlaceUnknown,
+    PodRunsToCompletion,
+    PodWithLocalStorage,
+    PodWithoutController,
+    SmartPodStays,
+    SystemPod,
+)
 from reconciler.plan.drain.site import Site
 from reconciler.plan.eviction import Remaining
 from reconciler.plan.explanation.flips.edits import Edit
 
 # Each such pod keeps the node, whatever becomes of the others; those of one budget go with one edit of it.
 _OF_EACH = frozenset(
-    each.code
-    for each in (
-        reasons.TO_COMPLETION,
-        reasons.DO_NOT_DISRUPT_POD,
-        reasons.NOT_SAFE_TO_EVICT,
-        reasons.SMART_POD,
-        reasons.CLAIM,
-        reasons.NO_CONTROLLER,
-        reasons.CONTROLLER_GONE,
-        reasons.LOCAL_STORAGE,
-        reasons.SYSTEM_POD,
-        reasons.PLACE_UNKNOWN,
-        reasons.BUDGET_UNSEEN,
-        reasons.BUDGET_SPENT,
-    )
+    {
+        PodRunsToCompletion,
+        PodDoNotDisrupt,
+        PodNotSafeToEvict,
+        SmartPodStays,
+        PodOfClaim,
+        PodWithoutController,
+        PodControllerGone,
+        PodWithLocalStorage,
+        SystemPod,
+        PodPlaceUnknown,
+        PodBudgetUnseen,
+        PodBudgetSpent,
+    }
 )
 _MOST_NAMED = 10
 
@@ -40,20 +54,25 @@ _MOST_NAMED = 10
 def all_like(inputs: Inputs, weighed: Weighed) -> Iterator[Reason]:
     """The reason itself first, then those of other pods there that say the same."""
     yield weighed.reason
-    if weighed.reason.code not in _OF_EACH:
+    if type(weighed.reason.facts) not in _OF_EACH:
         return
     site = Site(inputs, Draft(Fleet(inputs.observed), inputs.desired))
     remaining, seen = Remaining(site.budgets), site.by_name[weighed.node]
     told = {_of(weighed.reason)}
     for pod in site.fleet.pods_on(weighed.node):
         found = blocker(site, remaining, seen, pod) if stays(pod) else None
-        if found is not None and found.code == weighed.reason.code and _of(found) not in told:
+        if found is not None and type(found.facts) is type(weighed.reason.facts) and _of(found) not in told:
             told.add(_of(found))
             yield found
 
 
 def _of(reason: Reason) -> object:
-    return reason.fact("budgets") or reason.fact("pod")
+    match reason.facts:
+        case BudgetBlocker(budgets=budgets):
+            return budgets
+        case PodBlocker(pod=pod):
+            return pod
+    return None
 
 
 def together(edits: list[Edit]) -> list[str]:

@@ -12,73 +12,112 @@ from reconciler.model.planned.inputs import Inputs
 from reconciler.model.planned.weighed import Weighed
 from reconciler.plan import removal
 from reconciler.plan.draft import Draft
-from reconciler.plan.drain import reasons
+from reconciler.plan.drain.codes.blockers import (
+    GangBudget,
+    GangOfAnotherPolicy,
+    GangStays,
+    GangWithoutPlace,
+    PodBudgetSpent,
+    PodBudgetTaken,
+    PodBudgetUnseen,
+    PodControllerGone,
+    PodDoNotDisrupt,
+    PodNotSafeToEvict,
+    PodOfClaim,
+    PodOfCustomController,
+    PodPlaceUnknown,
+    PodRunsToCompletion,
+    PodSeveralBudgets,
+    PodWithLocalStorage,
+    PodWithoutController,
+    PodWithoutPlace,
+    SmartPodStays,
+    SystemPod,
+    TooManyForGang,
+)
+from reconciler.plan.drain.codes.eligibility import (
+    BeingDrained,
+    ClusterAtMinimum,
+    DrainFailedLately,
+    DrainPoolUnready,
+    FrozenNode,
+    GpusLent,
+    IsDestination,
+    NodeEmpty,
+    NodeEmptySuspended,
+    NodeLost,
+    NodeLostWithPod,
+    NodeSettles,
+    NotEvaluated,
+    NotTried,
+    OthersTurn,
+    PodLeavesSlowly,
+    PoolAtMinimum,
+    ScaledDown,
+    UtilizationTooHigh,
+)
 from reconciler.plan.drain.planner import drain
+from reconciler.plan.explain import REASONS
 from reconciler.plan.explanation.flips import of_nodes, of_pods, of_policies
 from reconciler.plan.explanation.flips.alike import all_like, together
-from reconciler.plan.explanation.flips.edits import Edit, Line, once_it_is
+from reconciler.plan.explanation.flips.edits import Edit, Line, once_it_is_time
+from reconciler.plan.reasons import Declared
 
 _MOST_EDITS = 6  # what takes more is not near; the same done to several pods counts once
 _MOST_ROUNDS = 20
 
 _SAFE = of_pods.with_annotations("carries cluster-autoscaler.kubernetes.io/safe-to-evict: true", safe_to_evict="true")
 
-LINES: dict[str, Line] = {
+LINES: dict[Declared, Line] = {
     # What others do with it
-    removal.DisruptedByKarpenter.__name__: of_nodes.without_taint(names.DISRUPTED, "Karpenter does not disrupt {node}"),
-    removal.DriverUpgrade.__name__: of_nodes.driver_upgraded,
-    removal.CordonedByOthers.__name__: of_nodes.not_cordoned,
-    reasons.FROZEN_NODE.code: of_nodes.thawed,
-    reasons.BEING_DRAINED.code: of_nodes.without_taint(
-        names.DRAINING, f"the taint {names.DRAINING} of {{node}} is taken off"
-    ),
-    reasons.SCALED_DOWN.code: of_nodes.without_taint(
+    removal.DisruptedByKarpenter: of_nodes.without_taint(names.DISRUPTED, "Karpenter does not disrupt {node}"),
+    removal.DriverUpgrade: of_nodes.driver_upgraded,
+    removal.CordonedByOthers: of_nodes.not_cordoned,
+    FrozenNode: of_nodes.thawed,
+    BeingDrained: of_nodes.without_taint(names.DRAINING, f"the taint {names.DRAINING} of {{node}} is taken off"),
+    ScaledDown: of_nodes.without_taint(
         names.DELETION_TIME, f"the taint {names.DELETION_TIME} of {{node}} is taken off"
     ),
-    reasons.OTHERS_TURN.code: of_nodes.others_done,
+    OthersTurn: of_nodes.others_done,
     # The node itself
-    reasons.JUST_CAME.code: of_nodes.settled,
-    removal.NodeOptedOut.__name__: of_nodes.opted_in,
-    reasons.LOST.code: of_nodes.ready,
-    reasons.LOST_WITH_POD.code: of_nodes.ready,
-    reasons.LEAVES_SLOWLY.code: of_pods.gone,
-    reasons.SET_BACK.code: once_it_is("until"),
-    reasons.LENT.code: of_nodes.nothing_lent,
-    reasons.EMPTY.code: of_nodes.with_work,
-    reasons.EMPTY_SUSPENDED.code: of_nodes.with_work,
-    reasons.POOL_UNREADY.code: of_nodes.more_ready,
-    reasons.AT_MINIMUM.code: of_policies.smaller_pool,
-    reasons.CLUSTER_AT_MINIMUM.code: of_policies.cluster_min,
-    reasons.TOO_MUCH_USED.code: of_policies.threshold,
-    reasons.DESTINATION.code: of_pods.with_room,
-    reasons.NOT_EVALUATED.code: of_nodes.its_turn,
-    reasons.NOT_TRIED.code: of_pods.gone,
+    NodeSettles: of_nodes.settled,
+    removal.NodeOptedOut: of_nodes.opted_in,
+    NodeLost: of_nodes.ready,
+    NodeLostWithPod: of_nodes.ready,
+    PodLeavesSlowly: of_pods.gone,
+    DrainFailedLately: once_it_is_time,
+    GpusLent: of_nodes.nothing_lent,
+    NodeEmpty: of_nodes.with_work,
+    NodeEmptySuspended: of_nodes.with_work,
+    DrainPoolUnready: of_nodes.more_ready,
+    PoolAtMinimum: of_policies.smaller_pool,
+    ClusterAtMinimum: of_policies.cluster_min,
+    UtilizationTooHigh: of_policies.threshold,
+    IsDestination: of_pods.with_room,
+    NotEvaluated: of_nodes.its_turn,
+    NotTried: of_pods.gone,
     # Its pods
-    reasons.DO_NOT_DISRUPT_POD.code: of_pods.with_annotations(
-        "does not carry karpenter.sh/do-not-disrupt", do_not_disrupt=""
-    ),
-    reasons.TO_COMPLETION.code: of_pods.with_annotations("does not say that it runs to completion", safe_to_evict=""),
-    reasons.NOT_SAFE_TO_EVICT.code: of_pods.with_annotations(
-        "does not say that it is not safe to evict", safe_to_evict=""
-    ),
-    reasons.SMART_POD.code: of_pods.gone,
-    reasons.GANG.code: of_pods.no_gang,
-    reasons.GANG_BUDGET.code: of_pods.budget_opened,
-    reasons.GANG_NO_PLACE.code: of_pods.with_room,
-    reasons.CREW_FULL.code: of_policies.more_at_once,
-    reasons.CREW_ELSEWHERE.code: of_pods.no_gang,
-    reasons.CLAIM.code: of_pods.with_annotations("is of no GpuClaim", claim=""),
-    reasons.NO_CONTROLLER.code: _SAFE,
-    reasons.CUSTOM_CONTROLLER.code: _SAFE,
-    reasons.CONTROLLER_GONE.code: _SAFE,
-    reasons.LOCAL_STORAGE.code: _SAFE,
-    reasons.SYSTEM_POD.code: _SAFE,
-    reasons.PLACE_UNKNOWN.code: of_pods.gone,
-    reasons.SEVERAL_BUDGETS.code: of_pods.one_budget,
-    reasons.BUDGET_UNSEEN.code: of_pods.budget_opened,
-    reasons.BUDGET_SPENT.code: of_pods.budget_opened,
-    reasons.BUDGET_TAKEN.code: of_pods.budget_opened,
-    reasons.NO_PLACE.code: of_pods.with_room,
+    PodDoNotDisrupt: of_pods.with_annotations("does not carry karpenter.sh/do-not-disrupt", do_not_disrupt=""),
+    PodRunsToCompletion: of_pods.with_annotations("does not say that it runs to completion", safe_to_evict=""),
+    PodNotSafeToEvict: of_pods.with_annotations("does not say that it is not safe to evict", safe_to_evict=""),
+    SmartPodStays: of_pods.gone,
+    GangStays: of_pods.no_gang,
+    GangBudget: of_pods.budget_opened,
+    GangWithoutPlace: of_pods.with_room,
+    TooManyForGang: of_policies.more_at_once,
+    GangOfAnotherPolicy: of_pods.no_gang,
+    PodOfClaim: of_pods.with_annotations("is of no GpuClaim", claim=""),
+    PodWithoutController: _SAFE,
+    PodOfCustomController: _SAFE,
+    PodControllerGone: _SAFE,
+    PodWithLocalStorage: _SAFE,
+    SystemPod: _SAFE,
+    PodPlaceUnknown: of_pods.gone,
+    PodSeveralBudgets: of_pods.one_budget,
+    PodBudgetUnseen: of_pods.budget_opened,
+    PodBudgetSpent: of_pods.budget_opened,
+    PodBudgetTaken: of_pods.budget_opened,
+    PodWithoutPlace: of_pods.with_room,
 }
 
 
@@ -109,7 +148,7 @@ def flipped(inputs: Inputs, weighed: Weighed) -> tuple[Inputs | None, list[str]]
 
 
 def _edit(inputs: Inputs, weighed: Weighed) -> Edit | None:
-    line = LINES.get(weighed.reason.code)
+    line = LINES.get(REASONS[weighed.reason.code])
     return line(inputs, weighed) if line is not None else None
 
 

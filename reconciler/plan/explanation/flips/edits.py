@@ -10,9 +10,12 @@ from reconciler.model.cluster.node import Node
 from reconciler.model.cluster.observed import Observed
 from reconciler.model.cluster.pod import Pod
 from reconciler.model.cluster.workload import PodDisruptionBudget
-from reconciler.model.instant import instant
+from reconciler.model.instant import instant, timestamp
+from reconciler.model.planned.action import Ref
 from reconciler.model.planned.inputs import Inputs
 from reconciler.model.planned.weighed import Weighed
+from reconciler.plan.drain.codes.blockers import PodBlocker
+from reconciler.plan.drain.codes.eligibility import DrainFailedLately, NodeSettles, NotTried, PodLeavesSlowly
 
 replace = msgspec.structs.replace
 
@@ -39,9 +42,9 @@ def with_node(inputs: Inputs, name: str, changed: Callable[[Node], Node]) -> Inp
     return seen_with(inputs, nodes=nodes)
 
 
-def with_pod(inputs: Inputs, title: str, changed: Callable[[Pod], Pod | None]) -> Inputs:
-    """`title`: Pod/team/web-0; None takes it away."""
-    pods = (changed(each) if f"Pod/{each.title}" == title else each for each in inputs.observed.pods)
+def with_pod(inputs: Inputs, pod: Ref, changed: Callable[[Pod], Pod | None]) -> Inputs:
+    """None takes it away."""
+    pods = (changed(each) if is_of(each, pod) else each for each in inputs.observed.pods)
     return seen_with(inputs, pods=tuple(each for each in pods if each is not None))
 
 
@@ -76,17 +79,30 @@ def untainted(node: Node, key: str) -> Node:
     return replace(node, spec=replace(node.spec, taints=taints))
 
 
-def once_it_is(fact: str) -> Line:
-    """Time passes; `fact` names the moment."""
+def once_it_is_time(inputs: Inputs, weighed: Weighed) -> Edit | None:
+    """Time passes."""
+    match weighed.reason.facts:
+        case NodeSettles(time=at) | DrainFailedLately(until=at):
+            # Times are told in whole seconds.
+            until = instant(timestamp(at))
+            return Edit(replace(inputs, now=max(inputs.now, until)), f"it is {timestamp(at)} or later")
+    return None
 
-    def line(inputs: Inputs, weighed: Weighed) -> Edit | None:
-        written = str(weighed.reason.fact(fact))
-        return Edit(replace(inputs, now=max(inputs.now, instant(written))), f"it is {written} or later")
 
-    return line
+def ref_of_pod_in(weighed: Weighed) -> Ref | None:
+    """The pod that the reason names."""
+    match weighed.reason.facts:
+        case PodBlocker(pod=pod) | PodLeavesSlowly(pod=pod) | NotTried(pod=pod):
+            return pod
+    return None
 
 
 def pod_of(inputs: Inputs, weighed: Weighed) -> Pod | None:
-    """The one that the reason names."""
-    title = str(weighed.reason.fact("pod"))
-    return next((each for each in inputs.observed.pods if f"Pod/{each.title}" == title), None)
+    """The same, as it is observed."""
+    ref = ref_of_pod_in(weighed)
+    return next((each for each in inputs.observed.pods if ref is not None and is_of(each, ref)), None)
+
+
+def is_of(pod: Pod, ref: Ref) -> bool:
+    """Whether it is the pod of that name."""
+    return (pod.metadata.namespace, pod.name) == (ref.namespace, ref.name)

@@ -1,5 +1,6 @@
 """Changes of nodes, and of what others do with them, by which a node would become a candidate."""
 
+from reconciler.fleet.fleet import Fleet
 from reconciler.model import names
 from reconciler.model.cluster.metadata import Condition, Metadata, OwnerReference
 from reconciler.model.cluster.node import Node
@@ -7,17 +8,19 @@ from reconciler.model.cluster.pod import Pod, PodSpec, PodStatus
 from reconciler.model.cluster.whole import Whole
 from reconciler.model.planned.inputs import Inputs
 from reconciler.model.planned.weighed import Weighed
+from reconciler.plan.drain.codes.eligibility import DrainPoolUnready, FrozenNode, OthersTurn
 from reconciler.plan.explanation.flips.edits import (
     Edit,
     Line,
     annotated,
-    once_it_is,
+    once_it_is_time,
     replace,
     seen_with,
     untainted,
     with_node,
     with_policy,
 )
+from reconciler.plan.guards.frozen import Freezes
 from reconciler.plan.removal import NodeOptedOut
 from reconciler.plan.sums import brake
 
@@ -37,7 +40,7 @@ def settled(inputs: Inputs, weighed: Weighed) -> Edit | None:
     node = next(each for each in inputs.observed.nodes if each.name == weighed.node)
     if node.taint(names.ARRIVING) is not None:
         return without_taint(names.ARRIVING, f"the taint {names.ARRIVING} of {{node}} is taken off")(inputs, weighed)
-    return once_it_is("time")(inputs, weighed)
+    return once_it_is_time(inputs, weighed)
 
 
 def not_cordoned(inputs: Inputs, weighed: Weighed) -> Edit | None:
@@ -63,21 +66,27 @@ def opted_in(inputs: Inputs, weighed: Weighed) -> Edit | None:
 
 
 def thawed(inputs: Inputs, weighed: Weighed) -> Edit | None:
-    """Whatever the freeze sits on: a suspended pool, a node, a pool, a guard, or everything."""
-    what = str(weighed.reason.fact("what"))
-    kind, _, name = what.partition("/")
-    if kind == "GpuPool":
-        return Edit(with_policy(inputs, "pools", name, suspend=False), f"{what} is not suspended")
-    if kind == "Node":
-        after = with_node(inputs, name, lambda node: annotated(node, frozen_until=""))
-        return Edit(after, f"{what} is not frozen")
-    if what == "everything":
-        own = tuple(annotated(each, frozen_until="") for each in inputs.observed.namespaces)
-        return Edit(seen_with(inputs, namespaces=own), "not everything is frozen")
+    """Whatever the freeze sits on: a suspended pool, everything, a pool or a guard, or a node."""
+    facts = weighed.reason.facts
+    if not isinstance(facts, FrozenNode):
+        return None
+    if facts.until is None:
+        after = with_policy(inputs, "pools", weighed.pool, suspend=False)
+        return Edit(after, f"GpuPool/{weighed.pool} is not suspended")
     observed = inputs.observed
+    fleet = Fleet(observed)
+    before = Freezes(inputs, fleet).of_node(weighed.node)
+    own = tuple(annotated(each, frozen_until="") for each in observed.namespaces)
+    everything = seen_with(inputs, namespaces=own)
+    if Freezes(everything, fleet).of_node(weighed.node) != before:
+        return Edit(everything, "not everything is frozen")
     pools = tuple(map(_thawed, observed.node_pools))
     policies = tuple(_thawed(each) if each.kind in {"GpuPool", "ChangeGuard"} else each for each in observed.policies)
-    return Edit(seen_with(inputs, node_pools=pools, policies=policies), f"{what} is not frozen")
+    wide = seen_with(inputs, node_pools=pools, policies=policies)
+    if Freezes(wide, fleet).of_node(weighed.node) != before:
+        return Edit(wide, f"{facts.what} is not frozen")
+    after = with_node(inputs, weighed.node, lambda node: annotated(node, frozen_until=""))
+    return Edit(after, f"{facts.what} is not frozen")
 
 
 def _thawed(whole: Whole) -> Whole:
@@ -104,7 +113,10 @@ def with_work(inputs: Inputs, weighed: Weighed) -> Edit | None:
 
 def more_ready(inputs: Inputs, weighed: Weighed) -> Edit | None:
     """As many as it takes to let go of the brake."""
-    size, unready = (int(weighed.reason.fact(name) or 0) for name in ("size", "unready"))
+    facts = weighed.reason.facts
+    if not isinstance(facts, DrainPoolUnready):
+        return None
+    size, unready = facts.size, facts.unready
     wanted = next(count for count in range(unready + 1) if not brake.is_on(size, unready - count))
     of_pool = [each for each in inputs.observed.nodes if each.pool == weighed.pool and not each.is_ready]
     names_of = {each.name for each in of_pool[:wanted]}
@@ -129,5 +141,7 @@ def its_turn(inputs: Inputs, weighed: Weighed) -> Edit | None:
 
 
 def others_done(inputs: Inputs, weighed: Weighed) -> Edit | None:
-    planner = weighed.reason.fact("planner")
-    return Edit(inputs, f"{planner} has done with it, in the next plan")
+    facts = weighed.reason.facts
+    return (
+        Edit(inputs, f"{facts.planner} has done with it, in the next plan") if isinstance(facts, OthersTurn) else None
+    )

@@ -7,14 +7,19 @@ from reconciler.model.cluster.metadata import Condition, Metadata
 from reconciler.model.cluster.node import Node
 from reconciler.model.cluster.pod import Pod, PodSpec, PodStatus
 from reconciler.model.cluster.whole import Whole
+from reconciler.model.planned.action import Ref
 from reconciler.model.planned.inputs import Inputs
 from reconciler.model.planned.weighed import Weighed
+from reconciler.plan.drain.codes.blockers import GangBudget, GangOfAnotherPolicy, GangStays
+from reconciler.plan.drain.codes.eligibility import UtilizationTooHigh
+from reconciler.plan.drain.site import ref_of_pod
 from reconciler.plan.eviction import PodBudgets
 from reconciler.plan.explanation.flips.edits import (
     Edit,
     Line,
     annotated,
     pod_of,
+    ref_of_pod_in,
     replace,
     seen_with,
     with_budget,
@@ -27,20 +32,25 @@ _STAYS = "zz-another"  # looked at before all others
 
 def with_annotations(told: str, **annotations: str) -> Line:
     def line(inputs: Inputs, weighed: Weighed) -> Edit | None:
-        title = str(weighed.reason.fact("pod"))
-        return Edit(with_pod(inputs, title, lambda pod: annotated(pod, **annotations)), f"{title} {told}", title)
+        ref = ref_of_pod_in(weighed)
+        if ref is None:
+            return None
+        after = with_pod(inputs, ref, lambda pod: annotated(pod, **annotations))
+        return Edit(after, f"{ref.title} {told}", ref.title)
 
     return line
 
 
 def gone(inputs: Inputs, weighed: Weighed) -> Edit | None:
     """What was evicted lately, and nobody came after, is forgotten too."""
-    title = str(weighed.reason.fact("pod"))
-    after = with_pod(inputs, title, lambda _: None)
+    ref = ref_of_pod_in(weighed)
+    if ref is None:
+        return None
+    after = with_pod(inputs, ref, lambda _: None)
     drained = inputs.memory.drained
-    left = tuple(each for each in drained.evicted if f"Pod/{each.title}" != title)
+    left = tuple(each for each in drained.evicted if each.title != f"{ref.namespace}/{ref.name}")
     memory = replace(inputs.memory, drained=replace(drained, evicted=left))
-    return Edit(replace(after, memory=memory), f"{title} is gone", title)
+    return Edit(replace(after, memory=memory), f"{ref.title} is gone", ref.title)
 
 
 def budget_opened(inputs: Inputs, weighed: Weighed) -> Edit | None:
@@ -49,7 +59,8 @@ def budget_opened(inputs: Inputs, weighed: Weighed) -> Edit | None:
     budgets = PodBudgets(inputs.observed.budgets).of(pod) if pod is not None else ()
     if len(budgets) != 1:
         return None
-    wanted = int(weighed.reason.fact("pods") or 1)
+    facts = weighed.reason.facts
+    wanted = facts.pods if isinstance(facts, GangBudget) else 1
     allowed = max(wanted, budgets[0].status.disruptions_allowed + 1)
     counted = "a disruption" if allowed == 1 else f"{allowed} disruptions"
     title = budgets[0].title
@@ -62,15 +73,18 @@ def one_budget(inputs: Inputs, weighed: Weighed) -> Edit | None:
     others = PodBudgets(inputs.observed.budgets).of(pod)[1:] if pod is not None else ()
     titles = {each.title for each in others}
     left = tuple(each for each in inputs.observed.budgets if each.title not in titles)
-    told = (
-        f"{' and '.join(sorted(titles))} {'does' if len(titles) == 1 else 'do'} not select {weighed.reason.fact('pod')}"
-    )
+    if pod is None:
+        return None
+    told = f"{' and '.join(sorted(titles))} {'does' if len(titles) == 1 else 'do'} not select Pod/{pod.title}"
     return Edit(seen_with(inputs, budgets=left), told)
 
 
 def no_gang(inputs: Inputs, weighed: Weighed) -> Edit | None:
     """Of the claims of its pods on that node."""
-    gangs, gang = Gangs(inputs.observed), str(weighed.reason.fact("gang"))
+    facts = weighed.reason.facts
+    if not isinstance(facts, GangStays | GangOfAnotherPolicy):
+        return None
+    gangs, gang = Gangs(inputs.observed), facts.gang
     there = (pod for pod in inputs.observed.pods if pod.node == weighed.node)
     of_it = [pod for pod in there if (found := gangs.of(pod)) and title_of(found) == gang]
     claims = {(pod.metadata.namespace, pod.metadata.annotations.claim) for pod in of_it}
@@ -110,23 +124,24 @@ _RUNNING = PodStatus("Running", conditions=(Condition("Ready", "True"),))
 
 def less_work(inputs: Inputs, weighed: Weighed) -> Edit | None:
     """The largest of its pods are gone, as many as it takes."""
-    used, total, threshold = (int(weighed.reason.fact(name) or 0) for name in ("used", "total", "threshold"))
-    asked = str(weighed.reason.fact("resource"))
-    too_much = used - threshold * total // 100
+    facts = weighed.reason.facts
+    if not isinstance(facts, UtilizationTooHigh):
+        return None
+    too_much = facts.used - facts.threshold * facts.total // 100
     after: list[str] = []
-    for amount, title in _amounts(inputs, weighed.node, asked):
+    for amount, _, pod in _amounts(inputs, weighed.node, facts.resource):
         if too_much > 0:
-            after.append(title)
+            after.append(pod.title)
             too_much -= amount
-            inputs = with_pod(inputs, title, lambda _: None)
+            inputs = with_pod(inputs, pod, lambda _: None)
     return Edit(inputs, f"{' and '.join(after)} {'is' if len(after) == 1 else 'are'} gone") if after else None
 
 
-def _amounts(inputs: Inputs, node: str, resource: str) -> list[tuple[int, str]]:
+def _amounts(inputs: Inputs, node: str, resource: str) -> list[tuple[int, str, Ref]]:
     """Pods of the node, with what they ask for, the largest first."""
     asked, is_gpus = asked_gpus(inputs.observed.policies), resource == names.NVIDIA_GPU
     found = [
-        (max(pod_held(pod).get(resource, 0), asked.claimed_by(pod) if is_gpus else 0), f"Pod/{pod.title}")
+        (max(pod_held(pod).get(resource, 0), asked.claimed_by(pod) if is_gpus else 0), pod.title, ref_of_pod(pod))
         for pod in inputs.observed.pods
         if pod.node == node and pod.counts
     ]

@@ -1,11 +1,12 @@
 """Changes of policies by which a node would become a candidate."""
 
-from typing import Any
-
 from reconciler.model.kinds.node_provisioner import NodeProvisioner
 from reconciler.model.planned.inputs import Inputs
 from reconciler.model.planned.weighed import Weighed
 from reconciler.model.quantity import Quantity
+from reconciler.plan.drain.codes.blockers import TooManyForGang
+from reconciler.plan.drain.codes.eligibility import ClusterAtMinimum, PoolAtMinimum, UtilizationTooHigh
+from reconciler.plan.drain.codes.figures import Floor
 from reconciler.plan.explanation.flips.edits import Edit, replace, with_policy
 from reconciler.plan.explanation.flips.of_pods import less_work
 from reconciler.plan.sizes_by_time import provisioners_now
@@ -13,8 +14,10 @@ from reconciler.plan.sizes_by_time import provisioners_now
 
 def threshold(inputs: Inputs, weighed: Weighed) -> Edit | None:
     """The lowest threshold that the usage does not exceed. A node that has none of the resource loses pods instead."""
-    used, total = (int(weighed.reason.fact(name) or 0) for name in ("used", "total"))
-    percent = -(-100 * used // total) if total else 101
+    facts = weighed.reason.facts
+    if not isinstance(facts, UtilizationTooHigh):
+        return None
+    percent = -(-100 * facts.used // facts.total) if facts.total else 101
     if percent > 100:
         return less_work(inputs, weighed)
     after = with_policy(inputs, "drains", weighed.policy, utilization_threshold_percent=percent)
@@ -23,7 +26,10 @@ def threshold(inputs: Inputs, weighed: Weighed) -> Edit | None:
 
 def cluster_min(inputs: Inputs, weighed: Weighed) -> Edit | None:
     """Every policy that wants more than that: the largest clusterMin of all holds for every node."""
-    resource, left = str(weighed.reason.fact("resource")), Quantity.parse(str(weighed.reason.fact("left")))
+    facts = weighed.reason.facts
+    if not isinstance(facts, ClusterAtMinimum):
+        return None
+    resource, left = facts.resource, Quantity.parse(facts.left)
     after, names = inputs, list[str]()
     for policy in sorted(inputs.desired.drains, key=lambda each: each.name):
         least = policy.spec.cluster_min.get(resource)
@@ -38,9 +44,10 @@ def cluster_min(inputs: Inputs, weighed: Weighed) -> Edit | None:
 def more_at_once(inputs: Inputs, weighed: Weighed) -> Edit | None:
     """As many as go together."""
     policy = next((each for each in inputs.desired.drains if each.name == weighed.policy), None)
-    nodes = int(weighed.reason.fact("nodes") or 0)
-    if policy is None:
+    facts = weighed.reason.facts
+    if policy is None or not isinstance(facts, TooManyForGang):
         return None
+    nodes = facts.nodes
     all_of_them = max(nodes, policy.spec.max_scale_down_parallelism)
     wider = {"max_drain_parallelism": nodes, "max_scale_down_parallelism": all_of_them}
     after = with_policy(inputs, "drains", weighed.policy, **wider)
@@ -49,13 +56,14 @@ def more_at_once(inputs: Inputs, weighed: Weighed) -> Edit | None:
 
 def smaller_pool(inputs: Inputs, weighed: Weighed) -> Edit | None:
     """By what its NodeProvisioner says; where no figure of that does it, there would have to be none."""
-    facts = weighed.reason.facts.fields()
-    wanted = int(facts["size"]) - int(facts["leaving"]) - 1
-    name = str(facts["provisioner"]).partition("/")[2]
+    facts = weighed.reason.facts
+    if not isinstance(facts, PoolAtMinimum):
+        return None
+    wanted, name = facts.size - facts.leaving - 1, facts.provisioner.name
     wish = next((each for each in provisioners_now(inputs) if each.name == name), None)
     if wish is None:
         return None
-    fields = _lower(wish.spec, facts, wanted)
+    fields = _lower(wish.spec, facts.floor, wanted)
     if fields is None:
         left = tuple(each for each in inputs.desired.provisioners if each.name != name)
         after = replace(inputs, desired=replace(inputs.desired, provisioners=left))
@@ -81,9 +89,9 @@ def _told(field: str, value: int) -> str:
     return f"{value} or {'more' if field == 'min_gpu_utilization_percent' else 'less'}"
 
 
-def _lower(wish: NodeProvisioner, facts: dict[str, Any], wanted: int) -> dict[str, int] | None:
+def _lower(wish: NodeProvisioner, floor: Floor, wanted: int) -> dict[str, int] | None:
     """The figures by which no more than so many nodes are kept (see floor_of); nothing where none does it."""
-    used, total, each = (int(facts[name]) for name in ("used", "total", "gpus_per_node"))
+    used, total, each = floor.gpus_used, floor.gpus_total, floor.gpus_per_node
     if not each or wanted < 0:
         return None
     fields: dict[str, int] = {}
@@ -91,7 +99,7 @@ def _lower(wish: NodeProvisioner, facts: dict[str, Any], wanted: int) -> dict[st
     enough = max(percent, 100 * used // total + 1, 100 * used // ((wanted + 1) * each) + 1)
     if enough > percent:
         fields["min_gpu_utilization_percent"] = enough
-    packed = -(-used // each)
+    packed = floor.packed
     if packed + wish.min_unutilized_gpu_nodes > wanted:
         fields["min_unutilized_gpu_nodes"] = wanted - packed
     if packed + wish.warm_nodes > wanted:

@@ -13,14 +13,14 @@ from reconciler.model.planned.cycled import Cycled
 from reconciler.model.planned.inputs import Inputs
 from reconciler.model.planned.memory import Hints, Memory
 from reconciler.model.planned.plan import Plan
-from reconciler.plan.drain.reasons import CANDIDATES, NO_CANDIDATE
+from reconciler.plan.drain.codes.candidacy import CANDIDATES, NoLongerCandidate
 from reconciler.report.simulated.simulated import Simulated
 from reconciler.simulate.playing.play import Play
 from reconciler.simulate.playing.staging import Watched, run
 from tests.stages.stories.drained.drawn import drawn
 
 _TRIED = 0.03  # of all cycles
-_BY_PLACES = CANDIDATES | {NO_CANDIDATE.code}
+_BY_PLACES = CANDIDATES | {NoLongerCandidate}
 
 
 class Outcome(msgspec.Struct, frozen=True):
@@ -81,7 +81,7 @@ def changed_by_restart(inputs: Inputs, plan: Plan) -> tuple[list[str], int]:
 def _firm(plan: Plan) -> tuple[object, object]:
     drained = plan.memory.drained
     own = [each for each in plan.decisions if each.planner == "drain" and each.subject.kind == "Node"]
-    own = [each for each in own if each.reason.code not in _BY_PLACES]
+    own = [each for each in own if type(each.reason.facts) not in _BY_PLACES]
     acted = sorted(
         (each.subject.title, each.reason.code, repr(each.act)) for each in own if not isinstance(each.act, Hold)
     )
@@ -89,7 +89,7 @@ def _firm(plan: Plan) -> tuple[object, object]:
 
 
 def _unmarked(plan: Plan) -> set[str]:
-    return {each.subject.title for each in plan.decisions if each.reason.code == NO_CANDIDATE.code}
+    return {each.subject.title for each in plan.decisions if isinstance(each.reason.facts, NoLongerCandidate)}
 
 
 def outcome_of(play: Play) -> Outcome:
