@@ -6,7 +6,6 @@ import msgspec
 
 from reconciler.model.planned.reason import CodeFacts, Facts
 from reconciler.plan.explain import REASONS
-from reconciler.plan.reasons import Pairs
 
 T = TypeVar("T")
 
@@ -21,9 +20,9 @@ def facts_of(kind: Any, plain: Any) -> Any:
     if kind is not Facts:
         raise TypeError(f"no reader of {kind}")
     code = plain.get("code") if isinstance(plain, dict) else None
-    declared = Pairs if code == Pairs.__name__ else REASONS.get(code) if isinstance(code, str) else None
-    if not isinstance(declared, type):
-        raise ValueError(f"{code!r} is no code of a reason")  # noqa: TRY004 - about what was read
+    declared = REASONS.get(code) if isinstance(code, str) else None
+    if declared is None:
+        raise ValueError(f"{code!r} is no code of a reason")
     if not issubclass(declared, CodeFacts):
         raise TypeError(declared)
     return msgspec.convert(plain, declared, dec_hook=facts_of)

@@ -9,14 +9,8 @@ suspension, a cordon, an opt-out. Reports list those beside the blocked ones, as
 """
 
 from collections.abc import Sequence
-from typing import Any
 
-import msgspec
-
-from reconciler.model.origin import Origin
-from reconciler.model.planned.reason import CodeFacts, Facts, HoldClass, Reason
-
-__all__ = ["Because", "HoldClass", "Pairs", "by_code", "counted", "is_held"]
+from reconciler.model.planned.reason import CodeFacts, Facts
 
 
 class OfPaths(CodeFacts, frozen=True):
@@ -25,35 +19,7 @@ class OfPaths(CodeFacts, frozen=True):
     paths: tuple[str, ...]
 
 
-class Pairs(CodeFacts, frozen=True):
-    """Facts without types, of a code that is still declared by a Because."""
-
-    name: str
-    pairs: tuple[tuple[str, str | int], ...] = ()
-
-    @property
-    def code(self) -> str:
-        return self.name
-
-    def fields(self) -> dict[str, Any]:
-        return dict(self.pairs)
-
-
-class Because(msgspec.Struct, frozen=True):
-    """A code with facts that have no types, and its sentence; what stands in braces is a fact."""
-
-    code: str
-    template: str
-    hold: HoldClass = "waiting"
-    by_person: bool = False
-    while_held: str = ""
-
-    def reason(self, origin: Origin | None = None, **facts: str | int) -> Reason:
-        """A reason with exactly the facts that the sentence names, and perhaps more."""
-        return Reason(Pairs(self.code, tuple(sorted(facts.items()))), origin)
-
-
-Declared = Because | type[Facts]
+Declared = type[Facts]
 
 
 def by_code(reasons: Sequence[Declared]) -> dict[str, Declared]:
@@ -64,7 +30,7 @@ def by_code(reasons: Sequence[Declared]) -> dict[str, Declared]:
 
 
 def code_of(declared: Declared) -> str:
-    return declared.code if isinstance(declared, Because) else declared.__name__
+    return declared.__name__
 
 
 def is_held(declared: Declared) -> bool:

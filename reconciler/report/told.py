@@ -9,12 +9,11 @@ from reconciler.model.instant import Instant
 from reconciler.model.origin import Origin
 from reconciler.model.planned.action import Apply, Delete, Hold
 from reconciler.model.planned.decision import Decision
-from reconciler.model.planned.reason import Reason
+from reconciler.model.planned.reason import HoldClass, Reason
 from reconciler.model.spoken_time import moment
 from reconciler.plan.explain import sentence
 from reconciler.plan.guards.observing import Observation
 from reconciler.plan.holds.classes import is_held
-from reconciler.plan.reasons import HoldClass
 from reconciler.report.blocks import Detail, Item, Tone
 from reconciler.report.edited import Edited
 

@@ -1,6 +1,5 @@
 """Reasons for decisions that tests make up, and one of each code."""
 
-import re
 from enum import Enum
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
@@ -9,24 +8,31 @@ import msgspec
 from reconciler.model.instant import Instant
 from reconciler.model.origin import Origin
 from reconciler.model.planned.action import Ref
-from reconciler.model.planned.reason import Facts, Reason
+from reconciler.model.planned.reason import CodeFacts, Facts, Reason
 from reconciler.plan.drain.codes.emptying import EvictedPodsStay
 from reconciler.plan.explain import REASONS
-from reconciler.plan.reasons import Because, Pairs
 
 POD = Ref("Pod", "x", "x")
 
 
+class MadeUp(CodeFacts, frozen=True):
+    """Facts of any code."""
+
+    name: str = "Any"
+    facts: tuple[tuple[str, str | int], ...] = ()
+
+    @property
+    def code(self) -> str:
+        return self.name
+
+
 def some_reason(code: str = "Any", origin: Origin | None = None, /, **facts: str | int) -> Reason:
-    return Reason(Pairs(code, tuple(sorted(facts.items()))), origin)
+    return Reason(MadeUp(code, tuple(sorted(facts.items()))), origin)
 
 
 def reason_of(code: str, origin: Origin | None = None, /, **known: Any) -> Reason:
     """With a value for each of its facts."""
     declared = REASONS[code]
-    if isinstance(declared, Because):
-        facts = dict.fromkeys(re.findall(r"\{(\w+)\}", declared.template), "x") | known
-        return some_reason(code, origin, **facts)
     made: Any = declared
     hints = get_type_hints(made)
     values = {each.name: known.get(each.name, _value_of(hints[each.name])) for each in msgspec.structs.fields(made)}
@@ -41,7 +47,7 @@ def _value_of(hint: Any) -> Any:
     if hint in known:
         return known[hint]
     if hint is Facts:
-        return Pairs("Any")
+        return MadeUp()
     if get_origin(hint) is tuple:
         return (_value_of(get_args(hint)[0]),)
     if isinstance(hint, type) and issubclass(hint, msgspec.Struct):

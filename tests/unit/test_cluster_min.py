@@ -13,10 +13,10 @@ from reconciler.model.planned.plan import Plan
 from reconciler.plan.draft import Draft, Verdict, leaves_after
 from reconciler.plan.guards.cluster_min import ClusterMinHolds
 from reconciler.plan.planner import plan
-from reconciler.plan.reasons import Because
 from tests.unit.drain_stage import World
+from tests.unit.some_reasons import some_reason
 
-WHY = Because("Planted", "{node} goes.")
+WHY = some_reason("Planted")
 
 NODE = some.fixed_dictionaries(
     {"labelled": some.just(True)},
@@ -73,4 +73,4 @@ def _goes(node: Node, deletes: bool) -> Decision:
     act: Action = Delete(presumes=presumes)
     if not deletes:
         act = Taint(key=names.DELETION_TIME, value="1", effect="NoSchedule", presumes=presumes)
-    return Decision("forgets", subject, act, WHY.reason(node=node.name), node.pool)
+    return Decision("forgets", subject, act, WHY, node.pool)

@@ -10,7 +10,6 @@ from reconciler.model.planned.consequence import Consequence, Hindrance
 from reconciler.model.planned.decision import Decision
 from reconciler.model.planned.reason import Reason
 from reconciler.plan.guards.observing import Observation
-from reconciler.plan.reasons import Pairs
 from reconciler.report import FORMATS, write
 from reconciler.report.plans.plan_document import plan_document
 from reconciler.report.plans.plan_shape import Amount
@@ -38,7 +37,7 @@ from tests.unit.plan_samples import (
     plan,
     planned,
 )
-from tests.unit.some_reasons import some_reason
+from tests.unit.some_reasons import MadeUp, some_reason
 
 replace = msgspec.structs.replace
 
@@ -282,7 +281,7 @@ def test_a_hostile_name_is_told_as_a_name_in_every_format(trick: str) -> None:
     )
     consequence = replace(REMOVED, pool=trick, node_pool=trick, held_by=((Hindrance(trick, "annotation"), 2),))
     held = Told(
-        replace(HELD.decision, subject=Ref(trick, trick, trick), reason=Reason(Pairs(trick, ((trick, trick),)))),
+        replace(HELD.decision, subject=Ref(trick, trick, trick), reason=Reason(MadeUp(trick, ((trick, trick),)))),
         trick,
         trick,
     )

@@ -27,7 +27,7 @@ from tests.unit.some_reasons import reason_of
 
 SCHEMA = json.loads(published_files()[PLAN])
 FACT = jsonschema.Draft7Validator({"$ref": "#/definitions/Fact", "definitions": SCHEMA["definitions"]})
-TYPED = sorted(code for code, each in REASONS.items() if isinstance(each, type))
+TYPED = sorted(REASONS)
 NODE, POOL = Ref("Node", "", "n1", "u1"), Ref("NodePool", "", "a100")
 FREEZE = Freeze(Scope("pool", "a100"), "2026-11-02T09:00:00+01:00", "audit", Instant(1_793_606_400_000))
 GUARD = Ref("ChangeGuard", "", "fleet")

@@ -12,7 +12,7 @@ from reconciler.model.instant import Instant
 from reconciler.model.planned.action import Ref
 from reconciler.model.planned.capacity_limit import CapacityLimit
 from reconciler.model.planned.reason import CodeFacts, Reason
-from reconciler.plan.drain import words as drain_words
+from reconciler.plan.drain.codes import words as drain_words
 from reconciler.plan.explain import PARTS, REASONS, WORDS, asked, fact_words, sentence
 from reconciler.plan.guards import words as guard_words
 from reconciler.plan.guards.frozen import Freeze, Scope
@@ -45,7 +45,7 @@ from reconciler.plan.statuses.reasons import ProblemCount
 from reconciler.report.plans.facts_document import facts_document
 from tests.unit.some_reasons import reason_of
 
-TYPED = {code: kind for code, kind in REASONS.items() if isinstance(kind, type)}
+TYPED = REASONS
 POOL, PROVISIONER = Ref("GpuPool", "", "a100"), Ref("NodeProvisioner", "", "a100")
 LIMIT = CapacityLimit("limits", "a100", "nvidia.com/gpu", "16")
 SPOT = Choice("p4d", "spot", "eu-1a")

@@ -48,7 +48,3 @@ class Reason(msgspec.Struct, frozen=True, gc=False):
     @property
     def code(self) -> str:
         return self.facts.code
-
-    def fact(self, name: str) -> Any:
-        """By name, of facts whose code the caller does not know; None where they have none of that name."""
-        return self.facts.fields().get(name)

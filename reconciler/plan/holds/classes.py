@@ -15,11 +15,10 @@ from reconciler.model.planned.action import Hold, Ref
 from reconciler.model.planned.decision import Decision
 from reconciler.model.planned.inputs import Inputs
 from reconciler.model.planned.plan import Plan
-from reconciler.model.planned.reason import Facts
+from reconciler.model.planned.reason import Facts, HoldClass
 from reconciler.plan.causes import PolicyKey, policies_behind
 from reconciler.plan.explain import REASONS
 from reconciler.plan.guards.approvals import Approvals
-from reconciler.plan.reasons import HoldClass
 from reconciler.plan.reasons import is_held as is_declared_held
 
 

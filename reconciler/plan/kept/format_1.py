@@ -14,7 +14,6 @@ from reconciler.model.planned.memory import Tried
 from reconciler.model.planned.reason import CodeFacts, Facts, Reason
 from reconciler.plan.explain import REASONS
 from reconciler.plan.reason_codec import facts_of
-from reconciler.plan.reasons import Because, Pairs
 
 T = TypeVar("T")
 
@@ -40,6 +39,10 @@ class Inputs1(msgspec.Struct, frozen=True):
     hints: Hints1 = Hints1()
 
 
+class _Unconverted(CodeFacts, frozen=True):
+    """Stands for facts of format 1 until they are converted."""
+
+
 def decoded_1(content: bytes | bytearray | memoryview | msgspec.Raw, kind: type[T]) -> T:
     """What holds inputs, with reasons that have no facts yet. Raises msgspec.MsgspecError for what is no such value."""
     return msgspec.json.decode(content, type=kind, dec_hook=_without_facts)
@@ -62,7 +65,7 @@ def with_typed_hints(inputs: Inputs, written: Inputs1 | None) -> Inputs:
 
 
 def _without_facts(kind: Any, plain: Any) -> Any:
-    return Pairs("") if kind is Facts and isinstance(plain, list) else facts_of(kind, plain)
+    return _Unconverted() if kind is Facts and isinstance(plain, list) else facts_of(kind, plain)
 
 
 def _converted(tried: Tried, written: _Tried | None) -> Tried | None:
@@ -74,8 +77,6 @@ def _converted(tried: Tried, written: _Tried | None) -> Tried | None:
 
 def _facts(written: _Reason) -> Facts | None:
     declared = REASONS.get(written.code)
-    if isinstance(declared, Because):
-        return Pairs(written.code, tuple(sorted(written.facts)))
     if declared is None or not issubclass(declared, CodeFacts):
         return None
     hints = get_type_hints(declared)

@@ -9,7 +9,7 @@ from reconciler.model.planned.consequence import Cause, Fate
 from reconciler.model.planned.guarded import Measure, Needed, Period
 from reconciler.model.planned.memory import Memory
 from reconciler.model.planned.purchase import Stage, Why
-from reconciler.plan.reasons import HoldClass
+from reconciler.model.planned.reason import HoldClass
 from reconciler.report.published.json_parts import Time, Tool
 from reconciler.report.simulated.simulated_shape import Summary
 

@@ -1,7 +1,6 @@
 """The reference of reasons: each code with the class of a hold, its facts and their types, and its sentence."""
 
 from enum import Enum
-from re import findall
 from types import UnionType
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
@@ -11,7 +10,7 @@ from reconciler.model.instant import Instant
 from reconciler.model.planned.action import Ref
 from reconciler.model.planned.reason import Facts, Reason
 from reconciler.plan.explain import REASONS
-from reconciler.plan.reasons import Because, Declared
+from reconciler.plan.reasons import Declared
 
 _OPENING = """\
 # Reasons
@@ -58,8 +57,6 @@ def reasons_page() -> str:
 
 def facts_of(declared: Declared) -> str:
     """Names and types, in the order in which they are declared."""
-    if isinstance(declared, Because):
-        return ", ".join(f"{name}: text or number" for name in dict.fromkeys(findall(r"\{(\w+)", declared.template)))
     return ", ".join(_fields(declared))
 
 
