@@ -25,7 +25,7 @@ spec:
       pricePerHour: {{reserved: "14.75", on-demand: "21.96"}}
   capacityTypes: [reserved, on-demand]
   nodeClassRef: {{group: karpenter.k8s.aws, kind: EC2NodeClass, name: gpu}}
-  taints: [{{key: nvidia.com/gpu, value: "true", effect: NoSchedule}}]
+  taints: [{{key: example.com/pool-{n}, value: "true", effect: NoSchedule}}]
   limits: {{nodes: 128}}
 ---
 apiVersion: gpu.scheduling/v1

@@ -1,5 +1,6 @@
 """The JSON Schemas of the kinds: valid, agreed with by the reader, and of use where editors show them."""
 
+import copy
 import json
 from pathlib import Path
 from typing import Any
@@ -10,10 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as some
 from jsonschema import Draft7Validator
 
+from reconciler.policy import spec_schema
 from reconciler.policy.kind import API_VERSION, Kind
 from reconciler.policy.kinds import KINDS, kind_named
 from reconciler.policy.published.generated import POLICY_KINDS, generated_files
-from reconciler.policy.published.json_schema import combined_schema_of, overlay_schema_of, schema_of
+from reconciler.policy.published.json_schema import combined_schema_of, overlay_schema_of, schema_of, spec_schema_of
 from reconciler.policy.read import read_spec
 from reconciler.policy.texts.yaml_text import read
 from reconciler.policy.tree import Mapping, Mark, Node
@@ -154,6 +156,45 @@ def test_of_a_spec_with_one_fault_neither_the_schema_nor_the_reader_takes_it(giv
     spec = given_.draw(specimens.faulty(kind))
     assert faults(FULL[kind.name], document(kind.name, spec))
     assert as_read(kind, spec)[1]
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        ({"minSize": 1.0}, ["spec.minSize: expected an integer"]),
+        ({"minSize": True}, ["spec.minSize: expected an integer"]),
+        ({"poolName": "a100\n"}, ["spec.poolName: expected"]),
+        ({"poolName": None}, ["spec.poolName is missing"]),
+        ({"scaleDownDelay": "x" * 65}, ["spec.scaleDownDelay: expected a duration"]),
+        (
+            {"minSize": None, "minsize": 1, "scaleDownDelay": 5},
+            ["spec.minSize is missing", "spec.scaleDownDelay: expected", "unknown key"],
+        ),
+    ],
+)
+def test_the_reader_tells_each_fault_that_the_schema_finds_once(change: dict[str, Any], told: list[str]) -> None:
+    kind = kind_named("NodeProvisioner")
+    assert kind
+    struct, sentences = as_read(kind, {**specimens.smallest(kind.shape), **change})
+    assert struct is None
+    assert len(sentences) == len(told)
+    assert all(sentence.startswith(beginning) for sentence, beginning in zip(sorted(sentences), told, strict=True))
+
+
+def test_the_reader_asks_jsonschema(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a published schema refuses, the reader refuses, without a line about it in the reader."""
+    kind = kind_named("NodeProvisioner")
+    assert kind
+    stricter = copy.deepcopy(spec_schema_of(kind.shape))
+    stricter["properties"]["minSize"]["not"] = {"const": 7}
+    monkeypatch.setattr(spec_schema, "spec_schema_of", lambda _shape: stricter)
+    spec_schema._validator.cache_clear()  # noqa: SLF001 - a validator is made once for all tests
+    try:
+        _, sentences = as_read(kind, {**specimens.smallest(kind.shape), "minSize": 7})
+        assert len(sentences) == 1
+        assert sentences[0].startswith("spec.minSize: ")
+    finally:
+        spec_schema._validator.cache_clear()  # noqa: SLF001
 
 
 @pytest.mark.parametrize("kind", POLICY_KINDS, ids=lambda kind: kind.name)

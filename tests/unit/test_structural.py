@@ -1,6 +1,7 @@
 """A structural schema is checked as the API server does it, to each bound and each rule of Karpenter's NodePool."""
 
 import copy
+import time
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -271,6 +272,43 @@ def test_a_rule_that_only_the_api_server_can_judge_is_left_to_it_and_named() -> 
     schema = Structural({"type": "string", "x-kubernetes-validations": rules})
     assert schema.violations("x") == []
     assert schema.unjudged == ("of another library", "of another syntax")
+
+
+def test_a_map_and_what_is_in_it_are_told_of_together() -> None:
+    schema = {
+        "type": "object",
+        "required": ["b"],
+        "properties": {"a": {"type": "integer", "maximum": 1}, "b": {"type": "integer"}},
+        "x-kubernetes-validations": [{"rule": "false", "message": "asked"}],
+    }
+    told = violations(schema, {"a": 2, "c": 3})
+    assert {(each.path, each.sentence) for each in told} == {
+        ((), 'lacks "b"'),
+        (("a",), "is 2, more than it may be (1)"),
+        (("c",), "is a field that Karpenter does not know"),
+    }
+
+
+def test_of_a_number_or_a_text_one_sentence_says_what_is_wrong() -> None:
+    part = {"anyOf": [{"type": "integer"}, {"type": "string"}], "x-kubernetes-int-or-string": True}
+    schema = {"type": "object", "properties": {"a": part}}
+    assert violations(schema, {"a": 7}) == violations(schema, {"a": "7"}) == []
+    values: tuple[Any, ...] = (1.5, True, [], 2**63)
+    for wrong in values:
+        (told,) = violations(schema, {"a": wrong})
+        assert told.path == ("a",)
+
+
+def test_items_are_compared_in_time_that_grows_with_their_number() -> None:
+    schema = {"type": "array", "uniqueItems": True}
+    began = time.process_time()
+    assert violations(schema, [{"a": number} for number in range(30_000)]) == []
+    assert time.process_time() - began < 20  # one by one, it would be several minutes
+
+
+def test_nothing_that_a_schema_refers_to_is_fetched() -> None:
+    schema = {"type": "object", "properties": {"a": {"$ref": "https://127.0.0.1:9/schema.json", "type": "integer"}}}
+    assert violations(schema, {"a": 1}) == []
 
 
 def test_very_many_violations_are_not_all_told() -> None:

@@ -35,6 +35,11 @@ def schema_of(kind: Kind) -> Keywords:
     return _headed(kind.name, _document(kind, _object(kind.shape)))
 
 
+def spec_schema_of(shape: Object) -> Keywords:
+    """The spec of a whole document."""
+    return _object(shape)
+
+
 def overlay_schema_of(kind: Kind) -> Keywords:
     """A document that is laid over another of the same kind and name: what it leaves out stays as it was."""
     return _headed(f"{kind.name} overlay", _document(kind, _overlay_object(kind.shape)))

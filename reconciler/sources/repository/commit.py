@@ -1,37 +1,26 @@
 """One commit of a repository on disk, read as a bundle: its tree listed once, its blobs asked for once."""
 
-import msgspec
-
 from reconciler.model.bundle import Bundle
 from reconciler.model.problem import Problem
 from reconciler.sources.bundling import Read, bundled
 from reconciler.sources.fault import Fault
 from reconciler.sources.naming import TEMPLATES_FOLDER
-from reconciler.sources.repository.environment import reading
-from reconciler.sources.repository.process import GitFailed, Run, Session, run
-from reconciler.sources.repository.tree import Entry, GitTree, entries_of
+from reconciler.sources.repository.objects import Objects
+from reconciler.sources.repository.process import Session
+from reconciler.sources.repository.tree import Entry, GitTree
 from reconciler.sources.walk import LINK_REMEDY, Listing, Root, Walk, joined, obstacle
 
 LONGEST_LINK_BYTES = 1_024
-ENTRY_BYTES = 512  # of a line of a listing, on the average
 HEADER_BYTES = 128  # before each blob
 LFS = b"version https://git-lfs.github.com/spec/v1\n"
 NOWHERE = "\0"  # no tree has such a name
 
 
-class Repository(msgspec.Struct, frozen=True):
-    """Where git finds it; one that is ours lacks the blobs that are too large to be read."""
-
-    git_dir: str
-    is_ours: bool = False
-
-
 class Commit:
     """What one commit holds."""
 
-    def __init__(self, repository: Repository, identity: str, session: Session) -> None:
-        self._environment = reading(repository.git_dir)
-        self._omitted_above = session.bounds.file_bytes if repository.is_ours else None
+    def __init__(self, objects: Objects, identity: str, session: Session) -> None:
+        self._objects = objects
         self._identity = identity
         self._session = session
         self._bounds = session.bounds
@@ -55,7 +44,7 @@ class Commit:
     def _listing(self, path: str) -> Listing:
         folder, _, name = path.rpartition("/")
         areas = (path, joined(folder, TEMPLATES_FOLDER)) if path else ("",)
-        entries = self._entries(areas)
+        entries = self._objects.entries(self._identity, areas)
         tree = GitTree(entries, self._targets(list(entries.values())), areas)
         if not tree.holds(path):
             sentence = f"has no {path} in {self._identity[:12]}"
@@ -76,13 +65,6 @@ class Commit:
             walk.add(obstacle(path, node))
         return walk.listing()
 
-    def _entries(self, areas: tuple[str, ...]) -> dict[str, Entry]:
-        most_bytes = self._bounds.entries * ENTRY_BYTES
-        paths = [area for area in areas if area]
-        arguments = ("ls-tree", "-r", "-l", "-z", "--full-tree", "--end-of-options", self._identity, *paths)
-        listing = run(Run(arguments, self._environment, most_bytes=most_bytes), self._session)
-        return entries_of(listing, self._omitted_above)
-
     def _targets(self, entries: list[Entry]) -> dict[str, str]:
         """Where each link points, by its id; of one that says nothing, or too much, that it leads nowhere."""
         sizes = {entry.id: entry.size_bytes or 0 for entry in entries if entry.is_link}
@@ -94,14 +76,12 @@ class Commit:
         return {one: target.decode("utf-8", "surrogateescape") or NOWHERE for one, target in targets.items()}
 
     def _contents(self, identities: set[str]) -> dict[str, bytes]:
-        """Blobs by id. Their sizes are known and within bounds; git is held to that."""
+        """Blobs by id. Their sizes are known and within bounds; whoever reads them is held to that."""
         wanted = sorted(identities)
         if not wanted:
             return {}
         most_bytes = self._bounds.total_bytes + len(wanted) * (HEADER_BYTES + LONGEST_LINK_BYTES)
-        stdin = "".join(f"{one}\n" for one in wanted).encode()
-        said = run(Run(("cat-file", "--batch"), self._environment, stdin, most_bytes), self._session)
-        return _blobs(said, wanted)
+        return self._objects.contents(wanted, most_bytes)
 
 
 def _walk_templates(walk: Walk, tree: GitTree, parent: str) -> None:
@@ -113,18 +93,3 @@ def _walk_templates(walk: Walk, tree: GitTree, parent: str) -> None:
         walk.below(Root("template", node.real, called))
     elif node.kind != "file":
         walk.add(obstacle(called, node))
-
-
-def _blobs(said: bytes, wanted: list[str]) -> dict[str, bytes]:
-    """Takes the answer of `git cat-file --batch` apart: a line with id, kind and size, the content, a line's end."""
-    contents: dict[str, bytes] = {}
-    place = 0
-    for one in wanted:
-        end = said.find(b"\n", place)
-        header = said[place:end].split(b" ")
-        if len(header) != 3 or header[1] != b"blob":
-            raise GitFailed(f"it lacks the content {one}")
-        start, size = end + 1, int(header[2])
-        contents[one] = said[start : start + size]
-        place = start + size + 1
-    return contents

@@ -1,8 +1,8 @@
 """Runs git, bounded in time, memory, output and disk, and ends it with all that it started.
 
-GitPython is not used: it passes the whole inherited environment on and can take nothing out of it, its time limit
-collects children one by one with `ps` while they make more, and it knows no limit of output or disk. What it would add,
-parsing the answers of three plumbing commands, is a page.
+GitPython runs no process here: it passes the whole inherited environment on and can take nothing out of it, its time
+limit collects children one by one with `ps` while they make more, and it knows no limit of output or disk. It reads
+objects without one (`in_process`).
 """
 
 import contextlib

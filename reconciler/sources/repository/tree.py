@@ -37,15 +37,9 @@ class Reached(msgspec.Struct, frozen=True):
     leaves: bool = False
 
 
-def entries_of(listing: bytes, omitted_above: int | None) -> dict[str, Entry]:
-    """By path, what `git ls-tree -r -l -z` says; bytes that are no UTF-8 are kept as Python keeps those of files.
-
-    A repository of ours lacks what was larger than a file may be; any other lacks only what is lost.
-    """
+def entries_of(listing: bytes, lost: Node) -> dict[str, Entry]:
+    """By path, what `git ls-tree -r -l -z` says; bytes that are no UTF-8 are kept as Python keeps those of files."""
     entries = {}
-    lost = Node("broken", detail="the repository lacks it, being damaged or a partial clone")
-    if omitted_above is not None:
-        lost = Node("omitted", detail=f"more than the {omitted_above:,} bytes that a file may have")
     for line in listing.split(b"\0"):
         about, tab, path = line.partition(b"\t")
         if tab:

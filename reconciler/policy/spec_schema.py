@@ -1,0 +1,232 @@
+"""Checks specs against the published schema of their kind with `jsonschema`; each error becomes a Problem at its place.
+
+The schema is the one in `schemas/`, made in memory from the same shape, so that an installed package has it too. Errors
+of `jsonschema` carry a path and a keyword: the path finds the value, its shape and its mark; the keyword chooses the
+words. Two keywords ask for more here than in draft-07: a pattern is about the whole text, a line break at the end
+included, and 1.0 is no integer.
+"""
+
+import re
+from collections.abc import Iterable, Iterator
+from functools import cache
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from reconciler.model.fields import Within
+from reconciler.model.problem import Problem
+from reconciler.model.quantity import OutOfRange
+from reconciler.policy.advice import advice, measure_advice
+from reconciler.policy.bounds import bounded
+from reconciler.policy.limits import MOST_PROBLEMS
+from reconciler.policy.published.json_schema import spec_schema_of
+from reconciler.policy.published.keywords import Keywords
+from reconciler.policy.shape import Choice, Field, ListOf, MapOf, Measured, Object, Shape, Whole, Words, describe
+from reconciler.policy.tree import Mapping, Node, Path, Scalar, Sequence, plain, problem, what, written
+from reconciler.policy.words import did_you_mean, expected, how_many, meant
+
+if TYPE_CHECKING:
+    from jsonschema.exceptions import ValidationError
+    from jsonschema.protocols import Validator
+
+_ANNOTATIONS = frozenset({"$comment", "default", "description", "patternErrorMessage"})
+_UNITS: dict[type, str] = {Sequence: "item", Mapping: "entry", Scalar: "character"}
+
+
+class Checked(msgspec.Struct, frozen=True):
+    """What is wrong with a spec, and the values that are not worth reading further."""
+
+    problems: list[Problem]
+    unreadable: set[Path]
+
+
+class _Place(msgspec.Struct, frozen=True):
+    """A value in a spec: the field that it is in (if it is one of an object), its shape and its node."""
+
+    path: Path
+    shape: Shape
+    node: Node
+    field: Field | None = None
+    above: Node | None = None
+
+
+def check_spec(shape: Object, node: Node, path: Path) -> Checked:
+    """The problems that the schema finds in a spec, which stands at the path of its document."""
+    checked = Checked([], set())
+    errors = _validator(shape.type).iter_errors(plain(node))
+    checked.problems.extend(islice(_problems(errors, _Place(path, shape, node), checked.unreadable), MOST_PROBLEMS + 1))
+    return checked
+
+
+@cache
+def _validator(kind: type[msgspec.Struct]) -> "Validator":
+    # A tenth of a second, which commands that read no policy do not pay.
+    from jsonschema import Draft4Validator, Draft7Validator, validators  # noqa: PLC0415
+
+    extend: Any = validators.extend
+    checker = extend(Draft7Validator, {"pattern": _has_form}, type_checker=Draft4Validator.TYPE_CHECKER)
+    validator: Validator = checker(_without_annotations(spec_schema_of(describe(kind))))
+    return validator
+
+
+def _without_annotations(schema: Keywords) -> Keywords:
+    """The keywords that check something: `jsonschema` looks at each keyword of each value."""
+    kept = {name: value for name, value in schema.items() if name not in _ANNOTATIONS}
+    for name in ("additionalProperties", "items", "propertyNames"):
+        if isinstance(kept.get(name), dict):
+            kept[name] = _without_annotations(kept[name])
+    if "properties" in kept:
+        kept["properties"] = {name: _without_annotations(part) for name, part in kept["properties"].items()}
+    return kept
+
+
+def _has_form(_validator: Any, pattern: str, value: Any, _schema: Any) -> Iterable["ValidationError"]:
+    from jsonschema.exceptions import ValidationError  # noqa: PLC0415
+
+    matches = not isinstance(value, str) or _pattern(pattern).fullmatch(value)
+    return () if matches else (ValidationError(""),)
+
+
+@cache
+def _pattern(text: str) -> re.Pattern[str]:
+    return re.compile(text)
+
+
+def _problems(errors: Iterable["ValidationError"], spec: _Place, unreadable: set[Path]) -> Iterator[Problem]:
+    """The errors in our words. A value of the wrong type has no other problem, and a doubtful one has been told of."""
+    whole = set[tuple[Path, str]]()  # a map's errors of one keyword are told together
+    for error in errors:
+        place = _reached(spec, tuple(error.absolute_path))
+        if isinstance(place.node, Scalar) and place.node.doubtful:
+            continue
+        if error.validator == "type":
+            unreadable.add(place.path)
+            yield _wrong_type(place)
+        elif error.validator in {"additionalProperties", "required"}:
+            if (place.path, error.validator) not in whole:
+                whole.add((place.path, error.validator))
+                yield from (_missing if error.validator == "required" else _unknown)(place)
+        elif place.path not in unreadable:
+            yield from _wrong_value(error, place, unreadable)
+
+
+def _reached(place: _Place, steps: Path) -> _Place:
+    """The value at the end of some steps."""
+    for step in steps:
+        path = (*place.path, step)
+        match place.shape, place.node:
+            case Object(fields=fields), Mapping(entries=entries):
+                field = next(each for each in fields if each.name == step)
+                place = _Place(path, field.shape, entries[str(step)].value, field, place.node)
+            case MapOf(value=value), Mapping(entries=entries):
+                place = _Place(path, value, entries[str(step)].value)
+            case ListOf(item=item), Sequence(items=items):
+                place = _Place(path, item, items[int(step)])
+    return place
+
+
+def _wrong_type(place: _Place) -> Problem:
+    if place.field and place.field.required and place.above and plain(place.node) is None:
+        return _lacks(place.path, place.field, place.above)  # nothing behind the key
+    told = f"{written(place.path)}: expected {expected(place.shape)}, got {what(place.node)}"
+    return problem(place.node.at, "RC103", told, advice(place.shape, place.node, place.path))
+
+
+def _missing(place: _Place) -> Iterator[Problem]:
+    if isinstance(place.shape, Object) and isinstance(place.node, Mapping):
+        for field in place.shape.fields:
+            if field.required and field.name not in place.node.entries:
+                yield _lacks((*place.path, field.name), field, place.node)
+
+
+def _lacks(path: Path, field: Field, within: Node) -> Problem:
+    told = f"{written(path)} is missing: {_within_a_sentence(field.sentence)}"
+    return problem(within.at, "RC104", told, f"add {field.name}")
+
+
+def _unknown(place: _Place) -> Iterator[Problem]:
+    """Keys that are no field, or not among those that a map may have."""
+    entries = place.node.entries if isinstance(place.node, Mapping) else {}
+    match place.shape:
+        case Object(fields=fields):
+            names = [field.name for field in fields]
+            for name, entry in entries.items():
+                if name not in names:
+                    told = f'unknown key "{name}"{did_you_mean(name, names)}'
+                    yield problem(entry.key.at, "RC107", told, "" if meant(name, names) else "take it out")
+        case MapOf(key=Choice(values=values) as key):
+            for name, entry in entries.items():
+                if name not in values:
+                    told = f'unknown key "{name}": expected {expected(key)}{did_you_mean(name, values)}'
+                    yield problem(entry.key.at, "RC107", told)
+
+
+def _wrong_value(error: "ValidationError", place: _Place, unreadable: set[Path]) -> Iterator[Problem]:
+    """A value of the right type: out of bounds, of the wrong form, or with a key of the wrong form."""
+    node = place.node
+    match place.shape:
+        case MapOf(key=key) if "propertyNames" in error.relative_schema_path and isinstance(node, Mapping):
+            name = str(error.instance)
+            words = expected(key) if isinstance(key, Choice) else key.words
+            told = f'{written(place.path)}: expected {words}, got "{name}"'
+            yield problem(node.entries[name].key.at, "RC106", told)
+        case ListOf() | MapOf() as shape:
+            count = len(node.entries) if isinstance(node, Mapping) else len(getattr(node, "items", ()))
+            yield _out_of_bounds(bounded(shape), place, count)
+        case Measured() as shape if isinstance(node, Scalar):
+            # One problem for all that is wrong: its form says how long and how large it may be.
+            if place.path not in unreadable:
+                yield wrong_measure(shape, node, place.path)
+            unreadable.add(place.path)
+        case Choice(values=values) as shape if isinstance(node, Scalar):
+            close = meant(node.text, values)
+            told = f"{written(place.path)}: expected {expected(shape)}, got {what(node)}"
+            yield problem(node.at, "RC106", told, f"write {close}" if close else "")
+        case Whole() as shape if isinstance(node, Scalar):
+            yield _wrong_integer(shape, node, place.path)
+        case Words() as shape if isinstance(node, Scalar):
+            is_form = error.validator == "pattern"
+            size = len(str(node.value))
+            yield _wrong_form(shape, node, place.path) if is_form else _out_of_bounds(bounded(shape), place, size)
+        case _:
+            yield problem(node.at, "RC106", f"{written(place.path)}: {error.message}")
+
+
+def _out_of_bounds(within: Within, place: _Place, count: int) -> Problem:
+    """Lists, maps and texts may be short or long."""
+    told = f"{written(place.path)}: expected {how_many(within, _UNITS[type(place.node)])}, got {count}"
+    return problem(place.node.at, "RC105", told)
+
+
+def _wrong_integer(shape: Whole, node: Scalar, path: Path) -> Problem:
+    least, most = shape.within.least, shape.within.most
+    is_too_small = least is not None and isinstance(node.value, int) and node.value < least
+    told = f"{written(path)}: expected {expected(shape)}, got {node.text}"
+    return problem(node.at, "RC105", told, f"the nearest is {least if is_too_small else most}")
+
+
+def _wrong_form(shape: Words, node: Scalar, path: Path) -> Problem:
+    lower = str(node.value).lower()
+    words = shape.shaped.words if shape.shaped else expected(shape)
+    told = f"{written(path)}: expected {words}, got {what(node)}"
+    has_form = shape.shaped and _pattern(shape.shaped.pattern).fullmatch(lower)
+    return problem(node.at, "RC106", told, f"write {lower}" if has_form else "")
+
+
+def wrong_measure(shape: Measured, node: Scalar, path: Path) -> Problem:
+    """What keeps a value from being a quantity, a duration, a percentage or an amount of money."""
+    told = f"expected {expected(shape)}, got {what(node)}"
+    try:
+        shape.measure.parse(node.text)
+    except OutOfRange as error:
+        told = f"{node.text} {error}"
+    except ValueError:
+        pass
+    return problem(node.at, "RC106", f"{written(path)}: {told}", measure_advice(shape, node.text))
+
+
+def _within_a_sentence(sentence: str) -> str:
+    """Without a capital at its beginning, unless that is of an acronym, and without the full stop."""
+    first = sentence[0] if sentence[1:2].isupper() else sentence[0].lower()
+    return f"{first}{sentence[1:-1]}"

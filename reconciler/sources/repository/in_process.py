@@ -1,0 +1,272 @@
+"""Reads revisions, commits, trees and blobs of a repository on disk with GitPython, in this process and without git.
+
+Only repositories of the plain layout (`layout`) and objects within bounds (`object_database`) are read so. For
+everything else, and for whatever the library stumbles over, Unfit is raised and the hardened process reads the
+repository: only what is in order ends here.
+"""
+
+import contextlib
+import re
+import threading
+import time
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from reconciler.sources.fault import Refused
+from reconciler.sources.repository import gitpython
+from reconciler.sources.repository.commits import Written
+from reconciler.sources.repository.layout import LARGEST_REF_BYTES, Unfit, check_below, check_layout
+from reconciler.sources.repository.objects import Repository, lost_node
+from reconciler.sources.repository.process import Session
+from reconciler.sources.repository.tree import Entry
+from reconciler.sources.walk import joined
+
+SHARE = 4  # of the time that a reading has: the rest is for the process, should it be needed
+LARGEST_COMMIT_BYTES = 1 << 16  # and of a tag
+LONGEST_LINE_BYTES = 1 << 10  # of what stands above its message: the library looks for names in quadratic time
+MOST_STEPS = 10_000  # of HEAD~n
+MOST_REFERENCES = 5  # from one to the next, as git counts
+MOST_TREES = 1_000  # kept, since commits share most of theirs
+LISTED_BYTES = 60  # of an entry beside its path, as git lists it
+
+# Where git looks for a short name, in its order; the first is for HEAD and full names.
+_RULES = ("{}", "refs/{}", "refs/tags/{}", "refs/heads/{}", "refs/remotes/{}", "refs/remotes/{}/HEAD")
+_FULL_NAME = re.compile(r"refs/.+|[A-Z_]+")
+_FULL_ID = re.compile(r"[0-9a-f]{40}")
+# Names of a file each, as git writes them; what else a tree could hold is left to git.
+_PLAIN_TREE = re.compile(rb"(?:[0-7]{5,6} [^\0/]+\0.{20})*", re.DOTALL)
+_STEPS = re.compile(r"([~^])([0-9]{0,5})")
+_REVISION = re.compile(r"([^~^]+)((?:[~^][0-9]{0,5})*)")
+_TREE, _BLOB, _SYMLINK, _SUBMODULE = 0o04, 0o10, 0o12, 0o16  # a mode without permissions
+
+# GitDB keeps one table of mapped files for all, which knows no threads.
+_one_at_a_time = threading.Lock()
+
+
+@contextlib.contextmanager
+def opened(repository: Repository, session: Session) -> Iterator["GitPythonObjects"]:
+    """The repository, for as long as the block lasts. Raises Unfit where it is not to be read here."""
+    check_layout(repository.git_dir, repository.is_ours)
+    until = time.monotonic() + max(0.0, session.until - time.monotonic()) / SHARE
+    if not _one_at_a_time.acquire(timeout=max(0.0, until - time.monotonic())):
+        raise Unfit("another is being read")
+    try:
+        with contextlib.closing(_repo(repository.git_dir)) as repo:
+            objects = GitPythonObjects(repo, repository, session, until)
+            try:
+                yield objects
+            finally:
+                repo.odb.close()
+    except (Refused, Unfit):
+        raise
+    except Exception as error:  # what a broken repository does to the library is of any class
+        raise Unfit(f"{type(error).__name__}: {error}") from error
+    finally:
+        _one_at_a_time.release()
+
+
+def _repo(git_dir: str) -> Any:
+    git: Any = gitpython.load()
+    from reconciler.sources.repository.object_database import BoundedGitDB  # noqa: PLC0415 - imports the library
+
+    with warnings.catch_warnings():
+        # The library advises against GitDB, for the reasons that `object_database` is there for.
+        warnings.filterwarnings("ignore", message="GitDB is deprecated", category=DeprecationWarning)
+        return git.Repo(git_dir, odbt=BoundedGitDB, expand_vars=False)
+
+
+class Leaf(msgspec.Struct, frozen=True, gc=False):
+    """What a tree says of one name."""
+
+    mode: int
+    id: str
+
+    @property
+    def kind(self) -> int:
+        return self.mode >> 12
+
+
+class GitPythonObjects:
+    """The objects of one repository; `until` a time of the monotonic clock."""
+
+    def __init__(self, repo: Any, repository: Repository, session: Session, until: float) -> None:
+        self._repo = repo
+        self._git: Any = gitpython.load()
+        self._repository = repository
+        self._session = session
+        self._until = until
+        self._trees: dict[str, dict[str, Leaf]] = {}
+        self._shallow = _shallow_commits(repository.git_dir)
+
+    def resolve(self, revision: str) -> str:
+        """The full id of the commit that a revision names."""
+        match = _REVISION.fullmatch(revision)
+        if not match:
+            raise Unfit("the revision is for git to understand")
+        commit = self._peeled(self._object(match[1]))
+        for sign, digits in _STEPS.findall(match[2]):
+            count = int(digits or 1)
+            if count > MOST_STEPS:
+                raise Unfit("the revision counts back very far")
+            for _ in range(count if sign == "~" else 1):
+                if sign == "~" or count:
+                    commit = self.commit(commit.parents[0 if sign == "~" else count - 1].hexsha)
+        return str(commit.hexsha)
+
+    def commit(self, identity: str) -> Any:
+        """The commit of an id, as the library has it."""
+        self._look_at_the_clock()
+        binary = bytes.fromhex(identity)
+        self._check_head(binary, b"commit")
+        return self._git.Commit(self._repo, binary)
+
+    def _check_head(self, binary: bytes, kind: bytes) -> None:
+        stream = self._repo.odb.stream(binary)
+        if stream.type != kind or stream.size > LARGEST_COMMIT_BYTES:
+            raise Unfit("it is no commit, or a large one")
+        head, _, _ = stream.read().partition(b"\n\n")
+        if any(len(line) > LONGEST_LINE_BYTES for line in head.split(b"\n")):
+            raise Unfit("a commit has a long line")
+
+    def parents(self, identity: str) -> tuple[str, ...]:
+        """The ids of a commit's parents; raises Unfit where a shallow clone left them out."""
+        if identity in self._shallow:
+            raise Unfit("a shallow clone left its parents out")
+        return tuple(str(parent.hexsha) for parent in self.commit(identity).parents)
+
+    def file_at(self, identity: str, path: str) -> str:
+        """The id of the file that a commit has at a path, or nothing."""
+        found = self.at(identity, path)
+        return found.id if found and found.kind == _BLOB else ""
+
+    def written(self, identity: str) -> Written:
+        """Who wrote a commit, when, and its first line."""
+        commit = self.commit(identity)
+        name = commit.author.name or commit.author.email or ""
+        subject = commit.summary if isinstance(commit.summary, str) else ""
+        return Written(str(name), int(commit.authored_date), subject)
+
+    def has(self, identity: str) -> bool:
+        return bool(self._repo.odb.has_object(bytes.fromhex(identity)))
+
+    def entries(self, identity: str, areas: tuple[str, ...]) -> dict[str, Entry]:
+        found: dict[str, Entry] = {}
+        left_bytes = self._session.bounds.listing_bytes
+        pending = [(area, node) for area in areas if (node := self.at(identity, area))]
+        looked_at = 0
+        while pending:
+            self._look_at_the_clock()
+            path, node = pending.pop()
+            looked_at += 1
+            if looked_at > self._session.bounds.entries or left_bytes < 0:
+                raise Unfit("there is very much of it")
+            if node.kind == _TREE:
+                pending += [(joined(path, name), inner) for name, inner in self._tree(node.id).items()]
+            else:
+                left_bytes -= len(path) + LISTED_BYTES
+                found[path] = self._entry(node)
+        return found
+
+    def contents(self, identities: list[str], most_bytes: int) -> dict[str, bytes]:
+        """Blobs by id, together no more than so many bytes."""
+        contents = {}
+        for identity in identities:
+            self._look_at_the_clock()
+            stream = self._repo.odb.stream(bytes.fromhex(identity))
+            most_bytes -= stream.size
+            if stream.type != b"blob" or most_bytes < 0:
+                raise Unfit("it is no blob, or a large one")
+            contents[identity] = bytes(stream.read())
+        return contents
+
+    def at(self, identity: str, path: str) -> Leaf | None:
+        """What a commit has at a path, links not followed."""
+        node = Leaf(_TREE << 12, self.commit(identity).tree.hexsha)
+        for part in path.split("/") if path else ():
+            inner = self._tree(node.id).get(part) if node.kind == _TREE else None
+            if inner is None:
+                return None
+            node = inner
+        return node
+
+    def _tree(self, identity: str) -> dict[str, Leaf]:
+        """What a tree holds, by name; of two of one name the last, as elsewhere here."""
+        self._look_at_the_clock()
+        if identity not in self._trees:
+            stream = self._repo.odb.stream(bytes.fromhex(identity))
+            content = stream.read()
+            if stream.type != b"tree" or not _PLAIN_TREE.fullmatch(content):
+                raise Unfit("it is no tree, or not a plain one")
+            entries = self._git.objects.fun.tree_entries_from_data(content)
+            if len(self._trees) >= MOST_TREES:
+                self._trees.clear()
+            self._trees[identity] = {name: Leaf(mode, binary.hex()) for binary, mode, name in entries}
+        return self._trees[identity]
+
+    def _object(self, name: str) -> Any:
+        if _FULL_ID.fullmatch(name):
+            return self._git.Object.new_from_sha(self._repo, bytes.fromhex(name))
+        folder = Path(self._repository.git_dir)
+        for rule in _RULES:
+            if rule == "{}" and not _FULL_NAME.fullmatch(name):
+                if (folder / name).exists():
+                    raise Unfit("the revision has the name of a file")
+                continue
+            found = self._referenced(rule.format(name))
+            if found is not None:
+                return found
+        raise Unfit("there is no such reference")
+
+    def _referenced(self, path: str) -> Any:
+        """The object that a reference leads to; None where there is none."""
+        for number in range(MOST_REFERENCES):
+            self._look_at_the_clock()
+            check_below(Path(self._repository.git_dir), tuple(path.split("/")), LARGEST_REF_BYTES)
+            reference = self._git.SymbolicReference(self._repo, path)
+            try:
+                path = str(reference.reference.path)
+            except TypeError:  # it leads to an object
+                return reference.object
+            except ValueError:
+                if number:
+                    raise
+                return None
+        raise Unfit("a reference goes in circles")
+
+    def _peeled(self, found: Any) -> Any:
+        """The commit that a tag, or a tag of a tag, is for."""
+        for _ in range(MOST_REFERENCES):
+            if found.type == "commit":
+                return self.commit(found.hexsha)
+            self._check_head(found.binsha, b"tag")
+            found = found.object
+        raise Unfit("a tag goes in circles")
+
+    def _entry(self, node: Leaf) -> Entry:
+        mode = f"{node.mode:06o}"
+        lost = lost_node(self._repository, self._session.bounds)
+        if node.kind == _SUBMODULE:
+            return Entry(mode, node.id, None, lost)
+        if node.kind not in {_BLOB, _SYMLINK}:
+            raise Unfit("an entry is of no known kind")
+        self._look_at_the_clock()
+        if not self.has(node.id):
+            if not self._repository.is_ours:
+                raise Unfit("it lacks an object")
+            return Entry(mode, node.id, None, lost)
+        return Entry(mode, node.id, int(self._repo.odb.info(bytes.fromhex(node.id)).size), lost)
+
+    def _look_at_the_clock(self) -> None:
+        self._session.look_at_the_clock()
+        if time.monotonic() > self._until:
+            raise Unfit("it takes long")
+
+
+def _shallow_commits(git_dir: str) -> frozenset[str]:
+    """Commits whose parents a shallow clone left out."""
+    path = Path(git_dir, "shallow")
+    return frozenset(path.read_text("ascii", "replace").split()) if path.exists() else frozenset()
