@@ -9,9 +9,11 @@ TOOLS_READY := $(TOOLS)/.ready
 COMPILE := $(TOOLS)/bin/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
   --no-emit-index-url --no-header
 PYTEST := $(BIN)/python -m pytest
-# Two workers, for two cores, each take the next file, and on the lab each has a lab of its own. What keeps the cores
-# busy comes first, by itself: on the lab things happen in time, and must not wait for a core.
-PAIR := -n 2 --dist loadfile --no-loadscope-reorder
+# Workers each take the next file. What keeps the cores busy comes first, by itself, with a worker for each of two cores:
+# on the lab things happen in time, and must not wait for a core. There each worker has a lab of its own, and mostly waits.
+BY_FILE := --dist loadfile --no-loadscope-reorder
+PAIR := -n 2 $(BY_FILE)
+ON_LABS := -n 3 $(BY_FILE)
 WITHOUT_LAB := tests/processes tests/recorded_plans tests/tidy tests/unit
 
 .DEFAULT_GOAL := help
@@ -23,16 +25,17 @@ help:  ## this list
 demo: $(READY)  ## what it does, in half a minute, on an imagined cluster
 	@$(BIN)/reconciler demo
 
-check: lint types tidy unit  ## lint, types, tidy, unit tests
+check: lint types  ## lint, types, tidy, unit tests
+	@$(PYTEST) tests/tidy tests/unit -n 2
 
 test: $(READY) lint types  ## all tests, the real control plane included (the first run builds it)
 	@$(PYTEST) --whole $(WITHOUT_LAB) $(PAIR)
 	@$(BIN)/python -m tests.lab build
-	@$(PYTEST) --whole $(addprefix --ignore ,$(WITHOUT_LAB)) $(PAIR)
+	@$(PYTEST) --whole $(addprefix --ignore ,$(WITHOUT_LAB)) $(ON_LABS)
 
 test-long: $(READY)  ## slow stories on the real control plane; CI runs them after make test
 	@$(BIN)/python -m tests.lab build
-	@$(PYTEST) -m long tests/long $(PAIR)
+	@$(PYTEST) -m long $(ON_LABS)
 
 lint: $(READY)
 	@$(BIN)/ruff check . && $(BIN)/ruff format --check .

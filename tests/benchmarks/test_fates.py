@@ -10,6 +10,7 @@ from reconciler.fleet.fleet import Fleet
 from reconciler.model.cluster.workload import PodDisruptionBudget
 from reconciler.plan.eviction import PodBudgets
 from reconciler.plan.karpenter.fates import Surroundings, fates
+from tests.benchmarks.calibration import Unit
 from tests.results.record import Recorder, Result
 from tests.unit.fates_stage import NOW, POOL, Words, drift_of, node_pool, observed, spec_of
 
@@ -17,6 +18,7 @@ NODES = 5_000
 PODS = 20  # a node
 APPS = 500
 RUNS = 5
+AIM_UNITS = 10
 
 
 def fleet_of(budgets: int) -> tuple[Words, Fleet, tuple[PodDisruptionBudget, ...]]:
@@ -37,8 +39,8 @@ def fleet_of(budgets: int) -> tuple[Words, Fleet, tuple[PodDisruptionBudget, ...
 
 
 @pytest.mark.bench
-def test_the_fates_of_5000_nodes_are_told(recorder: Recorder) -> None:
-    figures: dict[str, float | int | str] = {"aim_ms": 1000}
+def test_the_fates_of_5000_nodes_are_told(recorder: Recorder, unit: Unit) -> None:
+    figures = unit.figures | {"aim_units": AIM_UNITS, "aim_ms": unit.of_ms(AIM_UNITS)}
     untold = 0
     for budgets in (0, APPS, 5_000):
         case, fleet, held = fleet_of(budgets)

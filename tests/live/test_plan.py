@@ -137,6 +137,7 @@ def test_a_pool_from_its_first_plan_to_its_edits(team: Team) -> None:
     assert some["nodes"] == [nodes[2]]
 
 
+@pytest.mark.long
 def test_karpenter_leaves_a_node_whose_pod_would_fit_nowhere_and_replaces_the_others(team: Team) -> None:
     team.write()
     team.apply()

@@ -26,6 +26,7 @@ from tests.lab.proxy.faults import (
     Silence,
     WatchError,
 )
+from tests.slow import long
 from tests.stages.observing import Watched, client_of, listed_by, seen_by
 
 QUICK = Pace(silence_seconds=1, overdue_seconds=3, absent_seconds=1, waits=Waits(first_seconds=0.05, most_seconds=0.5))
@@ -69,21 +70,21 @@ def until_met(fault: Fault, cluster: Lab, proxy: Proxy) -> None:
     "fault",
     [
         Fault(WatchError(410, after_events=1), WATCHES, times=2),
-        Fault(WatchError(500, after_events=1), WATCHES, times=2),
+        long(Fault(WatchError(500, after_events=1), WATCHES, times=2)),
         Fault(EndWatch(after_events=1), WATCHES, times=2),
         Fault(Garbage(after_events=1), WATCHES, times=2),
-        Fault(Garbage(after_events=1, payload=b"\xff\x00 no JSON\n"), WATCHES, times=2),
+        long(Fault(Garbage(after_events=1, payload=b"\xff\x00 no JSON\n"), WATCHES, times=2)),
         Fault(Cut(after_bytes=700), WATCHES, times=2),
         Fault(Repeat(3), WATCHES, times=2),
         Fault(DelayAnswer(0.4), WATCHES, times=2),
         Fault(Silence(after_events=1), WATCHES, times=1),
-        Fault(Silence(), WATCHES, times=1),
+        long(Fault(Silence(), WATCHES, times=1)),
         Fault(Answer(410), WATCHES, times=2),
-        Fault(Answer(504), WATCHES, times=2),
+        long(Fault(Answer(504), WATCHES, times=2)),
         Fault(Answer(429, retry_after=1), WATCHES, times=1),
-        Fault(Answer(410), LISTS, times=2),
+        long(Fault(Answer(410), LISTS, times=2)),
         Fault(Answer(500), LISTS, times=2),
-        Fault(Cut(after_bytes=100), LISTS, times=2),
+        long(Fault(Cut(after_bytes=100), LISTS, times=2)),
         Fault(Silence(), LISTS, times=1),
         Fault(Cut(before_upstream=True), Match(), times=30),
     ],
@@ -130,7 +131,7 @@ def test_an_old_list_is_not_believed_and_is_told_as_unread(cluster: Lab, proxy: 
         assert {each.name for each in believed.nodes} == {"gpu-0", "late-0"}
 
 
-@pytest.mark.parametrize("act", [Cut(before_upstream=True), Answer(500), EndWatch()], ids=str)
+@pytest.mark.parametrize("act", [long(Cut(before_upstream=True)), Answer(500), long(EndWatch())], ids=str)
 def test_what_fails_at_once_is_never_asked_for_in_a_busy_loop(act: Act, cluster: Lab, proxy: Proxy) -> None:
     proxy.inject(Fault(act, times=None))
     began = time.monotonic()

@@ -3,64 +3,40 @@
 A file begins with what it shows and `@ WORLD`, the folder that its commands run in (script_worlds.py makes it).
 A line that begins with `$` is run by the shell; what it printed follows, indented, and an exit code that is not 0.
 With `--record` the outputs are written again: the review is reading the difference.
+
+The shell finds a `reconciler` that is a fork of a process which has imported everything (tests/processes/forked). A few
+transcripts, and what is recorded, are of the real program; `make test-long` runs all of them with it.
 """
 
-import os
-import subprocess
-import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.processes.kept_world import kept
-from tests.processes.script_worlds import WORLDS
+from tests.processes.forked.starting import forked_command
+from tests.processes.transcripts import SCRIPTS, STARTED, environment, replayed
 
-FOLDER = Path(__file__).parents[1] / "scripts"
-SCRIPTS = sorted(FOLDER.glob("*.txt"))
-ALL_WORLDS = {**WORLDS, "kept": kept}
-CONTINUED = "\\\n"
+OF_THE_REAL_PROGRAM = {"release", "schema", "validate"}
+
+
+@pytest.fixture(scope="module")
+def forks(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """The folder of a `reconciler` that starts in no time."""
+    with forked_command(environment(tmp_path_factory.mktemp("home"))) as folder:
+        yield folder
 
 
 @pytest.mark.parametrize("path", SCRIPTS, ids=lambda path: path.stem)
-def test_a_transcript_shows_what_the_commands_print(path: Path, tmp_path: Path, pytestconfig: pytest.Config) -> None:
-    recorded = path.read_text()
-    told = replayed(recorded, tmp_path)
-    if pytestconfig.getoption("--record"):
+def test_a_transcript_shows_what_the_commands_print(
+    path: Path, forks: Path, tmp_path: Path, pytestconfig: pytest.Config
+) -> None:
+    recorded, is_recorded = path.read_text(), pytestconfig.getoption("--record")
+    told = replayed(recorded, tmp_path, STARTED if is_recorded or path.stem in OF_THE_REAL_PROGRAM else forks)
+    if is_recorded:
         path.write_text(told)
     assert told == recorded
 
 
 def test_there_are_transcripts() -> None:
     assert len(SCRIPTS) >= 5
-
-
-def replayed(script: str, folder: Path) -> str:
-    """The script with the outputs that it has now."""
-    lines: list[str] = []
-    for line in script.splitlines():
-        if line.startswith("@ "):
-            ALL_WORLDS[line[2:]](folder)
-            lines.append(line)
-        elif line.startswith("$ "):
-            lines += [line, *printed(line[2:], folder), ""]
-        elif line.startswith("#"):
-            lines.append(line)
-    return "\n".join(lines).rstrip() + "\n"
-
-
-def printed(command: str, folder: Path) -> list[str]:
-    """What a shell in the folder says, on either of its outputs."""
-    environment = {
-        "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
-        "HOME": str(folder),
-        "LANG": "C.UTF-8",
-        "KUBECONFIG": str(folder / "there-is-none"),
-        "GIT_CONFIG_NOSYSTEM": "1",
-    }
-    done = subprocess.run(
-        ["sh", "-c", command], cwd=folder, env=environment, capture_output=True, text=True, check=False, timeout=180
-    )
-    told = (done.stdout + done.stderr).replace(str(folder), "FOLDER").splitlines()
-    told += [f"exit {done.returncode}"] if done.returncode else []
-    # Indented, so that nothing printed can be taken for a command or a comment of the transcript.
-    return [f"  {line}".rstrip() for line in told]
+    assert {path.stem for path in SCRIPTS} > OF_THE_REAL_PROGRAM

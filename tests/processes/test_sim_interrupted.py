@@ -14,6 +14,7 @@ import pytest
 from reconciler.wiring.simulated.reading import Asked, prepared
 from reconciler.wiring.simulated.side_by_side import side_by_side
 from tests.lab.places import REPOSITORY
+from tests.slow import long
 
 EXAMPLE = REPOSITORY / "examples" / "taint-edit"
 SOON_SECONDS = 30  # on a busy machine
@@ -91,7 +92,7 @@ def played(tmp_path: Path) -> Iterator[Played]:
     started.process.communicate(timeout=SOON_SECONDS)
 
 
-@pytest.mark.parametrize("after_seconds", [0.0, 0.3, 3.0])
+@pytest.mark.parametrize("after_seconds", [0.0, long(0.3), long(3.0)])
 def test_an_interrupt_ends_them_all(played: Played, after_seconds: float) -> None:
     played.workers()
     time.sleep(after_seconds)

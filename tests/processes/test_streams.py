@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.slow import long
+
 REPOSITORY = Path(__file__).parents[2]
 CLUSTER = ["--cluster", "examples/production/cluster.json", "--complete"]
 PLAN = ["plan", *CLUSTER]
@@ -29,7 +31,9 @@ def errors(told: str) -> list[str]:
     return [each for each in told.splitlines() if not each.startswith("note: ")]
 
 
-@pytest.mark.parametrize("arguments", [PLAN, ["dump", *CLUSTER], ["--help"], ["validate", "--help"], ["--version"]])
+@pytest.mark.parametrize(
+    "arguments", [PLAN, long(["dump", *CLUSTER]), ["--help"], long(["validate", "--help"]), long(["--version"])]
+)
 def test_a_full_disk_ends_with_1_and_one_line(arguments: list[str]) -> None:
     found = shell('"$@" > /dev/full', *arguments)
     assert found.returncode == 1
@@ -43,7 +47,7 @@ def test_a_full_disk_under_a_file_ends_with_1_and_one_line() -> None:
     assert errors(found.stderr) == ["Error: nothing was written: /dev/full: No space left on device"]
 
 
-@pytest.mark.parametrize("arguments", [PLAN, ["dump", *CLUSTER], ["status", *CLUSTER]])
+@pytest.mark.parametrize("arguments", [PLAN, long(["dump", *CLUSTER]), long(["status", *CLUSTER])])
 def test_a_closed_output_ends_with_1_and_one_line(arguments: list[str]) -> None:
     found = shell('"$@" >&-', *arguments)
     assert found.returncode == 1
@@ -84,11 +88,11 @@ def test_a_reader_that_leaves_is_no_fault_to_be_told() -> None:
     [
         ["validate", "policies"],
         ["schema", "GpuPool", "--crd"],
-        ["render", "policies", "-e", "prod"],
-        ["rbac", "policies"],
+        long(["render", "policies", "-e", "prod"]),
+        long(["rbac", "policies"]),
         PLAN,
-        ["status", *CLUSTER],
-        ["explain", "node/train-00", *CLUSTER],
+        long(["status", *CLUSTER]),
+        long(["explain", "node/train-00", *CLUSTER]),
     ],
 )
 def test_without_docstrings_and_asserts_commands_do_the_same(arguments: list[str]) -> None:

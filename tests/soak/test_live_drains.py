@@ -12,7 +12,7 @@ from tests.results.record import Recorder, Result
 from tests.stages.live_drains.applications import Application
 from tests.stages.live_drains.drained import TIMES_AS_FAST, Drained
 from tests.stages.live_drains.judging import broken
-from tests.stages.live_drains.packing import AT_ONCE, NAME, NODES, RUNS, Packed, needed, packed
+from tests.stages.live_drains.packing import AT_ONCE, NAME, NODES, RUNS, Fleet, Packed, needed, packed
 from tests.stages.live_drains.troubles import RUNS as TRIED
 from tests.stages.live_drains.troubles import Troubles
 
@@ -58,7 +58,7 @@ def test_whatever_runs_on_them_sixty_nodes_are_packed_and_every_promise_is_kept(
     for seed in SEEDS:
         runs = drawn(seed)
         with folder(tmp_path, seed) as own:
-            story = packed(cluster, own, runs)
+            story = packed(cluster, own, Fleet(runs=runs))
         cluster.wipe()
         for each in story.entries:
             if each.write.object.endswith("/eviction"):

@@ -1,4 +1,7 @@
-"""Sixty nodes at 40 % are packed closely through the real eviction API, and every budget is kept at every instant."""
+"""Nodes at 40 % are packed closely through the real eviction API, and every budget is kept at every instant.
+
+Twenty of them in `make test`, sixty in `make test-long`.
+"""
 
 from collections.abc import Iterator
 
@@ -7,9 +10,10 @@ import pytest
 from reconciler.model import names
 from tests.lab.audit import WRITES, Entry
 from tests.lab.lab import Lab
+from tests.slow import long
 from tests.stages.live_drains.drained import marks
 from tests.stages.live_drains.judging import below_budget
-from tests.stages.live_drains.packing import AT_ONCE, NAME, NODES, RUNS, Packed, needed, packed
+from tests.stages.live_drains.packing import AT_ONCE, NAME, SIXTY, TWENTY, Packed, needed, packed
 
 # What a reconciler that drains may write, as verbs and resources.
 EXPECTED = {
@@ -22,16 +26,18 @@ EXPECTED = {
 }
 
 
-@pytest.fixture(scope="module")
-def story(lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Packed]:
+@pytest.fixture(scope="module", params=[TWENTY, long(SIXTY)], ids=lambda fleet: f"{fleet.nodes}-nodes")
+def story(request: pytest.FixtureRequest, lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Packed]:
     lab.wipe()
-    yield packed(lab, tmp_path_factory.mktemp("packed"))
+    yield packed(lab, tmp_path_factory.mktemp("packed"), request.param)
     lab.wipe()
 
 
 def test_as_many_nodes_are_left_as_are_needed_and_nobody_lost_anything(story: Packed) -> None:
-    assert len(story.left) == needed(RUNS) == 24
-    assert len(story.gone) == NODES - needed(RUNS)
+    least = needed(story.fleet.runs)
+    assert (story.fleet.nodes, least) in {(20, 8), (60, 24)}
+    assert len(story.left) == least
+    assert len(story.gone) == story.fleet.nodes - least
     assert story.is_whole
     assert not story.told.waited
     assert not story.bought
@@ -56,11 +62,11 @@ def test_pods_of_daemon_sets_leave_last(story: Packed) -> None:
 
 
 def test_every_budget_is_kept_at_every_instant(story: Packed) -> None:
-    assert below_budget(story.told, {NAME: RUNS}) == {}
+    assert below_budget(story.told, {NAME: story.fleet.runs}) == {}
 
 
 def test_what_goes_one_at_a_time_went_so_and_nobody_knocked_where_a_budget_was_spent(story: Packed) -> None:
-    one_at_a_time = [each for each in RUNS if each.replicas - each.least_ready == 1]
+    one_at_a_time = [each for each in story.fleet.runs if each.replicas - each.least_ready == 1]
     assert 0 in {story.told.least_ready[NAME, each.name] - each.least_ready for each in one_at_a_time}
     evictions = [each.write.code for each in story.entries if each.write.object.endswith("/eviction")]
     assert evictions.count(201) > 2 * len(story.gone)

@@ -13,9 +13,10 @@ from tests.lab import fleet
 from tests.lab.api import Manifest
 from tests.lab.lab import Lab
 from tests.lab.places import REPOSITORY
+from tests.slow import long
 from tests.stages.smart import Demand, claims_touched, deleted, made, moment
 
-MANY = 20
+SEVERAL, MANY = 6, 20
 GATE_FILE = REPOSITORY / "deploy" / "core" / "gate.yaml"
 PLURALS = {
     "MutatingAdmissionPolicy": "mutatingadmissionpolicies",
@@ -49,21 +50,22 @@ def test_gated_demand_gets_its_node_and_the_smart_pod_goes(demand: Demand) -> No
     assert not claims_touched(entries)
 
 
-def test_twenty_at_once_get_exactly_twenty_nodes(demand: Demand) -> None:
+@pytest.mark.parametrize("many", [SEVERAL, long(MANY)])
+def test_so_many_at_once_get_exactly_as_many_nodes(demand: Demand, many: int) -> None:
     demand.write()
-    demand.provision(maxSize=2 * MANY)
+    demand.provision(maxSize=2 * many)
     audit = demand.lab.audit()
     with demand.site.replica() as replica:
         replica.wait_until_leading()
         demand.admin.wait_for("nodepools", "a100", bool)
-        assert len(demand.runs(demand.comes(MANY))) == MANY
+        assert len(demand.runs(demand.comes(many))) == many
         demand.until(lambda: not demand.smart())
-        assert len(demand.nodes()) == len(demand.claims()) == MANY
-        ordinary = demand.comes(MANY, gated=False, prefix="plain")
-        assert len(demand.runs(ordinary)) == MANY
+        assert len(demand.nodes()) == len(demand.claims()) == many
+        ordinary = demand.comes(many, gated=False, prefix="plain")
+        assert len(demand.runs(ordinary)) == many
     entries = audit.entries()
-    assert len(made(entries)) == MANY  # for the gated ones, and none for those that Karpenter sees
-    assert len(demand.nodes()) == len(demand.claims()) == 2 * MANY
+    assert len(made(entries)) == many  # for the gated ones, and none for those that Karpenter sees
+    assert len(demand.nodes()) == len(demand.claims()) == 2 * many
     assert not claims_touched(entries)
 
 

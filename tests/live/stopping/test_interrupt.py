@@ -1,4 +1,4 @@
-"""However a run ends, no process of it is left, and no folder."""
+"""However a run ends, no process of it is left, and no folder. `make test-long` tries more moments."""
 
 import signal
 import time
@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.live.stopping.interrupted_run import SECONDS, Run
+from tests.slow import long
 
 
 @pytest.fixture
@@ -26,7 +27,7 @@ def start(tmp_path: Path) -> Iterator[Callable[..., Run]]:
 
 
 @pytest.mark.usefixtures("lab")  # so that a missing lab skips, or fails, this file too
-@pytest.mark.parametrize("moment", ["etcd", "apiserver", "karpenter"])
+@pytest.mark.parametrize("moment", [long("etcd"), long("apiserver"), "karpenter"])
 def test_ctrl_c_during_a_test_run_leaves_nothing_behind(start: Callable[..., Run], moment: str) -> None:
     run = start("-m", "pytest", "-p", "no:cacheprovider", "tests/live/test_karpenter.py")
     run.wait_until(lambda: run.logs(moment))
@@ -40,7 +41,7 @@ def test_ctrl_c_during_a_test_run_leaves_nothing_behind(start: Callable[..., Run
 
 @pytest.mark.usefixtures("lab")
 @pytest.mark.parametrize(
-    ("number", "moment"), [(signal.SIGINT, "export KUBECONFIG="), (signal.SIGTERM, "lab: control plane is up")]
+    ("number", "moment"), [(signal.SIGINT, "export KUBECONFIG="), long(signal.SIGTERM, "lab: control plane is up")]
 )
 def test_a_person_s_lab_stops_when_told_to(start: Callable[..., Run], number: signal.Signals, moment: str) -> None:
     run = start("-m", "tests.lab")

@@ -26,11 +26,32 @@ RUNS = (
     Application("queue", 9, 8, starts_after="1s"),
     Application("index", 7, 6, by="minAvailable", kind="StatefulSet"),
 )
+# A third of that, in which there is still one of each sort.
+FEW_NODES = 20
+FEW_RUNS = (
+    Application("web", 16, 12),
+    Application("api", 12, 9, by="minAvailable", starts_after="1s"),
+    Application("embed", 12, 8, cpu="4", dies_after_seconds=3),
+    Application("chat", 8, 5, by="minAvailable", kind="StatefulSet"),
+    Application("queue", 8, 7, starts_after="1s"),
+    Application("index", 7, 6, by="minAvailable", kind="StatefulSet"),
+)
+
+
+class Fleet(NamedTuple):
+    """What is packed."""
+
+    nodes: int = NODES
+    runs: Sequence[Application] = RUNS
+
+
+SIXTY, TWENTY = Fleet(), Fleet(FEW_NODES, FEW_RUNS)
 
 
 class Packed(NamedTuple):
     """What came of it."""
 
+    fleet: Fleet
     told: Told
     entries: list[Entry]  # ours
     gone: set[str]
@@ -44,32 +65,32 @@ def needed(runs: Sequence[Application]) -> int:
     return -(-sum(each.replicas for each in runs) // P4D.gpus)
 
 
-def packed(lab: Lab, folder: Path, runs: Sequence[Application] = RUNS, times_as_fast: int = TIMES_AS_FAST) -> Packed:
+def packed(lab: Lab, folder: Path, fleet: Fleet = SIXTY, times_as_fast: int = TIMES_AS_FAST) -> Packed:
     """All of it: nodes are bought, and filled, and packed."""
-    drained = Drained(lab, folder, {NAME: runs}, times_as_fast)
+    drained = Drained(lab, folder, {NAME: fleet.runs}, times_as_fast)
     try:
         with drained.site.replica() as replica:
             replica.wait_until_leading()
-            drained.buys({NAME: NODES})
+            drained.buys({NAME: fleet.nodes})
             try:
-                return _watched(drained)
+                return _watched(drained, fleet)
             except AssertionError as late:
                 raise AssertionError("\n".join(map(str, (late, *replica.lines)))) from late
     finally:
         drained.close()
 
 
-def _watched(drained: Drained) -> Packed:
+def _watched(drained: Drained, fleet: Fleet) -> Packed:
     audit, history, before = drained.lab.audit(), History(drained.admin), names_of(drained.nodes(NAME))
     claims = names_of(drained.admin.list("nodeclaims"))
-    assert len(before) == NODES
-    drained.drains(NAME, maxDrainParallelism=AT_ONCE, maxScaleDownParallelism=NODES)
-    drained.settles(NAME, needed(drained.runs[NAME]), within=600)
+    assert len(before) == fleet.nodes
+    drained.drains(NAME, maxDrainParallelism=AT_ONCE, maxScaleDownParallelism=fleet.nodes)
+    drained.settles(NAME, needed(fleet.runs), within=600)
     history.end()
     left = drained.nodes(NAME)
     bought = names_of(drained.admin.list("nodeclaims")) - claims
     told, gone = judged(history.moments(), drained.runs), before - names_of(left)
-    return Packed(told, audit.entries(RECONCILER), gone, left, drained.is_whole(), bought)
+    return Packed(fleet, told, audit.entries(RECONCILER), gone, left, drained.is_whole(), bought)
 
 
 def names_of(found: list[Manifest]) -> set[str]:

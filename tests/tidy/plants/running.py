@@ -9,7 +9,12 @@ from tests.tidy.rules.entry_points import (
     phony_targets_exist,
 )
 
-TESTS = {"tests/unit/test_a.py": "", "tests/unit/test_b.py": "", "tests/soak/test_c.py": "", "tests/unit/shape.py": ""}
+TESTS = {
+    **dict.fromkeys(
+        ("tests/unit/test_a.py", "tests/live/test_b.py", "tests/soak/test_c.py", "tests/unit/shape.py"), ""
+    ),
+    "Makefile": "WITHOUT_LAB := tests/tidy tests/unit\nPAIR := -n 2 --dist\nON_LABS := -n 3 --dist\n",
+}
 
 MAKEFILE = """BIN := bin
 .PHONY: check \\
@@ -26,17 +31,17 @@ PLANTS = (
     Plant(
         every_test_has_a_budget,
         "files without seconds, seconds without file and a total too high are found",
-        {**TESTS, BUDGETS: '[seconds]\n"tests/unit/test_a.py" = 1199\n"tests/soak/test_c.py" = 2\n'},
+        {**TESTS, BUDGETS: '[seconds]\n"tests/unit/test_a.py" = 840\n"tests/soak/test_c.py" = 3\n'},
         (
-            f"{BUDGETS}:1: The seconds add up to 600.5 for each of 2 workers, more than 600. Remedy: make the slowest",
+            f"{BUDGETS}:1: For each worker, 420 s without the lab and 1 s on it are more than 420 s. Remedy: make",
             f"{BUDGETS}:3: tests/soak/test_c.py is no file that `make test` runs. Remedy: take the entry out",
-            f"tests/unit/test_b.py:1: tests/unit/test_b.py has no seconds in {BUDGETS}",
+            f"tests/live/test_b.py:1: tests/live/test_b.py has no seconds in {BUDGETS}",
         ),
     ),
     Plant(
         every_test_has_a_budget,
         "what is not part of `make test` needs no seconds",
-        {**TESTS, BUDGETS: '[seconds]\n"tests/unit/test_a.py" = 600\n"tests/unit/test_b.py" = 600\n'},
+        {**TESTS, BUDGETS: '[seconds]\n"tests/unit/test_a.py" = 400\n"tests/live/test_b.py" = 660\n'},
     ),
     Plant(
         continuous_integration_runs_the_tests,
