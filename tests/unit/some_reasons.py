@@ -25,6 +25,9 @@ class MadeUp(CodeFacts, frozen=True):
     def code(self) -> str:
         return self.name
 
+    def fields(self) -> dict[str, Any]:
+        return dict(self.facts)
+
 
 def some_reason(code: str = "Any", origin: Origin | None = None, /, **facts: str | int) -> Reason:
     return Reason(MadeUp(code, tuple(sorted(facts.items()))), origin)

@@ -112,7 +112,7 @@ def _announces(decision: Decision) -> bool:
     """Whether it says when scaling takes the node away, or what that waits for."""
     if decision.planner not in {PLANNER, TAINTS}:
         return False
-    is_own = isinstance(decision.reason.facts, SurplusEmptyNode | MarkedNodeHeld | STOPPED)
+    is_own = isinstance(decision.reason.facts, (SurplusEmptyNode, MarkedNodeHeld, *STOPPED))
     return not isinstance(decision.act, Hold) or is_own
 
 
