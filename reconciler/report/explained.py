@@ -5,6 +5,7 @@ from typing import Any
 
 import msgspec
 
+from reconciler.model.last_change import LastChange
 from reconciler.model.revision import short_revision
 from reconciler.model.spoken_time import moment
 from reconciler.report.blocks import Block, Fact, Facts, Line, line
@@ -25,6 +26,7 @@ class Explained(msgspec.Struct, frozen=True):
     outcome: str = ""  # what will happen to it
     rows: tuple[tuple[str, str], ...] = ()
     told: tuple[Told, ...] = ()
+    last_changes: tuple[LastChange, ...] = ()  # of the lines that asked for what is decided
 
 
 def explained_document(explained: Explained) -> Document:
@@ -67,12 +69,24 @@ def _of_decisions(explained: Explained) -> Iterator[tuple[str, str]]:
             origin = told.decision.reason.origin
             revision = f" @ {short_revision(origin.revision)}" if origin and origin.revision else ""
             places.append(f"{told.place}{revision}")
-    yield from (("asked for by", place) for place in dict.fromkeys(places))
+    places = list(dict.fromkeys(places))
+    yield from (("asked for by", place) for place in places)
+    yield from (("last changed", _changed(change, len(places) > 1)) for change in explained.last_changes)
     times = sorted({told.until for told in explained.told if told.until is not None})
     if times:
         others = f", and {len(times) - 1} more times" if len(times) > 1 else ""
         yield "looked at again", f"{moment(times[0], explained.setting.now)}{others}"
     yield from (("to do", remedy) for remedy in dict.fromkeys(told.remedy for told in explained.told) if remedy)
+
+
+def _changed(change: LastChange, is_one_of_many: bool) -> str:
+    """4c1f9e2 by A. Name on 2026-11-02: what they said of it."""
+    line = f"{change.origin.place}: " if is_one_of_many else ""
+    if change.unknown_before:
+        return f"{line}unknown before {short_revision(change.unknown_before)}"
+    by = f" by {change.author}" if change.author else ""
+    on = f" on {change.date}" if change.date else ""
+    return f"{line}{short_revision(change.commit)}{by}{on}" + (f": {change.subject}" if change.subject else "")
 
 
 def _payload(explained: Explained) -> dict[str, Any]:
@@ -82,5 +96,6 @@ def _payload(explained: Explained) -> dict[str, Any]:
         "headline": explained.headline,
         "outcome": explained.outcome,
         "rows": [{"label": label, "text": text} for label, text in explained.rows],
+        "last_changes": [msgspec.to_builtins(each) for each in explained.last_changes],
         "decisions": [msgspec.to_builtins(decision_told(each)) for each in explained.told],
     }

@@ -14,6 +14,7 @@ class Bounds(msgspec.Struct, frozen=True):
     depth: int = 16  # folders below the one that was named
     entries: int = 50_000  # names that are looked at, ignored ones included
     deadline_seconds: float = 60.0  # for all that one revision asks of git
+    history_seconds: float = 5.0  # for who last changed the lines that one question is about
     disk_bytes: int = 512 << 20  # that a fetched revision may take while git writes it
     memory_bytes: int = 1 << 30  # of each git process, where the kernel can limit it
 

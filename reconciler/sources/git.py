@@ -10,20 +10,24 @@ and cat-file; none of them runs a hook or a filter, and the environment they get
 import contextlib
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from threading import Event
 
 import msgspec
 
 from reconciler.model.bundle import Bundle
+from reconciler.model.last_change import LastChange
+from reconciler.model.origin import Origin
 from reconciler.sources.bounds import Bounds
 from reconciler.sources.fault import Fault, Refused
+from reconciler.sources.line_history import MOST_LINES, LineHistory
 from reconciler.sources.naming import shown
 from reconciler.sources.repository import in_process
-from reconciler.sources.repository.address import Address, check_revision, parse_address
+from reconciler.sources.repository.address import COMMIT, Address, check_revision, parse_address
 from reconciler.sources.repository.cache import Fetch, GitCache, commit_of
 from reconciler.sources.repository.commit import Commit
+from reconciler.sources.repository.commits import Commits, GitCommits
 from reconciler.sources.repository.environment import Credentials, credentials_for, reading
 from reconciler.sources.repository.layout import Unfit
 from reconciler.sources.repository.objects import GitObjects, Repository
@@ -64,6 +68,41 @@ def read_revision(place: GitPlace, bounds: Bounds, access: Access = NO_ACCESS) -
             return _bundle(repository, revision, path, session)
     except Refused as refused:
         return Bundle("", (), problems=(refused.problem,))
+
+
+def last_changes(
+    place: GitPlace, origins: Sequence[Origin], bounds: Bounds, access: Access = NO_ACCESS
+) -> tuple[LastChange, ...]:
+    """Who last changed some lines of a revision, as far as the commits that are there tell: no more is fetched for it
+    than was for reading them. Where nothing can be told, nothing is: nobody asked for the history alone."""
+    if not origins or not COMMIT.fullmatch(place.revision):
+        return ()
+    try:
+        address = parse_address(place.repository)
+        credentials = credentials_for(address, access.credentials)
+        until = time.monotonic() + bounds.history_seconds
+        # in_process gives a part of the time; the walk ends by itself, and keeps what it found.
+        session = Session(address.shown, bounds, until + in_process.SHARE * bounds.history_seconds, access.cancelled)
+        with opened(Fetch(address, place.revision, credentials), access, session) as (repository, _):
+            return _last_changes(repository, origins, session, until)
+    except (Refused, Unfit):
+        return ()
+
+
+def _last_changes(
+    repository: Repository, origins: Sequence[Origin], session: Session, until: float
+) -> tuple[LastChange, ...]:
+    def told(commits: Commits) -> tuple[LastChange, ...]:
+        history = LineHistory(commits, session.bounds.file_bytes, until)
+        changes = [history.last_change(origin) for origin in origins[:MOST_LINES]]
+        return tuple(each for each in changes if each is not None)
+
+    with contextlib.suppress(Unfit), in_process.opened(repository, session) as objects:
+        return told(objects)
+    try:
+        return told(GitCommits(repository, origins[0].revision, session))
+    except (Refused, Unfit):
+        return tuple(LastChange(origin, unknown_before=origin.revision) for origin in origins[:MOST_LINES])
 
 
 @contextlib.contextmanager

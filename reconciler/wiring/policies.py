@@ -11,6 +11,8 @@ from reconciler.kube.policies import ResourcePolicies
 from reconciler.model.bundle import Bundle
 from reconciler.model.cluster.observed import Observed
 from reconciler.model.desired import Desired
+from reconciler.model.last_change import LastChange
+from reconciler.model.origin import Origin
 from reconciler.model.problem import Problem
 from reconciler.model.rendering import Rendering
 from reconciler.policy.custom_resources.standing import bundle_of
@@ -25,6 +27,7 @@ from reconciler.sources.defaults import NOT_CHECKED, default_templates, karpente
 from reconciler.sources.directory import read_directory
 from reconciler.sources.fault import HAS_NO, Fault
 from reconciler.sources.git import Access, GitPlace, read_revision
+from reconciler.sources.git import last_changes as read_last_changes
 from reconciler.sources.renderer import BoundedRenderer
 from reconciler.sources.repository.environment import Credentials
 from reconciler.sources.rounds import Pace
@@ -56,6 +59,18 @@ def read(origins: Origins) -> Bundle:
     if not origins.repository:
         return read_directory(origins.paths, Bounds())
     return read_revision(_git_place(origins), Bounds(), _git_access())
+
+
+def last_changes(origins: Origins | None, lines: Sequence[Origin | None]) -> tuple[LastChange, ...]:
+    """Who last changed some lines of policies, where those were read from a repository."""
+    if origins is None or not origins.repository:
+        return ()
+    wanted = list(dict.fromkeys(line for line in lines if line is not None and line.line > 0 and line.revision))
+    if not wanted:
+        return ()
+    place = msgspec.structs.replace(_git_place(origins), revision=wanted[0].revision)
+    same = [line for line in wanted if line.revision == place.revision]
+    return read_last_changes(place, same, Bounds(), _git_access())
 
 
 def check(origins: Origins, only: str | None = None) -> Checkup:

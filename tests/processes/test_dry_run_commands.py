@@ -140,3 +140,33 @@ def test_a_node_class_that_the_cluster_does_not_have_is_told_where_that_is_known
     (here / "cluster.json").write_text(json.dumps(cluster))
     assert main(["plan", "--cluster", "cluster.json"]) == BLOCKED
     assert "which the cluster does not have" not in capsys.readouterr().out
+
+
+def test_explain_tells_who_last_changed_the_line_that_asked(
+    here: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GIT_AUTHOR_DATE", "2026-10-30T12:00:00Z")
+    for name in ("AUTHOR", "COMMITTER"):
+        monkeypatch.setenv(f"GIT_{name}_NAME", "Robin Example")
+    here_git = here / ".git"
+    if here_git.exists():
+        shutil.rmtree(here_git)
+    git(here, "init", "--quiet", "--initial-branch=main")
+    git(here, "add", "policies")
+    git(here, "commit", "--quiet", "-m", "Keep sixty nodes")
+    git(here, "commit", "--quiet", "--allow-empty", "-m", "Nothing of that")
+    repo = ["--repo", ".", "--revision", "main"]
+    assert main(["explain", "node/train-08", *AT, *repo, "-o", "text", "-o", "json=out.json"]) == 0
+    told = capsys.readouterr().out
+    head = run(here, "rev-parse", "main~1")
+    assert f"last changed  {head[:7]} by Robin Example on 2026-10-30: Keep sixty nodes" in told
+    (change,) = json.loads((here / "out.json").read_text())["last_changes"]
+    assert (change["commit"], change["author"], change["unknown_before"]) == (head, "Robin Example", "")
+    git(here, "clone", "--quiet", "--depth=1", here.as_uri(), str(here / "shallow"))
+    assert main(["explain", "node/train-08", *AT, "--repo", "shallow", "--revision", "main"]) == 0
+    assert f"last changed  unknown before {run(here, 'rev-parse', 'main')[:7]}" in capsys.readouterr().out
+
+
+def run(folder: Path, *arguments: str) -> str:
+    done = subprocess.run(["git", *arguments], cwd=folder, check=True, capture_output=True, text=True)
+    return done.stdout.strip()

@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from reconciler.model.bundle import Bundle
+from reconciler.model.origin import Origin
 from reconciler.sources.bounds import Bounds
-from reconciler.sources.git import Access, GitPlace, read_revision
+from reconciler.sources.git import Access, GitPlace, last_changes, read_revision
 from tests.unit.source_stage import POLICY, SSH, SUBMODULE, Repository, codes, put_first, read, sentences, texts
 
 HOOKS = (
@@ -127,6 +128,19 @@ def test_nothing_configured_in_a_repository_runs(hostile: Repository) -> None:
     bundle = read(hostile.folder)
     assert texts(bundle) == {"policies/a.yaml": POLICY}
     assert not bundle.problems
+
+
+def test_nothing_configured_in_a_repository_runs_for_its_history(
+    hostile: Repository, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    commit = read(hostile.folder).revision
+    place, origin = GitPlace(str(hostile.folder), commit), Origin("policies/a.yaml", 1, commit)
+    (in_this_process,) = last_changes(place, [origin], Bounds())
+    with (hostile.folder / "config").open("a") as config:
+        config.write("[include]\n\tpath = /nowhere\n")  # so that git reads, in a process
+    (by_git,) = last_changes(place, [origin], Bounds())
+    assert by_git == in_this_process
+    assert by_git.commit == commit
 
 
 def test_nothing_configured_for_the_user_or_the_system_runs(

@@ -51,7 +51,8 @@ def command(subject: str, question: wiring.Question, at: Instant | None, **given
     setting = setting_of(sight, head, origins=origins)
     real = [each for each in head.plan.guarded if not each.would]
     told = with_ways_on(setting, real, told_of(head.inputs, answer.decisions))
-    explained = Explained(setting, answer.title, answer.headline, answer.outcome, answer.rows, told)
+    changes = wiring.last_changes(origins, [each.decision.reason.origin for each in told if each.place])
+    explained = Explained(setting, answer.title, answer.headline, answer.outcome, answer.rows, told, changes)
     write(explained_document(explained), **given)
     return ExitCode.FINE
 

@@ -18,6 +18,7 @@ import msgspec
 
 from reconciler.sources.fault import Refused
 from reconciler.sources.repository import gitpython
+from reconciler.sources.repository.commits import Written
 from reconciler.sources.repository.layout import LARGEST_REF_BYTES, Unfit, check_below, check_layout
 from reconciler.sources.repository.objects import Repository, lost_node
 from reconciler.sources.repository.process import Session
@@ -40,7 +41,7 @@ _FULL_ID = re.compile(r"[0-9a-f]{40}")
 _PLAIN_TREE = re.compile(rb"(?:[0-7]{5,6} [^\0/]+\0.{20})*", re.DOTALL)
 _STEPS = re.compile(r"([~^])([0-9]{0,5})")
 _REVISION = re.compile(r"([^~^]+)((?:[~^][0-9]{0,5})*)")
-_TREE, BLOB, _SYMLINK, _SUBMODULE = 0o04, 0o10, 0o12, 0o16  # a mode without permissions
+_TREE, _BLOB, _SYMLINK, _SUBMODULE = 0o04, 0o10, 0o12, 0o16  # a mode without permissions
 
 # GitDB keeps one table of mapped files for all, which knows no threads.
 _one_at_a_time = threading.Lock()
@@ -99,6 +100,7 @@ class GitPythonObjects:
         self._session = session
         self._until = until
         self._trees: dict[str, dict[str, Leaf]] = {}
+        self._shallow = _shallow_commits(repository.git_dir)
 
     def resolve(self, revision: str) -> str:
         """The full id of the commit that a revision names."""
@@ -129,6 +131,24 @@ class GitPythonObjects:
         head, _, _ = stream.read().partition(b"\n\n")
         if any(len(line) > LONGEST_LINE_BYTES for line in head.split(b"\n")):
             raise Unfit("a commit has a long line")
+
+    def parents(self, identity: str) -> tuple[str, ...]:
+        """The ids of a commit's parents; raises Unfit where a shallow clone left them out."""
+        if identity in self._shallow:
+            raise Unfit("a shallow clone left its parents out")
+        return tuple(str(parent.hexsha) for parent in self.commit(identity).parents)
+
+    def file_at(self, identity: str, path: str) -> str:
+        """The id of the file that a commit has at a path, or nothing."""
+        found = self.at(identity, path)
+        return found.id if found and found.kind == _BLOB else ""
+
+    def written(self, identity: str) -> Written:
+        """Who wrote a commit, when, and its first line."""
+        commit = self.commit(identity)
+        name = commit.author.name or commit.author.email or ""
+        subject = commit.summary if isinstance(commit.summary, str) else ""
+        return Written(str(name), int(commit.authored_date), subject)
 
     def has(self, identity: str) -> bool:
         return bool(self._repo.odb.has_object(bytes.fromhex(identity)))
@@ -231,7 +251,7 @@ class GitPythonObjects:
         lost = lost_node(self._repository, self._session.bounds)
         if node.kind == _SUBMODULE:
             return Entry(mode, node.id, None, lost)
-        if node.kind not in {BLOB, _SYMLINK}:
+        if node.kind not in {_BLOB, _SYMLINK}:
             raise Unfit("an entry is of no known kind")
         self._look_at_the_clock()
         if not self.has(node.id):
@@ -244,3 +264,9 @@ class GitPythonObjects:
         self._session.look_at_the_clock()
         if time.monotonic() > self._until:
             raise Unfit("it takes long")
+
+
+def _shallow_commits(git_dir: str) -> frozenset[str]:
+    """Commits whose parents a shallow clone left out."""
+    path = Path(git_dir, "shallow")
+    return frozenset(path.read_text("ascii", "replace").split()) if path.exists() else frozenset()
