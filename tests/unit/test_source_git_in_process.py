@@ -115,7 +115,7 @@ def test_both_readers_tell_the_same(repository: Repository, packed: str) -> None
     one = OnDisk(str(repository.folder))
     by_git = GitObjects(one, session())
     with in_process.opened(one, session()) as by_library:
-        for commit in commits:
+        for commit in commits[::10]:
             for areas in (("policies", "templates"), ("",), ("nothing",), ("policies/a.yaml",), ("policies/deep",)):
                 entries = by_git.entries(commit, areas)
                 assert by_library.entries(commit, areas) == entries
