@@ -174,7 +174,7 @@ def _set_by_others(found: Object) -> Object:
 def everything(world: World, plainly: bool = False) -> list[Object]:
     """Each object there is; plainly: without what depends on how often was written."""
     refs = [ref_of(target) for target in sorted(MAKERS)]
-    refs += [Ref("Lease", names.OWN_NAMESPACE, name) for name in ("l-0", "l-1")]
+    refs += [Ref("Lease", names.LEASES_NAMESPACE, name) for name in ("l-0", "l-1")]
     refs.append(Ref("PodDisruptionBudget", "default", "budget"))
     found = [each for each in map(world.get, refs) if each is not None]
     return [_plain(each) if plainly else each for each in found]
