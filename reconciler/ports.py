@@ -9,12 +9,12 @@ from reconciler.model.bundle import Bundle, Text
 from reconciler.model.cluster.observed import Observed
 from reconciler.model.desired import Desired
 from reconciler.model.instant import Instant
-from reconciler.model.planned.cycled import Cycled
-from reconciler.model.planned.decision import Decision
-from reconciler.model.planned.inputs import Inputs
-from reconciler.model.planned.memory import Memory
-from reconciler.model.planned.outcome import Outcome
-from reconciler.model.planned.plan import Plan
+from reconciler.model.plan.cycle_result import CycleResult
+from reconciler.model.plan.decision import Decision
+from reconciler.model.plan.inputs import Inputs
+from reconciler.model.plan.memory import Memory
+from reconciler.model.plan.outcome import Outcome
+from reconciler.model.plan.plan import Plan
 from reconciler.model.problem import Problem
 from reconciler.model.rendering import Rendering, RenderRequest
 
@@ -102,7 +102,7 @@ class MemoryStore(Protocol):
         ...
 
 
-class Brain(Protocol):
+class PlanService(Protocol):
     """Where plans are made: in process, or by a child."""
 
     def plan(self, inputs: Inputs) -> Plan:
@@ -113,7 +113,7 @@ class Brain(Protocol):
 class Publisher(Protocol):
     """Whoever is told what came of each cycle: statuses, metrics, logs."""
 
-    def publish(self, cycled: Cycled) -> None:
+    def publish(self, cycled: CycleResult) -> None:
         """Never raises: what can't be told now is told the next time."""
         ...
 

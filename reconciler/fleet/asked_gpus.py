@@ -15,7 +15,7 @@ import msgspec
 
 from reconciler.model.cluster.lease import Lease
 from reconciler.model.cluster.pod import Pod
-from reconciler.model.cluster.whole import Whole
+from reconciler.model.cluster.unstructured import Unstructured
 
 Lent = Mapping[str, int]  # GPUs, by the name of a node
 
@@ -45,7 +45,7 @@ class AskedGpus(msgspec.Struct, frozen=True):
         return frozenset(name for name, _ in self.counts.items() ^ other.counts.items())
 
 
-def asked_gpus(policies: Iterable[Whole]) -> AskedGpus:
+def asked_gpus(policies: Iterable[Unstructured]) -> AskedGpus:
     """By all objects of our kinds."""
     claims = (each for each in policies if each.kind == "GpuClaim")
     return AskedGpus({(each.metadata.namespace, each.name): count for each in claims if (count := count_of(each.spec))})

@@ -5,14 +5,14 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from reconciler.fleet.asked_gpus import AskedGpus, Lent, asked_gpus, claim_of, lent_by
-from reconciler.fleet.books.claims_seen import ClaimsSeen
-from reconciler.fleet.books.nodes_seen import NodesSeen
-from reconciler.fleet.books.pods_seen import PodsSeen
-from reconciler.fleet.books.pool_seen import PoolSeen
-from reconciler.fleet.books.pools_seen import PoolsSeen
-from reconciler.fleet.books.sightings import Change, change_between
 from reconciler.fleet.node_facts import NodeFacts
 from reconciler.fleet.occupancy import Occupancy
+from reconciler.fleet.snapshot.diff import Change, change_between
+from reconciler.fleet.snapshot.node_claims import NodeClaimIndex
+from reconciler.fleet.snapshot.nodes import NodeIndex
+from reconciler.fleet.snapshot.pods_by_node import PodsByNode
+from reconciler.fleet.snapshot.pool import PoolTotals
+from reconciler.fleet.snapshot.pools import PoolIndex
 from reconciler.model import names
 from reconciler.model.cluster.karpenter import NodeClaim
 from reconciler.model.cluster.node import Node
@@ -20,27 +20,27 @@ from reconciler.model.cluster.observed import Observed
 from reconciler.model.cluster.pod import Pod
 
 if TYPE_CHECKING:
-    from reconciler.fleet.what_if import WhatIf
+    from reconciler.fleet.snapshot.snapshot import Snapshot
 
 
 class Fleet:
     """Answers where things are; each index is made when it is first asked for, so that an idle plan costs nothing, and
     kept for as long as what it is of is the same."""
 
-    def __init__(self, observed: Observed, what_if: "WhatIf | None" = None) -> None:
+    def __init__(self, observed: Observed, what_if: "Snapshot | None" = None) -> None:
         self.observed = observed
         self._nodeless: dict[str, list[NodeClaim]] = {}
-        self._pods: PodsSeen | None = None
+        self._pods: PodsByNode | None = None
         self._are_pods_current = False
         if what_if is not None:  # which stands where the observed does
             self.__dict__["what_if"] = what_if
 
     @cached_property
-    def what_if(self) -> "WhatIf":
+    def what_if(self) -> "Snapshot":
         """Where pods would fit, and what if."""
-        from reconciler.fleet.what_if import WhatIf  # noqa: PLC0415  a tenth of a second, which most commands don't pay
+        from reconciler.fleet.snapshot.snapshot import Snapshot  # noqa: PLC0415  a tenth of a second, which most commands don't pay
 
-        return WhatIf(self.observed)
+        return Snapshot(self.observed)
 
     @cached_property
     def occupancy(self) -> Occupancy:
@@ -86,16 +86,16 @@ class Fleet:
         return [each for each in self.observed.pods if claim_of(each) in differing and id(each) not in came]
 
     @cached_property
-    def _nodes(self) -> NodesSeen:
-        return NodesSeen(self.observed.nodes)
+    def _nodes(self) -> NodeIndex:
+        return NodeIndex(self.observed.nodes)
 
     @cached_property
-    def _claims(self) -> ClaimsSeen:
-        return ClaimsSeen(self.observed.node_claims)
+    def _claims(self) -> NodeClaimIndex:
+        return NodeClaimIndex(self.observed.node_claims)
 
     @cached_property
-    def _pools(self) -> PoolsSeen:
-        pools = PoolsSeen()
+    def _pools(self) -> PoolIndex:
+        pools = PoolIndex()
         pools.advance(Change([], [], [], list(self.observed.nodes)), self.occupancy, self.lent)
         return pools
 
@@ -119,13 +119,13 @@ class Fleet:
     def pods_on(self, node: str) -> Sequence[Pod]:
         """The pods bound to a node, finished ones included, by namespace and name."""
         if self._pods is None:
-            self._pods = PodsSeen(self.observed.pods)
+            self._pods = PodsByNode(self.observed.pods)
         elif not self._are_pods_current:
             self._pods.advance(self.observed.pods)
         self._are_pods_current = True
         return self._pods.by_node.get(node, ())
 
-    def pool(self, name: str) -> PoolSeen:
+    def pool(self, name: str) -> PoolTotals:
         """The nodes of a pool that are not being deleted, counted."""
         return self._pools.of(name)
 

@@ -7,15 +7,15 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
-from reconciler.fleet.books.ruled_out import RuledOut
-from reconciler.fleet.judging import Judging
-from reconciler.fleet.placing import Search, Walk
+from reconciler.fleet.filters.chain import FilterChain
+from reconciler.fleet.filters.nominated import Nominated
+from reconciler.fleet.first_fit import FirstFitCursor, Search
 from reconciler.fleet.pod_class import PodClass
-from reconciler.fleet.predicates.nominated import Nominated
-from reconciler.fleet.what_if import WhatIf
+from reconciler.fleet.snapshot.rejections import Rejections
+from reconciler.fleet.snapshot.snapshot import Snapshot
 from reconciler.model.cluster.pod import Pod
 
-_UNTOLD = RuledOut()
+_UNTOLD = Rejections()
 
 
 class Placement(msgspec.Struct):
@@ -24,11 +24,11 @@ class Placement(msgspec.Struct):
     pointer: str = ""  # the node where the next search should begin
     steps: int = 0
     destinations: dict[str, str] = {}  # uid of a pod -> name of its node
-    unplaced: dict[str, RuledOut] = {}  # uid of a pod -> what ruled out the nodes
+    unplaced: dict[str, Rejections] = {}  # uid of a pod -> what ruled out the nodes
     not_evaluated: tuple[str, ...] = ()  # uids of pods of which nothing is known, since the budget was spent
 
 
-def fits(fleet: WhatIf, pod: Pod, node_name: str) -> tuple[str, ...]:
+def fits(fleet: Snapshot, pod: Pod, node_name: str) -> tuple[str, ...]:
     """Every reason why the pod can't be on the node, in the order of predicates; nothing when it can."""
     row = fleet.rows.row_of.get(node_name)
     if row is None or not fleet.rows.alive[row]:
@@ -36,12 +36,12 @@ def fits(fleet: WhatIf, pod: Pod, node_name: str) -> tuple[str, ...]:
     astray = bool(pod.node) and pod.node not in fleet.rows.row_of
     pod_class = fleet.classes.pinned(pod) if astray else fleet.classes.asked(pod)
     with fleet.part(Nominated).asking(pod):
-        return fleet.part(Judging).reasons(pod_class.anew, row)
+        return fleet.part(FilterChain).reasons(pod_class.anew, row)
 
 
-def place(fleet: WhatIf, pods: Sequence[Pod], search: Search) -> Placement:
+def place(fleet: Snapshot, pods: Sequence[Pod], search: Search) -> Placement:
     """Books each pod on the first node that takes it, in the order given; within a fork, if it is only to be tried."""
-    walk = Walk(fleet, search)
+    walk = FirstFitCursor(fleet, search)
     told = Placement()
     placing = _Placing(fleet, search, walk, told)
     for pod_class, run in _runs(fleet, pods, search):
@@ -53,12 +53,12 @@ def place(fleet: WhatIf, pods: Sequence[Pod], search: Search) -> Placement:
 class _Placing:
     """One call of `place`."""
 
-    def __init__(self, fleet: WhatIf, search: Search, walk: Walk, told: Placement) -> None:
+    def __init__(self, fleet: Snapshot, search: Search, walk: FirstFitCursor, told: Placement) -> None:
         self._fleet = fleet
         self._search = search
         self._walk = walk
         self._told = told
-        self._full: dict[PodClass, RuledOut] = {}  # classes for which no room comes to be by placing others
+        self._full: dict[PodClass, Rejections] = {}  # classes for which no room comes to be by placing others
 
     def run(self, pod_class: PodClass, pods: list[Pod]) -> None:
         """Pods of one class; more than one only if nothing sets them apart."""
@@ -86,14 +86,14 @@ class _Placing:
         if self._walk.meter.spent:
             self._told.not_evaluated += tuple(left)
             return
-        judging = self._fleet.part(Judging)
+        judging = self._fleet.part(FilterChain)
         why = judging.counted(pod_class, self._search.allowed) if self._search.tells_why else _UNTOLD
         if judging.goes_in_bulk(judging.asked(pod_class)):
             self._full[pod_class] = why
         self._told.unplaced |= dict.fromkeys(left, why)
 
 
-def _runs(fleet: WhatIf, pods: Sequence[Pod], search: Search) -> Iterator[tuple[PodClass, list[Pod]]]:
+def _runs(fleet: Snapshot, pods: Sequence[Pod], search: Search) -> Iterator[tuple[PodClass, list[Pod]]]:
     """Pods of one class that follow each other; one with a hint or a nomination by itself."""
     run: list[Pod] = []
     of: PodClass | None = None

@@ -34,8 +34,8 @@ from urllib3.exceptions import (
 
 from reconciler import __version__
 from reconciler.kube.api_server import JSON, Answer, Request, Stream, Unreachable
-from reconciler.kube.known_types import know_types
 from reconciler.kube.paths import checked
+from reconciler.kube.warm_up import know_types
 from reconciler.model.parsers import natural
 
 __all__ = ["Client", "Timeouts", "Unreachable", "connect"]

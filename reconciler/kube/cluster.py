@@ -2,19 +2,19 @@
 
 from collections.abc import Iterator, Sequence
 
-from reconciler.kube.apply.applying import Applying
+from reconciler.kube.apply.executor import Executor
 from reconciler.kube.observe import Observer
 from reconciler.model.cluster.observed import Observed
 from reconciler.model.instant import Instant
-from reconciler.model.planned.decision import Decision
-from reconciler.model.planned.outcome import Outcome
+from reconciler.model.plan.decision import Decision
+from reconciler.model.plan.outcome import Outcome
 from reconciler.ports import Fence
 
 
 class LiveCluster:
     """What is seen and what is written; whoever started the observer stops it."""
 
-    def __init__(self, observer: Observer, applying: Applying) -> None:
+    def __init__(self, observer: Observer, applying: Executor) -> None:
         self._observer = observer
         self._applying = applying
         self._seen_at: Instant | None = None

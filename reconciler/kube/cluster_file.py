@@ -8,14 +8,14 @@ import msgspec
 
 from reconciler.kube.decode import refused_words, understood
 from reconciler.kube.file_text import ClusterFileError, as_json, end_of_document, line_at, not_json
-from reconciler.kube.stand_ins import StandIn, each_once, parted
+from reconciler.kube.placeholders import StandIn, each_once, parted
 from reconciler.model import names
-from reconciler.model.cluster.kinds import SEEN, Seen
+from reconciler.model.cluster.kinds import SEEN, ResourceKind
 from reconciler.model.cluster.observed import Observed, Unread
 from reconciler.model.cluster.set_aside import SetAside
-from reconciler.model.planned.inputs import Inputs
-from reconciler.plan.kept.dump import BadDump, read
-from reconciler.plan.kept.valid_names import of_observed
+from reconciler.model.plan.inputs import Inputs
+from reconciler.plan.files.dump import BadDump, read
+from reconciler.plan.files.valid_names import of_observed
 
 __all__ = ["ClusterFile", "ClusterFileError", "read_cluster"]
 
@@ -120,10 +120,10 @@ class _Reading:
         self._content = content
         self._namespace = namespace
         self._opening = _Opening()
-        self._objects: dict[Seen, dict[tuple[str, str], Any]] = defaultdict(dict)
+        self._objects: dict[ResourceKind, dict[tuple[str, str], Any]] = defaultdict(dict)
         self._skipped: Counter[str] = Counter()
-        self._other_versions: dict[Seen, str] = {}
-        self._met: set[Seen] = set()
+        self._other_versions: dict[ResourceKind, str] = {}
+        self._met: set[ResourceKind] = set()
         self._cluster_uid = ""
 
     def take_list(self, opening: _Opening) -> None:
@@ -170,7 +170,7 @@ class _Reading:
             peek.kind = self._opening.kind.removesuffix("List")
             peek.api_version = self._opening.api_version
 
-    def _take_as(self, seen: Seen, peek: _Peek, raw: msgspec.Raw) -> None:
+    def _take_as(self, seen: ResourceKind, peek: _Peek, raw: msgspec.Raw) -> None:
         metadata = peek.metadata or _Metadata()
         if seen.version and peek.api_version.rpartition("/")[2] != seen.version:
             self._other_versions[seen] = peek.api_version
@@ -215,8 +215,8 @@ def _text(value: object) -> str:
     return value if isinstance(value, str) else ""
 
 
-def _by_kind() -> dict[tuple[str, str], tuple[Seen, ...]]:
-    found: dict[tuple[str, str], tuple[Seen, ...]] = {}
+def _by_kind() -> dict[tuple[str, str], tuple[ResourceKind, ...]]:
+    found: dict[tuple[str, str], tuple[ResourceKind, ...]] = {}
     for seen in SEEN:
         found[seen.group, seen.kind] = (*found.get((seen.group, seen.kind), ()), seen)
     return found

@@ -7,17 +7,17 @@ from typing import Any, Generic, TypeVar
 
 import msgspec
 
-from reconciler.kube.loose import loosened, shallow, without_nulls
-from reconciler.kube.seeing.sharing import Sharing
-from reconciler.kube.stand_ins import StandIn, stand_in
+from reconciler.kube.normalize import loosened, shallow, without_nulls
+from reconciler.kube.placeholders import StandIn, stand_in
+from reconciler.kube.watch.interning import Interning
 from reconciler.model.cluster.karpenter import NodeClass
-from reconciler.model.cluster.kinds import SEEN, Seen
+from reconciler.model.cluster.kinds import SEEN, ResourceKind
 from reconciler.model.cluster.metadata import Metadata
 from reconciler.model.cluster.pod import Pod
+from reconciler.model.cluster.redaction import class_without_secrets, metadata_without_secrets, without_secrets
 from reconciler.model.cluster.refusal import why_refused
 from reconciler.model.cluster.set_aside import Refusal
-from reconciler.model.cluster.whole import Whole, WholeMetadata
-from reconciler.model.cluster.withheld import class_without_secrets, metadata_without_secrets, without_secrets
+from reconciler.model.cluster.unstructured import Unstructured, UnstructuredMetadata
 from reconciler.model.cluster.workload import Workload
 
 T = TypeVar("T")
@@ -81,7 +81,7 @@ class _Class(msgspec.Struct):
     status: dict[str, Any] = {}
 
 
-def page(seen: Seen, raw: bytes) -> Page:
+def page(seen: ResourceKind, raw: bytes) -> Page:
     """A list of one kind; an object of it that cannot be understood is a StandIn. Raises Undecodable."""
     try:
         listed = _list_decoder(_wire_type(seen)).decode(raw)
@@ -100,12 +100,12 @@ def page(seen: Seen, raw: bytes) -> Page:
     return Page(items, listed.metadata.resource_version, listed.metadata.continue_token)
 
 
-def _finished(seen: Seen, listed: "_Listed[Any]") -> tuple[Any, ...]:
+def _finished(seen: ResourceKind, listed: "_Listed[Any]") -> tuple[Any, ...]:
     finish = _finisher(seen, listed.api_version)
     return tuple(map(finish, listed.items or ())) if finish else listed.items or ()
 
 
-def understood(seen: Seen, raw: bytes | msgspec.Raw, api_version: str = "") -> Any:
+def understood(seen: ResourceKind, raw: bytes | msgspec.Raw, api_version: str = "") -> Any:
     """One object, or the StandIn for an object that cannot be understood; `api_version` is of the list that it stood
     in."""
     try:
@@ -114,7 +114,7 @@ def understood(seen: Seen, raw: bytes | msgspec.Raw, api_version: str = "") -> A
         return _whole_or_stand_in(seen, shallow(bytes(raw)), api_version)
 
 
-def _whole_or_stand_in(seen: Seen, raw: bytes | msgspec.Raw, api_version: str) -> Any:
+def _whole_or_stand_in(seen: ResourceKind, raw: bytes | msgspec.Raw, api_version: str) -> Any:
     try:
         found = _decoded(seen, raw, api_version)
     except (msgspec.MsgspecError, UnicodeDecodeError, OverflowError) as fault:
@@ -123,7 +123,7 @@ def _whole_or_stand_in(seen: Seen, raw: bytes | msgspec.Raw, api_version: str) -
     return found if refusal is None else stand_in(seen, _plain(raw), refusal)
 
 
-def one(seen: Seen, raw: bytes | msgspec.Raw, api_version: str = "") -> Any:
+def one(seen: ResourceKind, raw: bytes | msgspec.Raw, api_version: str = "") -> Any:
     """The same. Raises Undecodable for an object that cannot be understood."""
     found = understood(seen, raw, api_version)
     if isinstance(found, StandIn):
@@ -137,7 +137,7 @@ def refused_words(found: StandIn) -> str:
     return f"{about.title if about.name else f'a {about.kind} without a name'}: {about.refusal.why}"
 
 
-def event(seen: Seen, line: bytes) -> Event:
+def event(seen: ResourceKind, line: bytes) -> Event:
     """A line of a watch. Raises Undecodable."""
     try:
         told = _told(line)
@@ -160,7 +160,7 @@ def _told(line: bytes) -> _Told:
         return _TOLD.decode(shallow(line))
 
 
-def _decoded(seen: Seen, raw: bytes | msgspec.Raw, api_version: str) -> Any:
+def _decoded(seen: ResourceKind, raw: bytes | msgspec.Raw, api_version: str) -> Any:
     try:
         wire = _decoder(_wire_type(seen)).decode(raw)
     except (msgspec.MsgspecError, UnicodeDecodeError):
@@ -185,7 +185,7 @@ _TOLD = msgspec.json.Decoder(_Told)
 _MARK = msgspec.json.Decoder(_Mark)
 
 
-def _raw_list(seen: Seen, raw: bytes) -> "_Listed[msgspec.Raw]":
+def _raw_list(seen: ResourceKind, raw: bytes) -> "_Listed[msgspec.Raw]":
     """Each object by itself: one that is written unusually costs no other its speed, and a broken one no other its
     place in the list."""
     try:
@@ -207,8 +207,8 @@ def _short(fault: Exception) -> str:
 
 
 @cache
-def _wire_type(seen: Seen) -> Any:
-    if seen.type is Whole:
+def _wire_type(seen: ResourceKind) -> Any:
+    if seen.type is Unstructured:
         return dict[str, Any]
     return _Class if seen.type is NodeClass else seen.type
 
@@ -232,13 +232,13 @@ def know_kinds() -> None:
 
 
 # One for each kind, since each kind is read by a thread of its own.
-_SHARING: defaultdict[Seen, Sharing] = defaultdict(Sharing)
+_SHARING: defaultdict[ResourceKind, Interning] = defaultdict(Interning)
 
 
 class _Finish:
     """Fills in what an object of a list does not say itself."""
 
-    def __init__(self, seen: Seen, api_version: str) -> None:
+    def __init__(self, seen: ResourceKind, api_version: str) -> None:
         self._seen = seen
         served = "/".join(part for part in (seen.group, seen.version or "v1") if part)
         self._api_version = api_version or served
@@ -250,14 +250,14 @@ class _Finish:
     def node_class(self, wire: _Class) -> NodeClass:
         return NodeClass(wire.metadata, self._seen.kind, class_without_secrets(wire.spec), _images(wire.status))
 
-    def whole(self, wire: dict[str, Any]) -> Whole:
+    def whole(self, wire: dict[str, Any]) -> Unstructured:
         rest = {key: value for key, value in wire.items() if key not in {"apiVersion", "kind", "metadata"}}
         metadata = metadata_without_secrets(_whole_metadata(wire))
         version = str(wire.get("apiVersion") or self._api_version)
-        return Whole(version, self._seen.kind, metadata, without_secrets(self._seen.kind, rest))
+        return Unstructured(version, self._seen.kind, metadata, without_secrets(self._seen.kind, rest))
 
 
-def _finisher(seen: Seen, api_version: str) -> Callable[[Any], Any] | None:
+def _finisher(seen: ResourceKind, api_version: str) -> Callable[[Any], Any] | None:
     """What is still to be done to an object once it is read; None for most kinds."""
     if seen.type is Pod:
         return _SHARING[seen].pod
@@ -266,15 +266,15 @@ def _finisher(seen: Seen, api_version: str) -> Callable[[Any], Any] | None:
         return finish.workload
     if seen.type is NodeClass:
         return finish.node_class
-    return finish.whole if seen.type is Whole else None
+    return finish.whole if seen.type is Unstructured else None
 
 
-def _whole_metadata(wire: dict[str, Any]) -> WholeMetadata:
+def _whole_metadata(wire: dict[str, Any]) -> UnstructuredMetadata:
     plain = wire.get("metadata")
     try:
-        return msgspec.convert(plain, WholeMetadata)
+        return msgspec.convert(plain, UnstructuredMetadata)
     except _FAULTS:
-        return msgspec.convert(without_nulls(plain), WholeMetadata)
+        return msgspec.convert(without_nulls(plain), UnstructuredMetadata)
 
 
 def _images(status: dict[str, Any]) -> tuple[str, ...]:

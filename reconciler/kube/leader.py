@@ -11,10 +11,10 @@ from typing import Any
 import msgspec
 
 from reconciler.kube.api_server import Answer, Request, Unreachable, Writer
+from reconciler.kube.leader_fence import LeaderFence, monotonic_ms
 from reconciler.kube.paths import below, folder_in
-from reconciler.kube.seeing.changes import wall_clock
-from reconciler.kube.seeing.outcome import said
-from reconciler.kube.term import Term, monotonic_ms
+from reconciler.kube.watch.changes import wall_clock
+from reconciler.kube.watch.list_result import said
 from reconciler.model import names
 from reconciler.model.cluster.lease import Lease
 from reconciler.model.instant import Instant, timestamp
@@ -59,7 +59,7 @@ class Leader:
         self._candidacy = candidacy
         self._on_change = on_change
         self._standing = Standing(candidacy.me)
-        self._term: Term | None = None
+        self._term: LeaderFence | None = None
         self._renewals_of_others = 0
         self._trouble = ""
         self._led_at = monotonic_ms()  # when somebody was last known to lead
@@ -71,7 +71,7 @@ class Leader:
     def start(self) -> None:
         self._thread.start()
 
-    def term(self) -> Term | None:
+    def term(self) -> LeaderFence | None:
         """The one that is held; None while others lead, or nobody does."""
         term = self._term
         return term if term is not None and term.holds() else None
@@ -109,7 +109,7 @@ class Leader:
         """Why the Lease could not be read or written the last time; nothing when it could."""
         return self._trouble
 
-    def wait_for_term(self, timeout_seconds: float) -> Term | None:
+    def wait_for_term(self, timeout_seconds: float) -> LeaderFence | None:
         """Waits until it leads; gives up when another is seen to lead still, at trouble, or when time is up."""
         with self._moved:
             self._moved.wait_for(lambda: self.term() or self._renewals_of_others or self._trouble, timeout_seconds)
@@ -188,7 +188,7 @@ class Leader:
         if until is None:
             self._term = None
         elif self._term is None:
-            self._term = Term(until)
+            self._term = LeaderFence(until)
         elif not self._term.extend(until):
             self._standing = msgspec.structs.replace(self._standing, leads_until=None)
             self._term = None

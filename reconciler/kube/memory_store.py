@@ -17,10 +17,10 @@ import msgspec
 
 from reconciler.kube.api_server import Answer, Request, Unreachable, Writer
 from reconciler.kube.paths import below, folder_in
-from reconciler.kube.seeing.outcome import said
-from reconciler.kube.seeing.versions import is_newer
+from reconciler.kube.watch.list_result import said
+from reconciler.kube.watch.resource_versions import is_newer
 from reconciler.model import names
-from reconciler.model.planned.memory import Memory
+from reconciler.model.plan.memory import Memory
 from reconciler.ports import Stale, Stored, Unavailable
 
 HEAD = names.MEMORY_CONFIG_MAP

@@ -12,15 +12,15 @@ import msgspec
 
 from reconciler.kube.api_server import ApiServer, Unreachable
 from reconciler.kube.backoff import Backoff, Waits
-from reconciler.kube.seeing.changes import Absent, Change, Clock, Identity, Trouble, wall_clock
-from reconciler.kube.seeing.discovery import Discovery, identity
-from reconciler.kube.seeing.handover import Handover
-from reconciler.kube.seeing.listing import Asked, list_all
-from reconciler.kube.seeing.outcome import Outcome, Setback, What
-from reconciler.kube.seeing.store import Store
-from reconciler.kube.seeing.watching import Means, Pace, Watcher
+from reconciler.kube.watch.change_queue import ChangeQueue
+from reconciler.kube.watch.changes import Absent, Change, Clock, Identity, Trouble, wall_clock
+from reconciler.kube.watch.discovery import Discovery, identity
+from reconciler.kube.watch.list_pages import Asked, list_all
+from reconciler.kube.watch.list_result import Outcome, Setback, What
+from reconciler.kube.watch.reflector import Means, Pace, Reflector
+from reconciler.kube.watch.store import Store
 from reconciler.model import names
-from reconciler.model.cluster.kinds import SEEN, Seen
+from reconciler.model.cluster.kinds import SEEN, ResourceKind
 from reconciler.model.cluster.observed import Observed
 
 STOP_SECONDS = 2.0
@@ -33,7 +33,10 @@ T = TypeVar("T")
 
 
 def observe_once(
-    server: ApiServer, namespace: str = names.OWN_NAMESPACE, seen: Iterable[Seen] = SEEN, now: Clock = wall_clock
+    server: ApiServer,
+    namespace: str = names.OWN_NAMESPACE,
+    seen: Iterable[ResourceKind] = SEEN,
+    now: Clock = wall_clock,
 ) -> Observed:
     """All kinds listed, nothing watched. A kind that can't be read is told as unread; Unreachable is raised only when
     there is no API server to be asked, or it does not know us."""
@@ -57,7 +60,7 @@ def _identity(server: ApiServer) -> Identity:
         return Identity(why=setback.outcome.why)
 
 
-def _read(server: ApiServer, discovery: Discovery, clock: Clock, seen: Seen) -> Change:
+def _read(server: ApiServer, discovery: Discovery, clock: Clock, seen: ResourceKind) -> Change:
     def listed() -> Change:
         path = discovery.path(seen, float("inf"))
         return list_all(server, Asked(seen, path), clock)
@@ -95,7 +98,7 @@ class Scope(msgspec.Struct, frozen=True):
     """What is looked at."""
 
     namespace: str = names.OWN_NAMESPACE
-    seen: tuple[Seen, ...] = SEEN
+    seen: tuple[ResourceKind, ...] = SEEN
 
 
 class Observer:
@@ -112,13 +115,13 @@ class Observer:
         scope, pace = scope or Scope(), pace or Pace()
         self._server = server.apart()
         self._stop = threading.Event()
-        self._handover = Handover(on_change)
+        self._handover = ChangeQueue(on_change)
         self._store = Store(scope.seen, pace.clock, scope.namespace)
         self._lock = threading.Lock()  # whoever takes changes over puts them into the store before another takes more
         discovery = Discovery(self._server, scope.namespace)
         means = Means(self._server, discovery, self._handover.tell, pace, self._stop)
         self._threads = [
-            threading.Thread(target=Watcher(each, means).run, name=f"watch {each.title}", daemon=True)
+            threading.Thread(target=Reflector(each, means).run, name=f"watch {each.title}", daemon=True)
             for each in scope.seen
         ]
         identifying = partial(_identify, means)

@@ -8,9 +8,9 @@ from collections.abc import Callable
 
 from reconciler.model.bundle import Bundle
 from reconciler.model.cluster.observed import Observed, Unread
-from reconciler.model.cluster.whole import Whole
+from reconciler.model.cluster.unstructured import Unstructured
 from reconciler.model.problem import Problem
-from reconciler.policy.custom_resources.standing import WHERE, bundle_of
+from reconciler.policy.custom_resources.bundle import WHERE, bundle_of
 
 _NOTHING_YET = Problem(WHERE, 0, 0, "RC508", "no good policies have been read yet", "see what was refused", width=1)
 
@@ -29,7 +29,7 @@ class ResourcePolicies:
         self._receive = receive
         self._latest = Bundle("", (), problems=(_NOTHING_YET,), by_field=True)
         self._refused: Bundle | None = None
-        self._policies: tuple[Whole, ...] | None = None
+        self._policies: tuple[Unstructured, ...] | None = None
         self._unread: tuple[Unread, ...] = ()
         self._judged: Bundle | None = None
 

@@ -1,7 +1,7 @@
 """One cycle: load, observe, plan, check, remember, apply, publish. What sees the world and acts on it is plugged in."""
 
-from reconciler.loop.attempts import Attempts
-from reconciler.loop.cycle import Cycle, Parts
-from reconciler.loop.deciding import InProcess, decide
+from reconciler.loop.cycle import Cycle, LoopDependencies
+from reconciler.loop.planning import InProcess, decide
+from reconciler.loop.retries import Attempts
 
-__all__ = ["Attempts", "Cycle", "InProcess", "Parts", "decide"]
+__all__ = ["Attempts", "Cycle", "InProcess", "LoopDependencies", "decide"]

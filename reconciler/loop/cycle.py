@@ -9,26 +9,26 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
-from reconciler.loop.attempts import FIRST_RETRY_MS, LONGEST_RETRY_MS, Attempts
+from reconciler.loop.retries import FIRST_RETRY_MS, LONGEST_RETRY_MS, Attempts
 from reconciler.model.cluster.observed import Observed
 from reconciler.model.instant import Instant, later
-from reconciler.model.planned.action import Hold
-from reconciler.model.planned.cycled import Cycled
-from reconciler.model.planned.decision import Decision
-from reconciler.model.planned.inputs import Inputs
-from reconciler.model.planned.memory import Hints
-from reconciler.model.planned.outcome import Outcome
-from reconciler.model.planned.plan import Plan
+from reconciler.model.plan.action import Hold
+from reconciler.model.plan.cycle_result import CycleResult
+from reconciler.model.plan.decision import Decision
+from reconciler.model.plan.inputs import Inputs
+from reconciler.model.plan.memory import Hints
+from reconciler.model.plan.outcome import Outcome
+from reconciler.model.plan.plan import Plan
 from reconciler.plan.check import BrokenInvariant
 from reconciler.plan.guards.frozen import why_unsure
 from reconciler.plan.planner import unread_of_use
 from reconciler.ports import (
-    Brain,
     Clock,
     Cluster,
     Declined,
     Fence,
     MemoryStore,
+    PlanService,
     Policies,
     Publisher,
     Stale,
@@ -41,13 +41,13 @@ NO_POLICIES = "no good policies have been read yet: nothing is planned"
 FELL = "leadership was lost: nothing more is written"
 
 
-class Parts(msgspec.Struct, frozen=True):
+class LoopDependencies(msgspec.Struct, frozen=True):
     """What is plugged in."""
 
     policies: Policies
     cluster: Cluster
     memory: MemoryStore
-    brain: Brain
+    brain: PlanService
     clock: Clock
     publishers: tuple[Publisher, ...] = ()
     prune: tuple[str, ...] = ()  # titles of objects that a person agreed to lose
@@ -76,7 +76,7 @@ class Laps:
 class Cycle:
     """One pass after another, each with a fence: another fence is another term, and starts from what is stored."""
 
-    def __init__(self, parts: Parts) -> None:
+    def __init__(self, parts: LoopDependencies) -> None:
         self._parts = parts
         self._hints = Hints()
         self._fence: Fence | None = None
@@ -84,7 +84,7 @@ class Cycle:
         self._attempts = Attempts()
         self._troubles = 0  # passes in a row that came to nothing
 
-    def once(self, fence: Fence) -> Cycled:
+    def once(self, fence: Fence) -> CycleResult:
         """One pass, told to all who publish."""
         if fence is not self._fence:
             self._fence, self._stored, self._attempts = fence, None, Attempts()
@@ -92,7 +92,7 @@ class Cycle:
         cycled = msgspec.structs.replace(self._woken(self._pass(fence, laps)), spent_ms=laps.told)
         return msgspec.structs.replace(cycled, unpublished=tuple(self._unpublished(cycled)))
 
-    def _unpublished(self, cycled: Cycled) -> Iterator[str]:
+    def _unpublished(self, cycled: CycleResult) -> Iterator[str]:
         """Tells all who publish; a publisher that raises stops neither the others nor the loop."""
         for each in self._parts.publishers:
             try:
@@ -100,21 +100,21 @@ class Cycle:
             except Exception as fault:  # noqa: BLE001 - what can't be told now is told the next time
                 yield _fault(f"{type(each).__name__} did not publish and", fault)
 
-    def _pass(self, fence: Fence, laps: "Laps") -> Cycled:
+    def _pass(self, fence: Fence, laps: "Laps") -> CycleResult:
         now = self._parts.clock.now()
         try:
             observed = self._parts.cluster.observe()
             wished = self._parts.policies.wish(observed.cluster_uid)
         except Exception as fault:  # noqa: BLE001 - a pass that comes to nothing is told as that
-            return Cycled(now, trouble=_fault("reading what there is and what is wished for", fault))
+            return CycleResult(now, trouble=_fault("reading what there is and what is wished for", fault))
         laps.over("observe")
         if wished.desired is None:
-            return Cycled(now, trouble=wished.why or NO_POLICIES, problems=wished.problems)
+            return CycleResult(now, trouble=wished.why or NO_POLICIES, problems=wished.problems)
         try:
             inputs = self._inputs(now, observed, wished)
         except Unavailable as fault:
-            return Cycled(now, trouble=str(fault), problems=wished.problems)
-        cycled = Cycled(now, inputs, problems=wished.problems)
+            return CycleResult(now, trouble=str(fault), problems=wished.problems)
+        cycled = CycleResult(now, inputs, problems=wished.problems)
         try:
             plan = self._parts.brain.plan(inputs)
         except (Unavailable, BrokenInvariant) as fault:
@@ -170,7 +170,7 @@ class Cycle:
             self._attempts.learn(asked[outcome.subject], outcome, self._parts.clock.now())
         return tuple(outcomes)
 
-    def _woken(self, cycled: Cycled) -> Cycled:
+    def _woken(self, cycled: CycleResult) -> CycleResult:
         """When to look again: as the plan says, or sooner where something is to be tried again."""
         wakes = [each for each in (cycled.wake_at, self._attempts.wake_at(cycled.at)) if each is not None]
         self._troubles = self._troubles + 1 if cycled.trouble else 0

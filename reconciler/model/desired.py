@@ -5,12 +5,12 @@ from typing import Any, Generic, TypeVar
 
 import msgspec
 
-from reconciler.model.kinds.change_guard import ChangeGuard
-from reconciler.model.kinds.drain_policy import DrainPolicy
-from reconciler.model.kinds.gpu_pool import GpuPool
-from reconciler.model.kinds.node_provisioner import NodeProvisioner
-from reconciler.model.kinds.pressure_policy import PressurePolicy
 from reconciler.model.origin import Origin
+from reconciler.model.policy.change_guard import ChangeGuard
+from reconciler.model.policy.drain_policy import DrainPolicy
+from reconciler.model.policy.gpu_pool import GpuPool
+from reconciler.model.policy.node_provisioner import NodeProvisioner
+from reconciler.model.policy.pressure_policy import PressurePolicy
 
 Spec_co = TypeVar("Spec_co", covariant=True)
 

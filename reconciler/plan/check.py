@@ -10,20 +10,20 @@ from reconciler.model.cluster.kinds import SEEN
 from reconciler.model.cluster.node import Node
 from reconciler.model.manifest_rules.kinds import why_not_applied
 from reconciler.model.object_names import why_no_object
-from reconciler.model.planned.action import Action, Apply, Delete, Evict, Hold, Ref, Ungate
-from reconciler.model.planned.decision import Decision
-from reconciler.model.planned.inputs import Inputs
-from reconciler.model.planned.plan import Plan
+from reconciler.model.plan.action import Action, Apply, Delete, Evict, Hold, Ref, Ungate
+from reconciler.model.plan.decision import Decision
+from reconciler.model.plan.inputs import Inputs
+from reconciler.model.plan.plan import Plan
 from reconciler.plan.draft import takes_node_away
 from reconciler.plan.drain.reasons import PLANNER as DRAIN
-from reconciler.plan.guards.door import is_blind
+from reconciler.plan.guards.admission import is_blind
+from reconciler.plan.guards.context import GuardContext
 from reconciler.plan.guards.frozen import Freezes
 from reconciler.plan.guards.ledger import Ledger, key_of
 from reconciler.plan.guards.observing import is_only_told
+from reconciler.plan.guards.removals import taken
 from reconciler.plan.guards.set_aside import SetAsides
-from reconciler.plan.guards.stage import Stage
-from reconciler.plan.guards.taken import taken
-from reconciler.plan.removal import why_opted_out, why_untouchable
+from reconciler.plan.nodes.ownership import why_opted_out, why_untouchable
 
 # To judge whether a node or a NodePool is in use, all of these must have been read.
 _USE = frozenset({"nodes", "pods", "nodeclaims.karpenter.sh"})
@@ -104,7 +104,7 @@ def _on_what_others_remove(case: Case) -> Iterator[str]:
 
 
 def _on_what_opts_out(case: Case) -> Iterator[str]:
-    stage = Stage(case.fleet, case.inputs)
+    stage = GuardContext(case.fleet, case.inputs)
     for each in case.acted:
         if why_opted_out(case.fleet, each.decision, case.inputs.now) and any(taken(stage, each.decision)):
             yield each.title
@@ -158,7 +158,7 @@ def _uncounted(case: Case) -> Iterator[str]:
     guarded = {pool for each in case.inputs.desired.guards if not each.spec.suspend for pool in each.spec.pool_names}
     if not guarded:
         return
-    stage = Stage(case.fleet, case.inputs, case.plan.consequences)
+    stage = GuardContext(case.fleet, case.inputs, case.plan.consequences)
     ledger = Ledger(stage, case.plan.memory.marks, frozenset())
     remembered = {key_of(mark) for mark in ledger.marks}
     for each in case.acted:

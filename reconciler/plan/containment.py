@@ -17,11 +17,11 @@ from typing import Self, TypeVar
 
 import msgspec
 
-from reconciler.model.planned.action import Hold, Ref
-from reconciler.model.planned.decision import Decision
-from reconciler.model.planned.inputs import Inputs
-from reconciler.model.planned.reason import CodeFacts, Reason
-from reconciler.model.planned.trouble import Trouble
+from reconciler.model.plan.action import Hold, Ref
+from reconciler.model.plan.decision import Decision
+from reconciler.model.plan.inputs import Inputs
+from reconciler.model.plan.reason import CodeFacts, Reason
+from reconciler.model.plan.trouble import Trouble
 from reconciler.plan.draft import Draft, Planner, Verdict
 
 

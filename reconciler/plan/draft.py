@@ -16,21 +16,21 @@ from reconciler.model import names
 from reconciler.model.cluster.node import Node
 from reconciler.model.desired import Desired
 from reconciler.model.instant import Instant
-from reconciler.model.planned.action import Action, Delete, Hold, Label, Ref, Taint
-from reconciler.model.planned.consequence import Consequence
-from reconciler.model.planned.decision import Decision
-from reconciler.model.planned.evaluated import Evaluated
-from reconciler.model.planned.inputs import Inputs
-from reconciler.model.planned.memory import Hints, Memory
-from reconciler.model.planned.purchase import Purchase, Why
-from reconciler.model.planned.weighed import Weighed
-from reconciler.plan.requests.gangs import Gangs
-from reconciler.plan.requests.identity import SmartPodIdentity
-from reconciler.plan.requests.requests import Requests
-from reconciler.plan.requests.wanted import Answered, Wanted
+from reconciler.model.plan.action import Action, Delete, Hold, Label, Ref, Taint
+from reconciler.model.plan.consequence import Consequence
+from reconciler.model.plan.decision import Decision
+from reconciler.model.plan.drain_eligibility import DrainEligibility
+from reconciler.model.plan.inputs import Inputs
+from reconciler.model.plan.memory import Hints, Memory
+from reconciler.model.plan.purchase import Purchase, Why
+from reconciler.model.plan.size_evaluation import SizeEvaluation
+from reconciler.plan.capacity.gangs import Gangs
+from reconciler.plan.capacity.identity import SmartPodIdentity
+from reconciler.plan.capacity.requests import Requests
+from reconciler.plan.capacity.wanted_node import CapacityAnswer, Wanted
 
 
-class Missing(msgspec.Struct, frozen=True):
+class UnmetNodes(msgspec.Struct, frozen=True):
     """Nodes that a pool lacks, and that nobody has bought."""
 
     pool: str
@@ -44,8 +44,8 @@ class Missing(msgspec.Struct, frozen=True):
 class Checkpoint(msgspec.Struct, frozen=True):
     """What a planner may change of the draft by itself; claims are made at the door."""
 
-    missing: tuple[Missing, ...]
-    answered: Answered
+    missing: tuple[UnmetNodes, ...]
+    answered: CapacityAnswer
 
 
 class Draft:
@@ -54,8 +54,8 @@ class Draft:
     def __init__(self, fleet: Fleet, desired: Desired) -> None:
         self.fleet = fleet
         self.identity = SmartPodIdentity(desired)
-        self.missing: list[Missing] = []
-        self.answered = Answered()
+        self.missing: list[UnmetNodes] = []
+        self.answered = CapacityAnswer()
         self._claimed: dict[Ref, Decision] = {}
         self._labelled: set[Ref] = set()
         self.left_out: frozenset[str] = frozenset()  # pools for which the planner whose turn it is can't plan
@@ -164,8 +164,8 @@ class Verdict(msgspec.Struct, frozen=True):
     consequences: tuple[Consequence, ...] = ()
     memory: Memory | None = None  # None: as it was
     wake_at: Instant | None = None
-    sizes: tuple[Evaluated, ...] = ()
-    weighed: tuple[Weighed, ...] = ()
+    sizes: tuple[SizeEvaluation, ...] = ()
+    weighed: tuple[DrainEligibility, ...] = ()
     purchases: tuple[Purchase, ...] = ()
     hints: Hints | None = None
 

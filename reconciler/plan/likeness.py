@@ -12,13 +12,13 @@ from functools import cache
 
 import numpy as np
 
-from reconciler.fleet.books.per_row import PerRow
 from reconciler.fleet.pod_class import PodClass
 from reconciler.fleet.rows import Places
-from reconciler.fleet.what_if import WhatIf
+from reconciler.fleet.snapshot.per_row import PerRow
+from reconciler.fleet.snapshot.snapshot import Snapshot
 from reconciler.model import names
 from reconciler.model.cluster.node import Node
-from reconciler.plan.eviction import is_healthy
+from reconciler.plan.nodes.eviction import is_healthy
 
 _CPU = 0  # the first column of every fleet
 _TIMED = frozenset({names.DRAIN_CANDIDATE, names.DRAINING, names.DELETION_TIME})
@@ -54,7 +54,7 @@ class Likenesses(PerRow[Likeness]):
         return 100 * held // cpu if cpu else 100
 
 
-def fullest_first(what_if: WhatIf) -> Callable[[], Places]:
+def fullest_first(what_if: Snapshot) -> Callable[[], Places]:
     """For a Search: all rows as they are when a place is looked for first. Ready nodes come before others, then
     those whose annotations keep them from removal, and then the fullest."""
 

@@ -10,20 +10,20 @@ from reconciler.fleet.fleet import Fleet
 from reconciler.model.cluster.kinds import SEEN
 from reconciler.model.cluster.observed import Observed, Unread
 from reconciler.model.instant import Instant
-from reconciler.model.planned.action import Hold
-from reconciler.model.planned.consequence import Consequence
-from reconciler.model.planned.decision import Decision
-from reconciler.model.planned.guarded import Guarded
-from reconciler.model.planned.inputs import Inputs
-from reconciler.model.planned.memory import Memory
-from reconciler.model.planned.plan import Plan
+from reconciler.model.plan.action import Hold
+from reconciler.model.plan.consequence import Consequence
+from reconciler.model.plan.decision import Decision
+from reconciler.model.plan.guard_verdict import GuardVerdict
+from reconciler.model.plan.inputs import Inputs
+from reconciler.model.plan.memory import Memory
+from reconciler.model.plan.plan import Plan
 from reconciler.plan.containment import Troubles, contained
 from reconciler.plan.draft import Draft, Planner, Verdict
+from reconciler.plan.drain.memory import remembered
 from reconciler.plan.drain.planner import drain
-from reconciler.plan.drain.remembering import remembered
-from reconciler.plan.guards.door import Door
-from reconciler.plan.guards.imagined import imagined_after
-from reconciler.plan.guards.judging import Judged, Proposed, judge
+from reconciler.plan.guards.admission import Admission
+from reconciler.plan.guards.limits import Judged, Proposed, judge
+from reconciler.plan.guards.observed_taints import imagined_after
 from reconciler.plan.guards.one_action import one_action_each
 from reconciler.plan.guards.set_aside import SetAsides
 from reconciler.plan.holds.standstill import told_of_standstills
@@ -45,7 +45,7 @@ PLANNERS: tuple[Planner, ...] = (manifests, scaling, drain, smart_pods)
 def plan(inputs: Inputs, fleet: Fleet, planners: tuple[Planner, ...] | None = None) -> Plan:
     """What to do now. `fleet` is of the same Observed as the inputs."""
     draft, troubles = Draft(fleet, inputs.desired), Troubles(inputs)
-    door = Door(inputs, draft, troubles)
+    door = Admission(inputs, draft, troubles)
     decisions = list(SetAsides(inputs, fleet).holds())
     consequences: list[Consequence] = []
     verdicts: list[Verdict] = []
@@ -84,7 +84,7 @@ class _Settled(msgspec.Struct, frozen=True):
 
     decisions: tuple[Decision, ...]
     memory: Memory
-    guarded: tuple[Guarded, ...] = ()
+    guarded: tuple[GuardVerdict, ...] = ()
 
 
 def _settled(inputs: Inputs, fleet: Fleet, proposed: Proposed, made: tuple[Sequence[Verdict], Troubles]) -> _Settled:

@@ -4,8 +4,8 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from reconciler.model.planned.reason import CodeFacts, Facts
-from reconciler.plan.explain import REASONS
+from reconciler.model.plan.reason import CodeFacts, Facts
+from reconciler.plan.sentences import REASONS
 
 T = TypeVar("T")
 

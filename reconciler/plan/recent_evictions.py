@@ -14,10 +14,10 @@ from reconciler.model.cluster.pod import Pod
 from reconciler.model.cluster.workload import Workload
 from reconciler.model.desired import Declared
 from reconciler.model.instant import moment
-from reconciler.model.kinds.drain_policy import DrainPolicy
-from reconciler.model.planned.drained import Evicted
-from reconciler.model.planned.inputs import Inputs
-from reconciler.plan.removers import drain_policies
+from reconciler.model.plan.drain_memory import Evicted
+from reconciler.model.plan.inputs import Inputs
+from reconciler.model.policy.drain_policy import DrainPolicy
+from reconciler.plan.nodes.removers import drain_policies
 
 # Resources by which the successors of pods are seen.
 SEEN_BY = (

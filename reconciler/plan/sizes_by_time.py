@@ -11,8 +11,8 @@ import msgspec
 
 from reconciler.model.desired import Declared
 from reconciler.model.instant import Instant
-from reconciler.model.kinds.node_provisioner import NodeProvisioner
-from reconciler.model.planned.inputs import Inputs
+from reconciler.model.plan.inputs import Inputs
+from reconciler.model.policy.node_provisioner import NodeProvisioner
 from reconciler.plan.windows import changes_at, is_open
 
 _FIELDS = (("min_size", "minSize"), ("warm_nodes", "warmNodes"))

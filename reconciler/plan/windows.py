@@ -11,7 +11,7 @@ import msgspec
 from cronsim import CronSim, CronSimError
 
 from reconciler.model.instant import Instant, later, utc
-from reconciler.model.kinds.window import Window
+from reconciler.model.policy.window import Window
 
 
 class Closed(msgspec.Struct, frozen=True, gc=False):

@@ -5,7 +5,7 @@ import re
 from decimal import Decimal
 
 from reconciler.model.quantity import Duration
-from reconciler.policy.shape import Choice, Flag, ListOf, MapOf, Measured, Object, Shape, Whole, Words
+from reconciler.policy.shape import Choice, Flag, ListOf, MapOf, Measured, Object, Shape, WholeNumber, Words
 from reconciler.policy.tree import Mapping, Node, Path, Scalar, Sequence, plain
 from reconciler.policy.words import meant, number_word
 
@@ -54,7 +54,7 @@ def measure_advice(shape: Measured, text: str) -> str:
 
 def _scalar_advice(shape: Shape, node: Scalar, path: Path) -> str:
     match shape, node.value:
-        case Whole(), _ if advised := _integer(node, path):
+        case WholeNumber(), _ if advised := _integer(node, path):
             return f"write {advised}"
         case Flag(), str() if node.text in {"true", "false"}:
             return f"write {node.text} without quotes"

@@ -13,8 +13,8 @@ import msgspec
 
 from reconciler.model.change import FieldChange, PolicyChange
 from reconciler.model.desired import Declared, Desired
-from reconciler.model.kinds.gpu_pool import Taint
-from reconciler.policy.manifests.rewritten import rewritten_templates
+from reconciler.model.policy.gpu_pool import Taint
+from reconciler.policy.manifests.normalize import rewritten_templates
 from reconciler.policy.shape import Choice, Field, Flag, ListOf, MapOf, Object, Shape, describe
 
 _Objects = dict[tuple[str, str], Declared[Any]]

@@ -8,8 +8,8 @@ import msgspec
 from reconciler.model.fields import LABEL_KEY, LABEL_VALUE, NAME
 from reconciler.model.problem import Problem
 from reconciler.policy.kind import API_VERSION, GROUP, Kind
-from reconciler.policy.kinds import KINDS
 from reconciler.policy.limits import MOST_PROBLEMS
+from reconciler.policy.rules.kinds import KINDS
 from reconciler.policy.tree import Mapping, Mark, Node, Scalar, problem, what
 from reconciler.policy.words import choice, did_you_mean, meant
 

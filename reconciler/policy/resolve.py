@@ -11,18 +11,18 @@ from reconciler.model.desired import Declared, Desired
 from reconciler.model.origin import Origin
 from reconciler.model.problem import Problem
 from reconciler.policy.custom_resources.by_field import by_field
-from reconciler.policy.custom_resources.rendering import digest_of
+from reconciler.policy.custom_resources.render import digest_of
 from reconciler.policy.document import Document, read_head
 from reconciler.policy.limits import LONGEST_EXCERPT, MOST_MERGED, MOST_PROBLEMS
 from reconciler.policy.overlay import BASE, Layered, environment_of, environments, layered
 from reconciler.policy.read import read_spec
 from reconciler.policy.rules import CROSS_RULES
-from reconciler.policy.rules.own import own_problems
-from reconciler.policy.rules.wish import Wish
-from reconciler.policy.texts.characters import hidden
-from reconciler.policy.texts.yaml_text import read
+from reconciler.policy.rules.context import Wish
+from reconciler.policy.rules.own_fields import own_problems
 from reconciler.policy.tree import Mark, places, problem, written
 from reconciler.policy.words import meant
+from reconciler.policy.yaml.characters import hidden
+from reconciler.policy.yaml.yaml_text import read
 
 
 class Resolved(msgspec.Struct, frozen=True):

@@ -30,7 +30,7 @@ T = TypeVar("T")
 ANYWHERE = Within()
 
 
-class Whole(msgspec.Struct, frozen=True):
+class WholeNumber(msgspec.Struct, frozen=True):
     """An integer."""
 
     within: Within
@@ -103,7 +103,7 @@ class Object(msgspec.Struct, frozen=True):
         return [field.name for field in self.fields if field.required]
 
 
-Shape = Whole | Flag | Words | Choice | Measured | ListOf | MapOf | Object
+Shape = WholeNumber | Flag | Words | Choice | Measured | ListOf | MapOf | Object
 
 
 @cache
@@ -157,7 +157,7 @@ def _shape(hint: Any, outer: tuple[Any, ...] = ()) -> Shape:
 
 def _leaf(hint: Any, marks: tuple[Any, ...], within: Within) -> Shape:
     if hint is int:
-        return Whole(within)
+        return WholeNumber(within)
     if hint is bool:
         return Flag()
     if hint is str:

@@ -19,10 +19,10 @@ from reconciler.model.problem import Problem
 from reconciler.model.quantity import OutOfRange
 from reconciler.policy.advice import advice, measure_advice
 from reconciler.policy.bounds import bounded
+from reconciler.policy.json_schema import spec_schema_of
 from reconciler.policy.limits import MOST_PROBLEMS
-from reconciler.policy.published.json_schema import spec_schema_of
-from reconciler.policy.published.keywords import Keywords
-from reconciler.policy.shape import Choice, Field, ListOf, MapOf, Measured, Object, Shape, Whole, Words, describe
+from reconciler.policy.schema_keywords import Keywords
+from reconciler.policy.shape import Choice, Field, ListOf, MapOf, Measured, Object, Shape, WholeNumber, Words, describe
 from reconciler.policy.tree import Mapping, Node, Path, Scalar, Sequence, plain, problem, what, written
 from reconciler.policy.words import did_you_mean, expected, how_many, meant
 
@@ -183,7 +183,7 @@ def _wrong_value(error: "ValidationError", place: _Place, unreadable: set[Path])
             close = meant(node.text, values)
             told = f"{written(place.path)}: expected {expected(shape)}, got {what(node)}"
             yield problem(node.at, "RC106", told, f"write {close}" if close else "")
-        case Whole() as shape if isinstance(node, Scalar):
+        case WholeNumber() as shape if isinstance(node, Scalar):
             yield _wrong_integer(shape, node, place.path)
         case Words() as shape if isinstance(node, Scalar):
             is_form = error.validator == "pattern"
@@ -199,7 +199,7 @@ def _out_of_bounds(within: Within, place: _Place, count: int) -> Problem:
     return problem(place.node.at, "RC105", told)
 
 
-def _wrong_integer(shape: Whole, node: Scalar, path: Path) -> Problem:
+def _wrong_integer(shape: WholeNumber, node: Scalar, path: Path) -> Problem:
     least, most = shape.within.least, shape.within.most
     is_too_small = least is not None and isinstance(node.value, int) and node.value < least
     told = f"{written(path)}: expected {expected(shape)}, got {node.text}"

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from reconciler.model.fields import Within
 from reconciler.model.quantity import Duration, Money, Percent, Quantity
 from reconciler.policy.limits import LONGEST_WORD
-from reconciler.policy.shape import Choice, Flag, ListOf, MapOf, Measure, Measured, Object, Shape, Whole, Words
+from reconciler.policy.shape import Choice, Flag, ListOf, MapOf, Measure, Measured, Object, Shape, WholeNumber, Words
 
 _NUMBERS = ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"]
 _MEASURES: dict[Measure, str] = {
@@ -20,7 +20,7 @@ _MEASURES: dict[Measure, str] = {
 def expected(shape: Shape) -> str:
     """What a field takes, for 'expected …'."""
     match shape:
-        case Whole(within=within):
+        case WholeNumber(within=within):
             return "an integer" + bounds(within)
         case Flag():
             return "true or false"

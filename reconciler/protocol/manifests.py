@@ -7,18 +7,18 @@ no template may yield.
 import msgspec
 
 from reconciler.model.manifest_rules.kinds import why_not_applied
-from reconciler.model.planned.action import Apply
-from reconciler.model.planned.decision import Decision
-from reconciler.protocol.presumed import Settled
+from reconciler.model.plan.action import Apply
+from reconciler.model.plan.decision import Decision
+from reconciler.protocol.preconditions import WriteResult
 
 
-def why_unapplied(decision: Decision) -> Settled | None:
+def why_unapplied(decision: Decision) -> WriteResult | None:
     """How it ends without a write; None where the manifest is of its subject, and may be applied."""
     act, subject = decision.act, decision.subject
     if not isinstance(act, Apply):
         return None
     if why := why_not_applied(act.manifest):
-        return Settled("refused", f"{subject.title} is not applied: {why}")
+        return WriteResult("refused", f"{subject.title} is not applied: {why}")
     manifest = msgspec.json.decode(act.manifest)
     metadata = manifest["metadata"]
     if (manifest["kind"], metadata.get("namespace", ""), metadata.get("name")) != (
@@ -26,5 +26,5 @@ def why_unapplied(decision: Decision) -> Settled | None:
         subject.namespace,
         subject.name,
     ):
-        return Settled("refused", f"{subject.title} is not applied: the manifest is of another object")
+        return WriteResult("refused", f"{subject.title} is not applied: the manifest is of another object")
     return None

@@ -3,7 +3,7 @@
 from typing import Any
 
 from reconciler.model import names
-from reconciler.protocol.presumed import Object
+from reconciler.protocol.preconditions import Object
 
 
 def is_told(found: Object, status: Object) -> bool:

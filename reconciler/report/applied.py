@@ -6,19 +6,19 @@ from typing import Any
 
 import msgspec
 
-from reconciler.model.planned.action import Hold, Ref
-from reconciler.model.planned.cycled import Cycled
-from reconciler.model.planned.decision import Decision
-from reconciler.model.planned.outcome import Outcome
-from reconciler.plan.holds.at_rest import is_at_rest
+from reconciler.model.plan.action import Hold, Ref
+from reconciler.model.plan.cycle_result import CycleResult
+from reconciler.model.plan.decision import Decision
+from reconciler.model.plan.outcome import Outcome
+from reconciler.plan.holds.resting import is_at_rest
 from reconciler.report.blocks import Blank, Block, Detail, Item, Items, Line, Note, Notes, Section, line
+from reconciler.report.decision_text import DecisionText, decision_items
 from reconciler.report.document import Document, Finding, Judged
 from reconciler.report.plans.blocked import blocked_titles, hold_findings, reason_lines
+from reconciler.report.plans.build import told_of
 from reconciler.report.plans.plan_json import decision_told
-from reconciler.report.plans.planned_of import told_of
 from reconciler.report.setting import Setting
-from reconciler.report.supposed import conditions
-from reconciler.report.told import Told, decision_items
+from reconciler.report.suppressed import conditions
 
 FORMAT_VERSION = 2
 TROUBLE = "CycleFailed"
@@ -31,7 +31,7 @@ class Applied(msgspec.Struct, frozen=True):
     """A cycle, and what a reader must know beside it."""
 
     setting: Setting
-    cycled: Cycled
+    cycled: CycleResult
     notices: tuple[str, ...] = ()
 
     @property
@@ -39,7 +39,7 @@ class Applied(msgspec.Struct, frozen=True):
         return {each.subject: each for each in self.cycled.outcomes}
 
     @property
-    def told(self) -> tuple[Told, ...]:
+    def told(self) -> tuple[DecisionText, ...]:
         inputs, plan = self.cycled.inputs, self.cycled.plan
         return told_of(inputs, plan.decisions) if plan and inputs else ()
 
@@ -112,7 +112,7 @@ def _blocks(applied: Applied) -> Iterator[Block]:
     yield _totals(applied, rest)
 
 
-def _items(applied: Applied, acted: list[Told]) -> Iterator[Item]:
+def _items(applied: Applied, acted: list[DecisionText]) -> Iterator[Item]:
     """Every write, however many are alike: what was done must be found here."""
     outcomes: Mapping[Ref, Outcome] = applied.outcomes
     for told in acted:
@@ -132,7 +132,7 @@ def _why_not(outcome: Outcome | None) -> str:
     return f"{outcome.result}: {outcome.detail}" if outcome.detail else outcome.result
 
 
-def _totals(applied: Applied, rest: Sequence[Told]) -> Line:
+def _totals(applied: Applied, rest: Sequence[DecisionText]) -> Line:
     """What would be done in a pool that is only observed is not held."""
     told = [f"{applied.done} done"]
     if applied.not_done:

@@ -1,8 +1,7 @@
 """Why a saved plan may not be applied, in words."""
 
 from reconciler.model.instant import timestamp
-from reconciler.plan.explain import sentence
-from reconciler.plan.kept.differences import (
+from reconciler.plan.files.differences import (
     BusierNow,
     Difference,
     Expired,
@@ -15,6 +14,7 @@ from reconciler.plan.kept.differences import (
     TakesMore,
     UnreadNow,
 )
+from reconciler.plan.sentences import sentence
 
 _MOST_NAMED = 5
 

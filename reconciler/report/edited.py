@@ -7,12 +7,12 @@ from typing import Any
 import msgspec
 
 from reconciler.model.cluster.observed import Observed
-from reconciler.model.cluster.whole import Whole
-from reconciler.model.planned.action import Apply, Hold, Ref
-from reconciler.model.planned.decision import Decision
-from reconciler.model.planned.inputs import Inputs
+from reconciler.model.cluster.unstructured import Unstructured
+from reconciler.model.plan.action import Apply, Hold, Ref
+from reconciler.model.plan.decision import Decision
+from reconciler.model.plan.inputs import Inputs
 from reconciler.plan.manifests.compare import compare
-from reconciler.plan.manifests.wish import wish_of
+from reconciler.plan.manifests.wanted_manifest import wish_of
 
 _WORD = re.compile(r"[A-Za-z0-9_-]+")
 
@@ -49,7 +49,7 @@ def _edits(decision: Decision) -> bool:
     return isinstance(decision.act, Apply | Hold) and decision.subject.kind not in {"Node", "Pod"}
 
 
-def _wished(decision: Decision, inputs: Inputs, live: Whole) -> dict[str, Any] | None:
+def _wished(decision: Decision, inputs: Inputs, live: Unstructured) -> dict[str, Any] | None:
     """The manifest that is applied, or that would be if nothing held it."""
     if isinstance(decision.act, Apply):
         applied: dict[str, Any] = msgspec.json.decode(decision.act.manifest)
@@ -64,7 +64,7 @@ def _wished(decision: Decision, inputs: Inputs, live: Whole) -> dict[str, Any] |
     return wish_of(manifest, live, desired.environment, adopting=is_adopted).body
 
 
-def _live(subject: Ref, observed: Observed) -> Whole | None:
+def _live(subject: Ref, observed: Observed) -> Unstructured | None:
     same = (subject.kind, subject.namespace, subject.name)
     objects = (*observed.node_pools, *observed.kept)
     return next((each for each in objects if (each.kind, each.metadata.namespace, each.name) == same), None)

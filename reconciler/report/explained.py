@@ -5,14 +5,14 @@ from typing import Any
 
 import msgspec
 
+from reconciler.model.human_time import moment
 from reconciler.model.last_change import LastChange
 from reconciler.model.revision import short_revision
-from reconciler.model.spoken_time import moment
 from reconciler.report.blocks import Block, Fact, Facts, Line, line
+from reconciler.report.decision_text import DecisionText
 from reconciler.report.document import Document, Judged
 from reconciler.report.plans.plan_json import decision_told
 from reconciler.report.setting import Setting
-from reconciler.report.told import Told
 
 FORMAT_VERSION = 2
 
@@ -25,7 +25,7 @@ class Explained(msgspec.Struct, frozen=True):
     headline: str
     outcome: str = ""  # what will happen to it
     rows: tuple[tuple[str, str], ...] = ()
-    told: tuple[Told, ...] = ()
+    told: tuple[DecisionText, ...] = ()
     last_changes: tuple[LastChange, ...] = ()  # of the lines that asked for what is decided
 
 

@@ -7,13 +7,13 @@ from typing import Literal
 import msgspec
 
 from reconciler.model.instant import Instant, timestamp
-from reconciler.model.planned.action import Hold, Ref
-from reconciler.model.planned.cycled import Cycled
-from reconciler.model.planned.decision import Decision
-from reconciler.model.planned.outcome import Outcome
-from reconciler.model.planned.trouble import Trouble
-from reconciler.plan.explain import sentence
-from reconciler.report.told import place_of
+from reconciler.model.plan.action import Hold, Ref
+from reconciler.model.plan.cycle_result import CycleResult
+from reconciler.model.plan.decision import Decision
+from reconciler.model.plan.outcome import Outcome
+from reconciler.model.plan.trouble import Trouble
+from reconciler.plan.sentences import sentence
+from reconciler.report.decision_text import place_of
 from reconciler.report.visible import visible
 
 Level = Literal["info", "warning", "error"]
@@ -35,7 +35,7 @@ class Line(msgspec.Struct, frozen=True):
         return f"{timestamp(at)} {self.level:7} {self.event}: {visible(self.sentence)}"
 
 
-def lines(before: Cycled | None, after: Cycled) -> Iterator[Line]:
+def lines(before: CycleResult | None, after: CycleResult) -> Iterator[Line]:
     """What there is to say of a cycle that the one before has not said."""
     yield from _of_policies(before, after)
     if after.trouble and (before is None or after.trouble != before.trouble):
@@ -49,7 +49,7 @@ def lines(before: Cycled | None, after: Cycled) -> Iterator[Line]:
     yield from map(_of_outcome, after.outcomes)
 
 
-def _of_policies(before: Cycled | None, after: Cycled) -> Iterator[Line]:
+def _of_policies(before: CycleResult | None, after: CycleResult) -> Iterator[Line]:
     known = before.problems if before else ()
     for problem in after.problems:
         if problem not in known:
@@ -59,7 +59,7 @@ def _of_policies(before: Cycled | None, after: Cycled) -> Iterator[Line]:
         yield Line("policies-good", "the policies are good again")
 
 
-def _of_decisions(known: Sequence[Decision], after: Cycled) -> Iterator[Line]:
+def _of_decisions(known: Sequence[Decision], after: CycleResult) -> Iterator[Line]:
     decisions = after.plan.decisions if after.plan else ()
     said = {_key(each): _gist(each) for each in known}
     for each in decisions:
@@ -72,7 +72,7 @@ def _of_decisions(known: Sequence[Decision], after: Cycled) -> Iterator[Line]:
             yield Line("gone", f"{each.subject.title}: nothing is to be done any more", fields)
 
 
-def _of_decision(decision: Decision, after: Cycled) -> Line:
+def _of_decision(decision: Decision, after: CycleResult) -> Line:
     act = decision.act
     verb = "hold" if isinstance(act, Hold) else type(act).__name__.lower()
     fields: list[tuple[str, str | int]] = [

@@ -9,16 +9,16 @@ from reconciler.model import names
 from reconciler.model.cluster.observed import Observed
 from reconciler.model.desired import Desired
 from reconciler.model.instant import Instant
-from reconciler.model.planned.action import Hold
-from reconciler.model.planned.decision import Decision
-from reconciler.model.planned.inputs import Inputs
-from reconciler.model.planned.outcome import Outcome
+from reconciler.model.plan.action import Hold
+from reconciler.model.plan.decision import Decision
+from reconciler.model.plan.inputs import Inputs
+from reconciler.model.plan.outcome import Outcome
 from reconciler.plan.release.release import why_unsure
 from reconciler.report.blocks import Blank, Block, Detail, Item, Items, Note, Notes, Section, line
+from reconciler.report.decision_text import DecisionText, decision_items
 from reconciler.report.document import Document, Judged
+from reconciler.report.plans.build import told_of
 from reconciler.report.plans.plan_json import decision_told
-from reconciler.report.plans.planned_of import told_of
-from reconciler.report.told import Told, decision_items
 from reconciler.report.wording import counted
 
 FORMAT_VERSION = 2
@@ -131,7 +131,7 @@ def _failed(released: Released) -> Iterator[Item]:
         yield Item("!", decision.subject.title, "", (Detail(told.sentence), Detail(why, tone="bad")), "bad")
 
 
-def _told(released: Released, decisions: list[Decision]) -> tuple[Told, ...]:
+def _told(released: Released, decisions: list[Decision]) -> tuple[DecisionText, ...]:
     about = released.about
     return told_of(Inputs(Desired("", ""), about.observed, about.now), decisions)
 

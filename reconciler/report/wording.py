@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
+from reconciler.model.human_time import span
 from reconciler.model.instant import Instant
-from reconciler.model.spoken_time import span
 
 
 def per_mille(part: int, whole: int) -> int:

@@ -2,7 +2,7 @@
 
 from prometheus_client import CollectorRegistry, Histogram
 
-from reconciler.model.planned.cycled import Cycled
+from reconciler.model.plan.cycle_result import CycleResult
 
 WHOLE = "main"  # a cycle
 EMPTY, NON_EMPTY = "scale_down_empty", "scale_down_non_empty"
@@ -24,7 +24,7 @@ class Durations:
         for function in (EMPTY, NON_EMPTY):  # told before there is the first
             self._seconds.labels(function)
 
-    def publish(self, cycled: Cycled) -> None:
+    def publish(self, cycled: CycleResult) -> None:
         for function, spent_ms in cycled.spent_ms:
             self.observe(function, spent_ms / 1_000)
         self.observe(WHOLE, sum(spent_ms for _, spent_ms in cycled.spent_ms) / 1_000)

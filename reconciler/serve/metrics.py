@@ -5,9 +5,9 @@ from collections import Counter as Counts
 from prometheus_client import CollectorRegistry, Counter, Gauge, GCCollector, PlatformCollector, ProcessCollector
 from prometheus_client.exposition import generate_latest
 
-from reconciler.model.planned.action import Hold, Ref
-from reconciler.model.planned.cycled import Cycled
-from reconciler.model.planned.decision import Decision
+from reconciler.model.plan.action import Hold, Ref
+from reconciler.model.plan.cycle_result import CycleResult
+from reconciler.model.plan.decision import Decision
 from reconciler.serve.durations import Durations
 from reconciler.serve.scale_down_metrics import ScaleDownMetrics
 from reconciler.serve.smart_pod_metrics import SmartPodMetrics
@@ -64,7 +64,7 @@ class Metrics:
         self._leaderless = Gauge("reconciler_leaderless", "1 while no replica leads.", registry=self.registry)
         self._leads = Gauge("reconciler_leads", "1 while this replica leads.", registry=self.registry)
 
-    def publish(self, cycled: Cycled) -> None:
+    def publish(self, cycled: CycleResult) -> None:
         self._cycles.labels("trouble" if cycled.trouble else "fine").inc()
         self._cycle_at.set(cycled.at / 1000)
         self._problems.set(len(cycled.problems))
@@ -85,7 +85,7 @@ class Metrics:
         self._scale_down.publish(cycled)
         self._durations.publish(cycled)
 
-    def _count_refused(self, cycled: Cycled) -> None:
+    def _count_refused(self, cycled: CycleResult) -> None:
         """What a plan does not ask for any more was refused for good."""
         if cycled.plan is not None:
             asked = {each.subject for each in cycled.plan.decisions if not isinstance(each.act, Hold)}

@@ -12,9 +12,9 @@ from prometheus_client import CollectorRegistry, Counter, Gauge
 from reconciler.model import names
 from reconciler.model.cluster.node import Node
 from reconciler.model.instant import Instant, later, unix_seconds
-from reconciler.model.planned.action import Delete, Evict
-from reconciler.model.planned.cycled import Cycled
-from reconciler.model.planned.decision import Decision
+from reconciler.model.plan.action import Delete, Evict
+from reconciler.model.plan.cycle_result import CycleResult
+from reconciler.model.plan.decision import Decision
 from reconciler.plan.drain.codes.emptying import DrainedNodeDeleted
 from reconciler.plan.scaling.marks import HARD_AHEAD_MS
 from reconciler.plan.scaling.reasons import EmptyNodeDeleted
@@ -47,7 +47,7 @@ class ScaleDownMetrics:
         )
         self._counted: dict[str, Instant] = {}  # uids of nodes, and when they were counted
 
-    def publish(self, cycled: Cycled) -> None:
+    def publish(self, cycled: CycleResult) -> None:
         if cycled.plan is None:
             return
         self._candidates.set(sum(each.is_candidate for each in cycled.plan.weighed))
@@ -60,7 +60,7 @@ class ScaleDownMetrics:
             if result == "done" and isinstance(decision.act, Delete):
                 self._count(decision, cycled)
 
-    def _count(self, decision: Decision, cycled: Cycled) -> None:
+    def _count(self, decision: Decision, cycled: CycleResult) -> None:
         reason, uid = _REASONS.get(decision.reason.code), decision.subject.uid
         if reason is None or decision.would or uid in self._counted:
             return
@@ -74,7 +74,7 @@ class ScaleDownMetrics:
                 self._durations.observe(EMPTY if reason == _EMPTY else NON_EMPTY, (cycled.at - began) / 1_000)
 
 
-def _nodes(cycled: Cycled, uid: str) -> Iterator[Node]:
+def _nodes(cycled: CycleResult, uid: str) -> Iterator[Node]:
     observed = cycled.inputs.observed.nodes if cycled.inputs is not None else ()
     return (each for each in observed if each.metadata.uid == uid)
 

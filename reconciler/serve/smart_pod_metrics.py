@@ -19,12 +19,12 @@ from reconciler.model.cluster.observed import Observed
 from reconciler.model.cluster.pod import Pod
 from reconciler.model.desired import Desired
 from reconciler.model.instant import Instant, moment, unix_seconds
-from reconciler.model.kinds.gpu_pool import SmartPods
-from reconciler.model.planned.action import Annotate, Apply, Delete, Ref
-from reconciler.model.planned.cycled import Cycled
-from reconciler.model.planned.decision import Decision
-from reconciler.model.planned.reason import Facts
-from reconciler.plan.requests.identity import SmartPodIdentity
+from reconciler.model.plan.action import Annotate, Apply, Delete, Ref
+from reconciler.model.plan.cycle_result import CycleResult
+from reconciler.model.plan.decision import Decision
+from reconciler.model.plan.reason import Facts
+from reconciler.model.policy.gpu_pool import SmartPods
+from reconciler.plan.capacity.identity import SmartPodIdentity
 from reconciler.plan.smart_pods.reasons import (
     PLANNER,
     SmartPodAttemptsSpent,
@@ -36,7 +36,7 @@ from reconciler.plan.smart_pods.reasons import (
     SmartPodUnreadable,
     SmartPodWithoutMachine,
 )
-from reconciler.protocol.turns import verb_of
+from reconciler.protocol.write_order import verb_of
 
 PHASES = ("Pending", "Scheduled", "NodeReady", "Completed", "Failed")
 _ENDED = frozenset({"Completed", "Failed"})
@@ -100,7 +100,7 @@ class SmartPodMetrics:
             self._active.labels(phase)
         self._success.set(1)
 
-    def publish(self, cycled: Cycled) -> None:
+    def publish(self, cycled: CycleResult) -> None:
         for decision in _done(cycled):
             if self._is_new(decision, cycled.at):
                 self._count(decision, cycled.at)
@@ -184,7 +184,7 @@ class SmartPodMetrics:
                 self._provision.observe(max(ready - made, 0) / 1000)
 
 
-def _done(cycled: Cycled) -> Iterator[Decision]:
+def _done(cycled: CycleResult) -> Iterator[Decision]:
     """What the planner decided about pods, and was done."""
     done = {(each.subject, each.verb) for each in cycled.outcomes if each.result == "done"}
     for decision in cycled.plan.decisions if cycled.plan and done else ():

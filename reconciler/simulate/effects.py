@@ -12,25 +12,25 @@ from reconciler.model import names
 from reconciler.model.cluster.node import Node
 from reconciler.model.cluster.pod import Pod
 from reconciler.model.instant import Instant
-from reconciler.model.planned.action import Act, Apply, Bind, Delete, Evict, Hold, Ref, Resize, Status
-from reconciler.model.planned.decision import Decision
+from reconciler.model.plan.action import Act, Apply, Bind, Delete, Evict, Hold, Ref, Resize, Status
+from reconciler.model.plan.decision import Decision
 from reconciler.plan.manifests.compare import compare
 from reconciler.plan.manifests.kind_traits import fixed_fields
 from reconciler.protocol.conflicts import conflict
-from reconciler.protocol.edits import Editing, edit_of, merged
 from reconciler.protocol.emptiness import occupied
-from reconciler.protocol.lending import HELD, lease, lent_to_another, unbindable
+from reconciler.protocol.lease_binding import HELD, lease, lent_to_another, unbindable
 from reconciler.protocol.manifests import why_unapplied
 from reconciler.protocol.own_status import is_told, said_before
-from reconciler.protocol.presumed import DONE, Object, Settled, identified, presumed, text_at
+from reconciler.protocol.patches import Editing, edit_of, merged
+from reconciler.protocol.preconditions import DONE, Object, WriteResult, identified, presumed, text_at
 from reconciler.simulate.api_server import ownership
 from reconciler.simulate.api_server.admission import admitted, refusal
 from reconciler.simulate.api_server.eviction import evicted
 from reconciler.simulate.api_server.together import Partly, left_together
 from reconciler.simulate.objects import GRACE_SECONDS, Objects, Write, going
-from reconciler.simulate.sight import whole
+from reconciler.simulate.observer import whole
 
-Effect = Settled | Partly | tuple[Write, ...]
+Effect = WriteResult | Partly | tuple[Write, ...]
 
 _APART = frozenset({"apiVersion", "kind", "metadata"})
 
@@ -53,10 +53,10 @@ def effect_of(decision: Decision, place: Place) -> Effect:
     if (settled := identified(decision, found)) or found is None:
         return settled or DONE
     effect = _effect(act, found, place)
-    return effect if isinstance(effect, Settled) else _not_so(decision, found, place) or effect
+    return effect if isinstance(effect, WriteResult) else _not_so(decision, found, place) or effect
 
 
-def _not_so(decision: Decision, found: Object, place: Place) -> Settled | None:
+def _not_so(decision: Decision, found: Object, place: Place) -> WriteResult | None:
     """How it ends where something that was presumed is not so."""
     if settled := presumed(decision, found):
         return settled
@@ -98,7 +98,7 @@ def _made(manifest: Object, place: Place) -> Effect:
     if manifest["kind"] != "Pod":
         return (Write(made),)
     if why := refusal(manifest, place.objects):
-        return Settled("refused", f"the API server says 403: {why}")
+        return WriteResult("refused", f"the API server says 403: {why}")
     return (Write(admitted({**made, "status": {"phase": "Pending"}}, place.objects, place.now)),)
 
 
@@ -108,9 +108,9 @@ def _applied(act: Apply, found: Object) -> Effect:
     if not comparison.changes:
         return DONE
     if comparison.foreign and not act.force:
-        return Settled("refused", conflict((each.manager, each.path) for each in comparison.foreign))
+        return WriteResult("refused", conflict((each.manager, each.path) for each in comparison.foreign))
     if fixed := fixed_fields(found["kind"], comparison.paths):
-        return Settled("refused", f"the API server says 422: {fixed} can't be changed")
+        return WriteResult("refused", f"the API server says 422: {fixed} can't be changed")
     wished = comparison.merged
     texts = {key: wished["metadata"][key] for key in ("labels", "annotations")}
     after: Object = {**found, "metadata": {**found["metadata"], **texts}}
@@ -132,7 +132,7 @@ def _edited(act: Editing, found: Object) -> Effect:
     if edit is None:
         return DONE
     if isinstance(act, Resize) and (why := _why_no_resize(found)):
-        return Settled("refused", f"the API server says 422: {why}")
+        return WriteResult("refused", f"the API server says 422: {why}")
     return (Write(edited_by(found, edit.patch, names.FIELD_MANAGER)),)
 
 
@@ -173,7 +173,7 @@ def _bound(act: Bind, pod: Object, place: Place) -> Effect:
         return settled
     node = place.objects.get(Ref("Node", "", act.node))
     if node is None:
-        return Settled("stale", f"Node/{act.node} is not there any more")
+        return WriteResult("stale", f"Node/{act.node} is not there any more")
     leases: list[Write] = []
     for name in sorted(act.leases):
         ref = Ref("Lease", names.LEASES_NAMESPACE, name)
@@ -181,7 +181,7 @@ def _bound(act: Bind, pod: Object, place: Place) -> Effect:
         if held is None:
             leases.append(Write(lease(name, names.LEASES_NAMESPACE, pod, node)))
         elif (holder := text_at(held, HELD)) != pod["metadata"]["uid"]:
-            return Settled("stale", lent_to_another(ref.title, holder))
+            return WriteResult("stale", lent_to_another(ref.title, holder))
     annotations = (metadata.get("annotations") or {}) | dict(act.annotations)
     spec = {**(pod.get("spec") or {}), "nodeName": act.node}
     return (*leases, Write({**pod, "metadata": {**metadata, "annotations": annotations}, "spec": spec}))

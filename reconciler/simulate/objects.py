@@ -8,8 +8,8 @@ from collections.abc import Iterable
 import msgspec
 
 from reconciler.model.instant import Instant, instant, timestamp
-from reconciler.model.planned.action import Ref
-from reconciler.protocol.presumed import Object
+from reconciler.model.plan.action import Ref
+from reconciler.protocol.preconditions import Object
 
 Key = tuple[str, str, str]  # kind, namespace, name
 GRACE_SECONDS = 30  # that a pod has to end where it says nothing of it

@@ -8,10 +8,10 @@ many there were.
 from collections.abc import Callable, Sequence
 
 from reconciler.fleet.fleet import Fleet
-from reconciler.fleet.what_if import WhatIf
+from reconciler.fleet.snapshot.snapshot import Snapshot
 from reconciler.model.instant import Instant
 from reconciler.simulate.engine import Engine
-from reconciler.simulate.following import Following
+from reconciler.simulate.fleet_tracker import Following
 from reconciler.simulate.objects import Key, Written, key_of
 from reconciler.simulate.world import World
 
@@ -45,7 +45,7 @@ class Stage:
             for body in self.world.of(kind):
                 waking.note(key_of(body))
 
-    def what_if(self) -> WhatIf:
+    def what_if(self) -> Snapshot:
         """The nodes and what is booked on them, as the world stands now; what it costs grows with what changed."""
         return self._following.what_if()
 

@@ -10,15 +10,15 @@ from typing import Any
 import msgspec
 
 from reconciler.model import names
-from reconciler.model.cluster.kinds import Seen
+from reconciler.model.cluster.kinds import ResourceKind
 from reconciler.model.cluster.observed import Observed
 from reconciler.model.instant import Instant
-from reconciler.model.planned.action import Evict, Ref
-from reconciler.model.planned.decision import Decision
-from reconciler.model.planned.outcome import Outcome
+from reconciler.model.plan.action import Evict, Ref
+from reconciler.model.plan.decision import Decision
+from reconciler.model.plan.outcome import Outcome
 from reconciler.ports import Fence
-from reconciler.protocol.presumed import DONE, NO_LONGER_OURS, Object, Settled
-from reconciler.protocol.turns import Turns, verb_of
+from reconciler.protocol.preconditions import DONE, NO_LONGER_OURS, Object, WriteResult
+from reconciler.protocol.write_order import WriteOrder, verb_of
 from reconciler.simulate.api_server import ownership
 from reconciler.simulate.api_server.admission import admitted
 from reconciler.simulate.api_server.eviction import evicted
@@ -26,7 +26,7 @@ from reconciler.simulate.api_server.failing import Failing
 from reconciler.simulate.api_server.together import Partly
 from reconciler.simulate.effects import Place, edited_by, effect_of
 from reconciler.simulate.objects import GRACE_SECONDS, Key, Objects, Write, Written, going, key_of
-from reconciler.simulate.sight import Sight
+from reconciler.simulate.observer import SimulatedObserver
 
 _BEGINNING = Instant(0)
 
@@ -45,7 +45,7 @@ class World:
         self.failing = Failing()
         self._objects = Objects()
         self.own_namespace = own_namespace  # the controller's
-        self._sight = Sight(cluster_uid, own_namespace=own_namespace)
+        self._sight = SimulatedObserver(cluster_uid, own_namespace=own_namespace)
         self._subscribers: list[tuple[Listener, tuple[str, ...]]] = []
         self._told: dict[str, tuple[Listener, ...]] = {}  # by kind, in the order in which they subscribed
         for name in ("default", "kube-system", own_namespace, names.SMART_PODS_NAMESPACE, names.LEASES_NAMESPACE):
@@ -121,7 +121,7 @@ class World:
         if write.is_gone or write.body is not found:
             self._write(write, manager)
 
-    def evict(self, ref: Ref, manager: str = "", grace_seconds: int | None = None) -> Settled:
+    def evict(self, ref: Ref, manager: str = "", grace_seconds: int | None = None) -> WriteResult:
         """Asked to leave by somebody else, by the eviction API; says how it ended."""
         found = self._objects.get(ref)
         if found is None or found["metadata"].get("deletionTimestamp"):
@@ -129,7 +129,7 @@ class World:
         asked = (found.get("spec") or {}).get("terminationGracePeriodSeconds", GRACE_SECONDS)
         act = Evict(grace_seconds=grace_seconds if grace_seconds is not None else asked)
         effect = evicted(act, found, self._objects.of("PodDisruptionBudget"), self.now)
-        if isinstance(effect, Settled):
+        if isinstance(effect, WriteResult):
             return effect
         for write in effect:
             self._write(write, manager)
@@ -145,13 +145,13 @@ class World:
         self._look()
         return self._sight.get(key)
 
-    def known(self, seen: Seen, key: Key, body: Object) -> Any:
+    def known(self, seen: ResourceKind, key: Key, body: Object) -> Any:
         """An object as it was read, if it is the one that was last looked at."""
         return self._sight.known(seen, key, body)
 
     def apply(self, decisions: Sequence[Decision], fence: Fence) -> Iterator[Outcome]:
         """One by one, in their order. Nothing is done before it is walked."""
-        turns = Turns(decisions)
+        turns = WriteOrder(decisions)
         while ready := turns.ready():
             for decision in ready:
                 settled = self._carried_out(decision, fence)
@@ -160,12 +160,12 @@ class World:
                 yield outcome
         yield from turns.left()
 
-    def _carried_out(self, decision: Decision, fence: Fence) -> Settled:
+    def _carried_out(self, decision: Decision, fence: Fence) -> WriteResult:
         failure = self.failing.of(decision)
         if failure is not None and not failure.takes_effect:
             return failure.told
         effect = effect_of(decision, Place(self._objects, self.now))
-        if isinstance(effect, Settled):
+        if isinstance(effect, WriteResult):
             return effect
         writes, settled = (effect.writes, effect.settled) if isinstance(effect, Partly) else (effect, DONE)
         for write in writes:

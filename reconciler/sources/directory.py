@@ -9,11 +9,11 @@ import msgspec
 from reconciler.model.bundle import Bundle
 from reconciler.model.problem import Problem
 from reconciler.sources.bounds import Bounds
-from reconciler.sources.bundling import Read, bundled
+from reconciler.sources.bundle_builder import Read, bundled
 from reconciler.sources.fault import Fault
+from reconciler.sources.file_names import TEMPLATES_FOLDER, shown
 from reconciler.sources.file_tree import Changed, FileTree, node_at
-from reconciler.sources.naming import TEMPLATES_FOLDER, shown
-from reconciler.sources.walk import Listing, Node, Root, Walk, obstacle
+from reconciler.sources.walk import Listing, Node, Root, TreeWalk, obstacle
 
 ATTEMPTS = 5
 
@@ -57,7 +57,7 @@ def list_directory(roots: Sequence[Path], bounds: Bounds) -> tuple[FileTree, Lis
     beside = [templates for start in folders if (templates := _templates_beside(start))]
     readable = {"folder", "file"}
     tree = FileTree(tuple(start.node.real for start in (*starts, *beside) if start.node.kind in readable))
-    walk = Walk(tree, bounds)
+    walk = TreeWalk(tree, bounds)
     for start in starts:
         if start.node.kind == "folder":
             walk.below(Root("policy", start.node.real, start.shown))

@@ -21,8 +21,8 @@ from reconciler.model.last_change import LastChange
 from reconciler.model.origin import Origin
 from reconciler.sources.bounds import Bounds
 from reconciler.sources.fault import Fault, Refused
+from reconciler.sources.file_names import shown
 from reconciler.sources.line_history import MOST_LINES, LineHistory
-from reconciler.sources.naming import shown
 from reconciler.sources.repository import in_process
 from reconciler.sources.repository.address import COMMIT, Address, check_revision, parse_address
 from reconciler.sources.repository.cache import Fetch, GitCache, commit_of

@@ -19,7 +19,7 @@ import msgspec
 from reconciler.model.last_change import LastChange
 from reconciler.model.origin import Origin
 from reconciler.sources.fault import Refused
-from reconciler.sources.naming import shown
+from reconciler.sources.file_names import shown
 from reconciler.sources.repository.commits import Commits
 from reconciler.sources.repository.layout import Unfit
 

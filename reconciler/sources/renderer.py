@@ -19,7 +19,7 @@ import msgspec
 
 from reconciler.model.bundle import Text
 from reconciler.model.rendering import Rendering, RenderRequest
-from reconciler.sources.rendering.conversation import Ending, Exchange, converse
+from reconciler.sources.rendering.ipc import Ending, Exchange, converse
 from reconciler.sources.rendering.texts import FOLDER, Fault, TemplateTexts
 
 CHILD = "reconciler.sources.rendering.child.main"

@@ -11,7 +11,7 @@ import msgspec
 from reconciler.model.problem import Problem
 from reconciler.sources.bounds import Bounds
 from reconciler.sources.fault import Fault
-from reconciler.sources.naming import (
+from reconciler.sources.file_names import (
     LONGEST_NAME,
     TEMPLATES_FOLDER,
     is_hidden,
@@ -76,7 +76,7 @@ class Listing(msgspec.Struct, frozen=True):
     folders: tuple[str, ...]
 
 
-class Walk:
+class TreeWalk:
     """Owner of what one walk has found so far."""
 
     def __init__(self, tree: Tree, bounds: Bounds) -> None:

@@ -8,8 +8,8 @@ import pytest
 
 from reconciler.fleet.fleet import Fleet
 from reconciler.model.cluster.workload import PodDisruptionBudget
-from reconciler.plan.eviction import PodBudgets
-from reconciler.plan.karpenter.fates import Surroundings, fates
+from reconciler.plan.karpenter.disruption_forecast import Surroundings, fates
+from reconciler.plan.nodes.eviction import PodBudgets
 from tests.benchmarks.calibration import Unit
 from tests.results.record import Recorder, Result
 from tests.unit.fates_stage import NOW, POOL, Words, drift_of, node_pool, observed, spec_of

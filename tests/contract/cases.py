@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from reconciler.model.planned.action import (
+from reconciler.model.plan.action import (
     Act,
     Annotate,
     Apply,
@@ -13,7 +13,7 @@ from reconciler.model.planned.action import (
     Evict,
     Label,
     Leaver,
-    Presumes,
+    Preconditions,
     Ref,
     Resize,
     Status,
@@ -93,7 +93,7 @@ CASES = (
     Case(
         "taint", objects.node, lambda _: Taint(key=OUR_KEY, value=OUR_TAINT["value"], effect="NoSchedule"), _is_tainted
     ),
-    Case("delete-empty", objects.node, lambda _: Delete(presumes=Presumes(empty=True)), _is_going, goes=True),
+    Case("delete-empty", objects.node, lambda _: Delete(presumes=Preconditions(empty=True)), _is_going, goes=True),
     Case(
         "harden",
         objects.soft,

@@ -5,8 +5,8 @@ from itertools import count
 
 import pytest
 
-from reconciler.policy.kinds.gpu_pool import GPU_POOL
-from reconciler.policy.published.crd import crd_name, crd_of
+from reconciler.policy.rules.kinds.gpu_pool import GPU_POOL
+from reconciler.schema.crd import crd_name, crd_of
 from tests.contract.ground import Ground, Imagined, Real
 from tests.lab.api import Manifest
 from tests.lab.lab import Lab

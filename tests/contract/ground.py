@@ -7,17 +7,17 @@ from typing import Any, Protocol, cast
 import msgspec
 
 from reconciler.kube.api_server import JSON, Answer, Request
-from reconciler.kube.apply.applying import Applying, Limits
-from reconciler.kube.apply.places import kind_of
+from reconciler.kube.apply.executor import Executor, Limits
+from reconciler.kube.apply.resource_paths import kind_of
 from reconciler.kube.client import Client
 from reconciler.model.names import LEASES_NAMESPACE
-from reconciler.model.planned.action import Act, Ref
-from reconciler.model.planned.decision import Decision
-from reconciler.model.planned.outcome import Outcome
-from reconciler.policy.published.admission.page import Account, admission_policies
-from reconciler.policy.published.rights.right import Right
-from reconciler.policy.published.rights.writing import writing_rights
+from reconciler.model.plan.action import Act, Ref
+from reconciler.model.plan.decision import Decision
+from reconciler.model.plan.outcome import Outcome
 from reconciler.ports import Fence
+from reconciler.schema.admission.page import Account, admission_policies
+from reconciler.schema.rights.right import Right
+from reconciler.schema.rights.writing import writing_rights
 from reconciler.simulate.world import World
 from tests.lab.api import Api, Credential
 from tests.lab.identities import NAMESPACE
@@ -149,7 +149,7 @@ class Real:
         for each in self.limits:
             lab.admin.apply(each)
         limited(lab.admin, Api(lab.admin.url, lab.admin.authority, Credential(token=token_of(lab.admin))))
-        self.applying = Applying(self.server, limits=Limits(writes_per_second=500.0, burst=500))
+        self.applying = Executor(self.server, limits=Limits(writes_per_second=500.0, burst=500))
 
     @property
     def writes(self) -> int:

@@ -3,8 +3,8 @@
 from typing import Any
 
 from reconciler.model import names
-from reconciler.model.planned.action import Apply, Presumes, Ref
-from reconciler.model.planned.outcome import Result
+from reconciler.model.plan.action import Apply, Preconditions, Ref
+from reconciler.model.plan.outcome import Result
 from tests.contract import objects
 from tests.contract.ground import Ground, apply_of, decision
 
@@ -45,7 +45,7 @@ def owners(ground: Ground, ref: Ref, field: str) -> set[str]:
 
 def test_what_is_absent_is_made_and_is_ours(ground: Ground, name: str) -> None:
     ref = Ref("NodePool", "", name)
-    make = Apply(manifest=apply_of(objects.node_pool(name, **OURS)), presumes=Presumes(absent=True))
+    make = Apply(manifest=apply_of(objects.node_pool(name, **OURS)), presumes=Preconditions(absent=True))
     (outcome,) = ground.apply([decision(ref, make)])
     assert outcome.result == "done"
     assert spec_of(ground, ref)["limits"] == {"cpu": "1000"}
@@ -58,7 +58,7 @@ def test_what_is_absent_is_made_and_is_ours(ground: Ground, name: str) -> None:
 
 def test_what_was_to_be_absent_and_is_there_otherwise_is_left_alone(ground: Ground, name: str) -> None:
     ref = ground.put(objects.node_pool(name))
-    make = Apply(manifest=apply_of(wished(name, {"weight": 7})), presumes=Presumes(absent=True))
+    make = Apply(manifest=apply_of(wished(name, {"weight": 7})), presumes=Preconditions(absent=True))
     (outcome,) = ground.apply([decision(Ref("NodePool", "", name), make)])
     assert (outcome.result, outcome.detail) == ("stale", f"NodePool/{name} is there already")
     assert "weight" not in spec_of(ground, ref)

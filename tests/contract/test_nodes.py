@@ -3,7 +3,7 @@
 from typing import Any
 
 from reconciler.model import names
-from reconciler.model.planned.action import Delete, Presumes, Ref, Taint
+from reconciler.model.plan.action import Delete, Preconditions, Ref, Taint
 from tests.contract import objects
 from tests.contract.ground import Ground, decision
 
@@ -82,7 +82,7 @@ def test_a_node_with_a_finalizer_goes_when_that_is_taken_off(ground: Ground, nam
 
 
 def emptied(ground: Ground, ref: Ref) -> tuple[str, str]:
-    (outcome,) = ground.apply([decision(ref, Delete(presumes=Presumes(empty=True)))])
+    (outcome,) = ground.apply([decision(ref, Delete(presumes=Preconditions(empty=True)))])
     return outcome.result, outcome.detail
 
 

@@ -7,14 +7,14 @@ import msgspec
 import pytest
 
 from reconciler.kube.api_server import Request
-from reconciler.kube.apply.applying import Applying
+from reconciler.kube.apply.executor import Executor
 from reconciler.kube.cluster import LiveCluster
-from reconciler.kube.seeing.watching import Pace
+from reconciler.kube.watch.reflector import Pace
 from reconciler.model import names
-from reconciler.model.planned.action import Act, Annotate, Apply, Delete, Evict, Label, Leaver, Presumes, Ref, Taint
-from reconciler.model.planned.decision import Decision
-from reconciler.model.planned.reason import Reason
-from reconciler.plan.removal import CordonedByOthers
+from reconciler.model.plan.action import Act, Annotate, Apply, Delete, Evict, Label, Leaver, Preconditions, Ref, Taint
+from reconciler.model.plan.decision import Decision
+from reconciler.model.plan.reason import Reason
+from reconciler.plan.nodes.ownership import CordonedByOthers
 from reconciler.ports import Cluster
 from tests.contract import objects
 from tests.contract.ground import STANDING, WRITER, Real, client_of, decision
@@ -168,7 +168,7 @@ def test_describing_an_object_that_was_made_shows_that(ground: Real) -> None:
     ref = ground.put(objects.priority("a"))
     ground.admin.delete("priorityclasses", "a")
     manifest = objects.priority("a")
-    act = Apply(manifest=msgspec.json.encode(manifest).decode(), presumes=Presumes(absent=True))
+    act = Apply(manifest=msgspec.json.encode(manifest).decode(), presumes=Preconditions(absent=True))
     assert [each.result for each in ground.apply([explained(Ref(ref.kind, "", "a"), act)])] == ["done"]
     made = ground.get(Ref(ref.kind, "", "a"))
     assert made
@@ -179,7 +179,7 @@ def test_the_live_cluster_shows_what_it_wrote(cluster: Lab, ground: Real) -> Non
     ref = ground.put(objects.waiting("a"))
     client = client_of(cluster.admin)
     with Watched(client, pace=QUICK) as watched:
-        live: Cluster = LiveCluster(watched.synced().observer, Applying(client))
+        live: Cluster = LiveCluster(watched.synced().observer, Executor(client))
         before = live.observe()
         assert live.observe() is before
         outcomes = list(live.apply([decision(ref, Annotate(annotations=((names.WAITS_FOR, "x"),)))], STANDING))

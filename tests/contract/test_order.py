@@ -1,16 +1,16 @@
 """What comes after what, and how one that fails leaves the others, on an imagined cluster and on a real one."""
 
 from reconciler.model import names
-from reconciler.model.planned.action import Act, Annotate, Hold, Presumes, Ref
-from reconciler.model.planned.decision import Decision
-from reconciler.model.planned.outcome import Outcome
+from reconciler.model.plan.action import Act, Annotate, Hold, Preconditions, Ref
+from reconciler.model.plan.decision import Decision
+from reconciler.model.plan.outcome import Outcome
 from tests.contract import objects
 from tests.contract.ground import Ground, decision
 from tests.unit.some_reasons import some_reason
 
 
 def annotate(value: str = "yes", stale: bool = False) -> Act:
-    presumes = Presumes(resource_version="1") if stale else Presumes()
+    presumes = Preconditions(resource_version="1") if stale else Preconditions()
     return Annotate(annotations=((names.EVICT_AT, value),), presumes=presumes)
 
 

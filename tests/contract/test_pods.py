@@ -5,9 +5,9 @@ from typing import Any
 import msgspec
 
 from reconciler.model import names
-from reconciler.model.planned.action import Bind, Evict, Leaver, Ref, Resize, Ungate
-from reconciler.model.planned.decision import Decision
-from reconciler.model.planned.outcome import Outcome
+from reconciler.model.plan.action import Bind, Evict, Leaver, Ref, Resize, Ungate
+from reconciler.model.plan.decision import Decision
+from reconciler.model.plan.outcome import Outcome
 from tests.contract import objects
 from tests.contract.ground import Ground, decision
 

@@ -3,8 +3,8 @@
 import msgspec
 import pytest
 
-from reconciler.model.planned.action import Act, Presumes, Ref
-from reconciler.model.planned.outcome import Result
+from reconciler.model.plan.action import Act, Preconditions, Ref
+from reconciler.model.plan.outcome import Result
 from tests.contract import objects
 from tests.contract.cases import CASES, NODE, Case
 from tests.contract.ground import Fallen, Ground, decision
@@ -28,7 +28,7 @@ def put(ground: Ground, name: str, case: Case) -> Ref:
 
 
 def presuming(act: Act, **presumes: object) -> Act:
-    return replace(act, presumes=Presumes(**presumes))  # type: ignore[arg-type]
+    return replace(act, presumes=Preconditions(**presumes))  # type: ignore[arg-type]
 
 
 def result(ground: Ground, ref: Ref, act: Act) -> tuple[Result, str]:

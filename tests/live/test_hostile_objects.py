@@ -5,20 +5,20 @@ from collections.abc import Iterator
 
 import pytest
 
+from reconciler.controller.set_aside_publisher import SetAsidePublisher
 from reconciler.fleet.fleet import Fleet
-from reconciler.kube.apply.applying import Applying
+from reconciler.kube.apply.executor import Executor
 from reconciler.kube.client import Client, connect
 from reconciler.kube.observe import observe_once
 from reconciler.model import names
 from reconciler.model.cluster.observed import Observed
 from reconciler.model.desired import Desired
 from reconciler.model.instant import Instant
-from reconciler.model.planned.action import Hold
-from reconciler.model.planned.cycled import Cycled
-from reconciler.model.planned.inputs import Inputs
+from reconciler.model.plan.action import Hold
+from reconciler.model.plan.cycle_result import CycleResult
+from reconciler.model.plan.inputs import Inputs
 from reconciler.plan.check import check
 from reconciler.plan.planner import plan
-from reconciler.wiring.set_aside_publisher import SetAsidePublisher
 from tests.lab import fleet
 from tests.lab.api import Manifest
 from tests.lab.lab import Lab
@@ -82,7 +82,7 @@ def test_a_pod_that_nobody_can_read_is_set_aside_and_told_and_the_others_are_pla
     inputs = planned(observed)
     with acting_as(cluster, "releaser") as kubeconfig:
         monkeypatch.setenv("KUBECONFIG", str(kubeconfig))
-        SetAsidePublisher(Applying(connect()).tell, Always).publish(Cycled(inputs.now, inputs))
+        SetAsidePublisher(Executor(connect()).tell, Always).publish(CycleResult(inputs.now, inputs))
     deadline = time.monotonic() + UNTIL_SECONDS
     while not any(each["reason"] == "ObjectSetAside" for each in cluster.admin.list("events", "default")):
         assert time.monotonic() < deadline

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from reconciler import wiring
+from reconciler import controller
 from reconciler.cli.main import main
 from reconciler.model import names
-from reconciler.model.planned.action import Apply, Hold, Label
-from reconciler.model.planned.decision import Decision
-from reconciler.model.planned.plan import Plan
+from reconciler.model.plan.action import Apply, Hold, Label
+from reconciler.model.plan.decision import Decision
+from reconciler.model.plan.plan import Plan
 from tests.lab import capacity, fleet, identities
 from tests.lab.api import Api, Manifest
 from tests.lab.claim_watch import ClaimWatch, drift_of
@@ -120,7 +120,9 @@ def carry_out(admin: Api, decision: Decision) -> None:
 
 def planned(folder: Path) -> Plan:
     """Of the policies in the folder, on the live cluster."""
-    answer = wiring.dry_run(wiring.Question(wiring.Origins((folder / "policies",)), wiring.ClusterPlace()))
+    answer = controller.dry_run(
+        controller.Question(controller.Origins((folder / "policies",)), controller.ClusterPlace())
+    )
     assert answer.checkup.resolved.problems == ()
     assert answer.head
     return answer.head.plan

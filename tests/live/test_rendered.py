@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from reconciler import wiring
+from reconciler import controller
 from reconciler.policy.manifests.structural import Structural
 from reconciler.sources.defaults import karpenter_schema
 from tests.lab.lab import Lab
@@ -14,8 +14,8 @@ POOLS = "/apis/karpenter.sh/v1/nodepools?dryRun=All&fieldValidation=Strict"
 RULES = {"RC411", "RC412", "RC413"}
 
 
-def checkup(*path: str) -> wiring.Checkup:
-    return wiring.check(wiring.Origins((REPOSITORY.joinpath(*path),)))
+def checkup(*path: str) -> controller.Checkup:
+    return controller.check(controller.Origins((REPOSITORY.joinpath(*path),)))
 
 
 def test_every_node_pool_of_the_example_policies_is_taken(cluster: Lab) -> None:

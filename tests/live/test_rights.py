@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from reconciler.model.cluster.kinds import SEEN, Seen
+from reconciler.model.cluster.kinds import SEEN, ResourceKind
 from tests.lab import capacity, fleet
 from tests.lab.api import Api, Manifest
 from tests.lab.identities import NAMESPACE
@@ -53,7 +53,7 @@ def writing(cluster: Lab, looking: Api, policies: Path, capsys: pytest.CaptureFi
         rights.take_back()
 
 
-def home_of(admin: Api, seen: Seen, namespace: str = HOME) -> str:
+def home_of(admin: Api, seen: ResourceKind, namespace: str = HOME) -> str:
     """Where a kind is listed; of a kind that the lab does not serve, where it would be."""
     where = seen.namespace_for(namespace)
     folder = f"/namespaces/{where}" if where else ""

@@ -7,7 +7,7 @@ import pytest
 
 from reconciler.kube.backoff import Waits
 from reconciler.kube.client import Timeouts
-from reconciler.kube.seeing.watching import Pace
+from reconciler.kube.watch.reflector import Pace
 from reconciler.model.cluster.kinds import SEEN
 from tests.lab import fleet
 from tests.lab.lab import Lab

@@ -5,7 +5,7 @@ from itertools import pairwise
 
 import pytest
 
-from reconciler.loop.attempts import FIRST_RETRY_MS
+from reconciler.loop.retries import FIRST_RETRY_MS
 from tests.lab.lab import Lab
 from tests.stages.live_drains.drained import TIMES_AS_FAST, Drained, marks
 from tests.stages.live_drains.judging import below_budget

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from reconciler.model import names
-from reconciler.plan.requests.request import Request
+from reconciler.plan.capacity.request import Request
 from tests.lab import fleet
 from tests.lab.api import Manifest
 from tests.lab.audit import WRITES

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from reconciler.fleet.predicates import PREDICATES
+from reconciler.fleet.filters import PREDICATES
 from tests.lab.lab import Lab
 from tests.results.record import Recorder, Result
 from tests.stages.scheduling.comparing import Tally, compare

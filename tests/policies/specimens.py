@@ -10,8 +10,8 @@ from hypothesis.strategies import DrawFn, SearchStrategy
 from reconciler.model.quantity import Duration, Money, Percent, Quantity
 from reconciler.policy.bounds import bounded
 from reconciler.policy.kind import Kind
-from reconciler.policy.published.keywords import form
-from reconciler.policy.shape import Choice, Flag, ListOf, MapOf, Measure, Measured, Object, Shape, Whole, Words
+from reconciler.policy.schema_keywords import form
+from reconciler.policy.shape import Choice, Flag, ListOf, MapOf, Measure, Measured, Object, Shape, WholeNumber, Words
 
 Plain = Any
 POOLS = ("a100", "l4")
@@ -37,7 +37,7 @@ def smallest(shape: Shape) -> Plain:
             return [smallest(item)] * (shape.within.least or 0)
         case MapOf(value=value):
             return {key: smallest(value) for key in _some_keys(shape)[: shape.within.least or 0]}
-        case Whole(within=within):
+        case WholeNumber(within=within):
             return within.least or 0
         case Flag():
             return False
@@ -62,7 +62,7 @@ def allowed(shape: Shape) -> SearchStrategy[Plain]:
         case MapOf(value=value):
             names = some.sampled_from(_some_keys(shape))
             return some.dictionaries(names, allowed(value), min_size=shape.within.least or 0, max_size=LONG)
-        case Whole(within=within):
+        case WholeNumber(within=within):
             return some.integers(within.least, within.most)
         case Flag():
             return some.booleans()
@@ -105,7 +105,7 @@ def _some_keys(shape: MapOf) -> tuple[str, ...]:
 def _faults(shape: Shape) -> tuple[Plain, ...]:
     """Values that look right and are not."""
     match shape:
-        case Whole(within=within):
+        case WholeNumber(within=within):
             return (within.least or 0) - 1, (within.most or 0) + 1, "1", 1.5
         case Flag():
             return "true", 1

@@ -5,11 +5,11 @@ from pathlib import Path
 
 import msgspec
 
-from reconciler import wiring
+from reconciler import controller
 from reconciler.loop import decide
 from reconciler.model.instant import Instant, instant
-from reconciler.plan.kept import dump
-from reconciler.sources.history.writing import History
+from reconciler.plan.files import dump
+from reconciler.sources.history.write import History
 from tests.processes.script_worlds import pull_request
 
 TIMES = ("2026-11-02T08:00:00Z", "2026-11-02T09:00:00Z", "2026-11-02T10:00:00Z")
@@ -21,9 +21,9 @@ def kept(folder: Path) -> None:
     here = Path.cwd()
     os.chdir(folder)  # what is said of the policies must not depend on where this folder is
     try:
-        place = wiring.ClusterPlace(Path("cluster.json"), complete=True)
-        question = wiring.Question(wiring.Origins((Path("policies"),)), place, "prod", now=instant(TIMES[0]))
-        _, _, inputs = wiring.inputs_of(question)
+        place = controller.ClusterPlace(Path("cluster.json"), complete=True)
+        question = controller.Question(controller.Origins((Path("policies"),)), place, "prod", now=instant(TIMES[0]))
+        _, _, inputs = controller.inputs_of(question)
     finally:
         os.chdir(here)
     assert inputs

@@ -15,8 +15,8 @@ from reconciler.kube.decode import Undecodable, one, page
 from reconciler.kube.leader import Lease
 from reconciler.kube.memory_store import _ConfigMap, _Head, _List
 from reconciler.model.cluster.kinds import SEEN
-from reconciler.model.planned.memory import Memory
-from reconciler.wiring import running
+from reconciler.model.plan.memory import Memory
+from reconciler.controller import run
 
 connect()
 told = []

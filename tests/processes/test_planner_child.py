@@ -10,14 +10,14 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from reconciler.controller import planner_process
 from reconciler.loop import decide
 from reconciler.loop.child.planner import ChildPlanner
 from reconciler.model.instant import Instant
-from reconciler.model.planned.inputs import Inputs
+from reconciler.model.plan.inputs import Inputs
 from reconciler.plan.check import BrokenInvariant
 from reconciler.ports import Unavailable
-from reconciler.sources.history.reading import kept
-from reconciler.wiring import planner_process
+from reconciler.sources.history.read import kept
 from tests.unit.manifests_stage import inputs_of
 
 EDIT = {"wish": {"spec": {"limits": {"cpu": "480"}}}}
@@ -135,10 +135,10 @@ def test_what_can_t_be_started_is_said(planners: list[ChildPlanner], tmp_path: P
 
 
 FAULTY = """
-from reconciler.loop.child import serving
-from reconciler.loop import deciding
+from reconciler.loop.child import worker
+from reconciler.loop import planning
 from reconciler.plan.check import BrokenInvariant
-real = deciding.decide
+real = planning.decide
 def decide(inputs, fleet):
     print("noise that is no answer")
     if inputs.prune == ("NodePool/broken",):
@@ -146,8 +146,8 @@ def decide(inputs, fleet):
     if inputs.prune == ("NodePool/fault",):
         raise KeyError("what")
     return real(inputs, fleet)
-deciding.decide = decide
-serving.serve(lambda put: None, lambda inputs, plan: None)
+planning.decide = decide
+worker.serve(lambda put: None, lambda inputs, plan: None)
 """
 
 

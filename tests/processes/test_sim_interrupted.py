@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from reconciler.wiring.simulated.reading import Asked, prepared
-from reconciler.wiring.simulated.side_by_side import side_by_side
+from reconciler.controller.simulation.load import Asked, prepared
+from reconciler.controller.simulation.parallel import side_by_side
 from tests.lab.places import REPOSITORY
 from tests.slow import long
 

@@ -9,12 +9,12 @@ from typing import Any
 
 import msgspec
 
-from reconciler.model.planned.action import Evict, Hold
-from reconciler.model.planned.capacity_limit import CapacityLimit
-from reconciler.model.planned.consequence import Hindrance
-from reconciler.model.planned.decision import Decision
-from reconciler.model.planned.plan import Plan
-from reconciler.plan.requests.words import limit_words
+from reconciler.model.plan.action import Evict, Hold
+from reconciler.model.plan.capacity_limit import CapacityLimit
+from reconciler.model.plan.consequence import Hindrance
+from reconciler.model.plan.decision import Decision
+from reconciler.model.plan.plan import Plan
+from reconciler.plan.capacity.words import limit_words
 
 _MANIFEST_DIGITS = 12
 

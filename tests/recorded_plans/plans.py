@@ -5,9 +5,9 @@ from functools import partial
 from typing import Any
 
 from reconciler.fleet.fleet import Fleet
-from reconciler.model.planned.plan import Plan
+from reconciler.model.plan.plan import Plan
+from reconciler.plan.files.planning_result import PlanningResult
 from reconciler.plan.impact.impact import with_impact
-from reconciler.plan.kept.scene import Scene
 from reconciler.plan.planner import plan
 from tests.unit import drain_stage, guards_stage, manifests_stage, scaling_stage, smart_stage
 from tests.unit.drawn_fleets import Drawn
@@ -43,7 +43,7 @@ def _drawn() -> Plans:
     for seed in range(DRAWN):
         inputs = Drawn(seed).inputs()
         fleet = Fleet(inputs.observed)
-        yield f"drawn {seed}", with_impact(Scene(inputs, fleet, plan(inputs, fleet))).scene.plan
+        yield f"drawn {seed}", with_impact(PlanningResult(inputs, fleet, plan(inputs, fleet))).scene.plan
 
 
 SUITES: Mapping[str, Callable[[], Plans]] = {

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from reconciler.plan.scaling.marks import HARD, SOFT
-from reconciler.simulate.playing.play import Play
+from reconciler.simulate.runner.play import Play
 from tests.lab.lab import Lab
 from tests.results.record import Recorder, Result
 from tests.stages.scaling.drawn import drawn, outcome_of

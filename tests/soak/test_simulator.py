@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from reconciler.simulate.playing.play import Play
-from reconciler.simulate.playing.staging import Watched, run
+from reconciler.simulate.runner.play import Play
+from reconciler.simulate.runner.run import Watched, run
 from tests.lab.places import REPOSITORY
 from tests.results.record import Recorder, Result
 from tests.stages.stories.drawn import SEED, drawn

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from reconciler.simulate.playing.play import Play
+from reconciler.simulate.runner.play import Play
 from tests.results.record import Recorder, Result
 from tests.stages.stories.left import Faults, left_of
 from tests.stages.stories.smart import drawn

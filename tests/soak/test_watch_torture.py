@@ -8,7 +8,7 @@ import pytest
 
 from reconciler.kube.backoff import Waits
 from reconciler.kube.client import Timeouts
-from reconciler.kube.seeing.watching import Pace
+from reconciler.kube.watch.reflector import Pace
 from tests.lab import capacity, fleet, identities
 from tests.lab.api import Api, Manifest, Refused
 from tests.lab.lab import Lab

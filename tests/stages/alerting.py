@@ -7,10 +7,10 @@ from typing import Any
 
 import yaml
 
-from reconciler.model.planned.cycled import Cycled
+from reconciler.controller.simulation.load import Asked, prepared
+from reconciler.model.plan.cycle_result import CycleResult
 from reconciler.serve.metrics import Metrics
-from reconciler.simulate.playing.staging import Watched, run
-from reconciler.wiring.simulated.reading import Asked, prepared
+from reconciler.simulate.runner.run import Watched, run
 from tests.lab.places import REPOSITORY
 from tests.stages.promql import Labels, evaluate
 
@@ -55,7 +55,7 @@ class _Scraped:
         self._due: float | None = None
         self._named = {name for rule in rules() for name in re.findall(r"\breconciler_\w+", rule["expr"])}
 
-    def publish(self, cycled: Cycled) -> None:
+    def publish(self, cycled: CycleResult) -> None:
         self.scrape_until(cycled.at / 1000)
         self._metrics.publish(cycled)
 

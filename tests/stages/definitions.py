@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from reconciler.policy.kind import API_VERSION, Kind
-from reconciler.policy.kinds import KINDS
-from reconciler.policy.published.crd import crd_name, crd_of
+from reconciler.policy.rules.kinds import KINDS
+from reconciler.schema.crd import crd_name, crd_of
 from tests.lab.api import Manifest
 from tests.lab.lab import Lab
 

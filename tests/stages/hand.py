@@ -3,19 +3,19 @@
 import json
 from typing import Any
 
-from reconciler.kube.apply.applying import Applying
+from reconciler.kube.apply.executor import Executor
 from reconciler.kube.client import Client
 from reconciler.kube.leader import Candidacy, Leader
 from reconciler.kube.memory_store import ConfigMapMemory
 from reconciler.model import names
 from reconciler.model.instant import Instant
-from reconciler.model.planned.action import Apply, Delete, Label, Presumes, Ref, Status, Ungate
-from reconciler.model.planned.decision import Decision
-from reconciler.model.planned.mark import Mark
-from reconciler.model.planned.memory import Memory
-from reconciler.model.planned.reason import Reason
+from reconciler.model.plan.action import Apply, Delete, Label, Preconditions, Ref, Status, Ungate
+from reconciler.model.plan.decision import Decision
+from reconciler.model.plan.disruption_record import DisruptionRecord
+from reconciler.model.plan.memory import Memory
+from reconciler.model.plan.reason import Reason
 from reconciler.plan.manifests.reasons import Missing
-from reconciler.policy.kinds import KINDS
+from reconciler.policy.rules.kinds import KINDS
 from reconciler.ports import Unavailable
 from reconciler.protocol.leadership import Pace
 from tests.lab import capacity, fleet
@@ -41,7 +41,7 @@ class Hand:
     def __init__(self, lab: Lab, api: Api) -> None:
         self.admin, self.api = lab.admin, api
         self.client = Client.at(api.url, api.authority, api.credential.token)
-        self.applying = Applying(self.client, HOME)
+        self.applying = Executor(self.client, HOME)
 
     def leads(self) -> bool:
         """A Lease that is not there yet, and one that somebody gave back."""
@@ -60,7 +60,9 @@ class Hand:
         """In several parts, of which none is left behind when there are fewer."""
         self._forget()
         store = ConfigMapMemory(self.client, HOME, part_bytes=200)
-        large = Memory(tuple(Mark(Instant(number), "Node", f"n{number}", f"u{number * 7919}") for number in range(50)))
+        large = Memory(
+            tuple(DisruptionRecord(Instant(number), "Node", f"n{number}", f"u{number * 7919}") for number in range(50))
+        )
         try:
             stored = store.save(large, store.load())
             parts = len(self._memories())
@@ -86,7 +88,7 @@ class Hand:
     def keeps_node_pools(self) -> bool:
         self.admin.delete("nodepools", TARGET.name)
         body = capacity.NodePool(TARGET.name, [capacity.P4D]).manifest()
-        if not self._done(TARGET, Apply(manifest=json.dumps(body), presumes=Presumes(absent=True))):
+        if not self._done(TARGET, Apply(manifest=json.dumps(body), presumes=Preconditions(absent=True))):
             return False
         made = self.admin.get("nodepools", TARGET.name)
         return made is not None and self._done(Ref("NodePool", "", TARGET.name, made["metadata"]["uid"]), Delete())
@@ -105,7 +107,7 @@ class Hand:
         ref = Ref("PriorityClass", "", "tried")
         self.admin.delete("priorityclasses", ref.name)
         head = {"apiVersion": "scheduling.k8s.io/v1", "kind": ref.kind, "metadata": {"name": ref.name}}
-        if not self._done(ref, Apply(manifest=json.dumps({**head, "value": -7}), presumes=Presumes(absent=True))):
+        if not self._done(ref, Apply(manifest=json.dumps({**head, "value": -7}), presumes=Preconditions(absent=True))):
             return False
         made = self.admin.get("priorityclasses", ref.name)
         return made is not None and self._done(Ref(ref.kind, "", ref.name, made["metadata"]["uid"]), Delete())
@@ -115,7 +117,7 @@ class Hand:
         self.admin.delete("pods", ref.name, HOME, grace_seconds=0)
         body = smart_pod(ref.name, schedulerName="nobody")
         body["metadata"]["namespace"] = HOME
-        if not self._done(ref, Apply(manifest=json.dumps(body), presumes=Presumes(absent=True))):
+        if not self._done(ref, Apply(manifest=json.dumps(body), presumes=Preconditions(absent=True))):
             return False
         made = self.admin.get("pods", ref.name, HOME)
         return made is not None and self._done(Ref("Pod", HOME, ref.name, made["metadata"]["uid"]), Delete())
@@ -139,7 +141,7 @@ class Hand:
 
     def counts_events(self) -> bool:
         """The same Event again is counted in the first."""
-        self.applying = Applying(self.client, HOME)  # which has told of nothing yet
+        self.applying = Executor(self.client, HOME)  # which has told of nothing yet
         before = sum("series" in each for each in self._events("tried-0"))
         for _ in range(2):
             assert self.labels_nodes()

@@ -7,7 +7,7 @@ from types import TracebackType
 
 from reconciler.kube.client import Client, Timeouts
 from reconciler.kube.observe import Observer
-from reconciler.kube.seeing.watching import Pace
+from reconciler.kube.watch.reflector import Pace
 from reconciler.model.cluster.kinds import SEEN
 from reconciler.model.cluster.observed import Observed
 from tests.lab import identities

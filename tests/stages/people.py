@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from reconciler.policy.published.rights.page import person_page, reading_page
+from reconciler.schema.rights.page import person_page, reading_page
 from tests.lab.lab import Lab
 from tests.stages.granted import HOME, Rights, account, bound, path_of
 

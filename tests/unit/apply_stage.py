@@ -7,14 +7,14 @@ from typing import Any
 import msgspec
 
 from reconciler.kube.api_server import JSON, Answer, Request, Unreachable
-from reconciler.kube.apply.applying import Applying, Limits
-from reconciler.model.planned.action import Act, Label, Ref
-from reconciler.model.planned.decision import Decision
-from reconciler.model.planned.outcome import Outcome
-from reconciler.model.planned.reason import Reason
-from reconciler.plan.removal import CordonedByOthers
+from reconciler.kube.apply.executor import Executor, Limits
+from reconciler.model.plan.action import Act, Label, Ref
+from reconciler.model.plan.decision import Decision
+from reconciler.model.plan.outcome import Outcome
+from reconciler.model.plan.reason import Reason
+from reconciler.plan.nodes.ownership import CordonedByOthers
 from reconciler.ports import Fence
-from reconciler.protocol.edits import merged
+from reconciler.protocol.patches import merged
 
 Object = dict[str, Any]
 
@@ -117,7 +117,7 @@ class Scene:
         self.pauses_seconds: list[float] = []
         self.on_pause: Callable[[], None] = lambda: None
         asked = {"pause": self._pause, "writes_per_second": 1e6, **limits}
-        self.applying = Applying(server, limits=Limits(**asked))
+        self.applying = Executor(server, limits=Limits(**asked))
 
     def label(self, fence: Fence | None = None) -> Outcome:
         """The one decision: our label on the pod."""

@@ -4,18 +4,18 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from reconciler.kube.memory_store import ConfigMapMemory
-from reconciler.loop import Cycle, Parts
+from reconciler.loop import Cycle, LoopDependencies
 from reconciler.model import names
 from reconciler.model.cluster.observed import Observed
 from reconciler.model.desired import Desired
 from reconciler.model.instant import Instant
-from reconciler.model.planned.action import Annotate, Presumes, Ref
-from reconciler.model.planned.cycled import Cycled
-from reconciler.model.planned.decision import Decision
-from reconciler.model.planned.inputs import Inputs
-from reconciler.model.planned.mark import Mark
-from reconciler.model.planned.memory import Hints, Memory
-from reconciler.model.planned.plan import Plan
+from reconciler.model.plan.action import Annotate, Preconditions, Ref
+from reconciler.model.plan.cycle_result import CycleResult
+from reconciler.model.plan.decision import Decision
+from reconciler.model.plan.disruption_record import DisruptionRecord
+from reconciler.model.plan.inputs import Inputs
+from reconciler.model.plan.memory import Hints, Memory
+from reconciler.model.plan.plan import Plan
 from reconciler.ports import Wished
 from reconciler.simulate.world import World
 from tests.unit.configmap_server import ConfigMaps
@@ -23,7 +23,7 @@ from tests.unit.some_reasons import some_reason
 
 NOW = Instant(1_795_000_000_000)
 DESIRED = Desired("4c1f9e2", "prod")
-MARK = Memory((Mark(NOW, "Node", "n1"),))
+MARK = Memory((DisruptionRecord(NOW, "Node", "n1"),))
 
 
 class Term:
@@ -44,13 +44,13 @@ class Stage:
         self.world = World(NOW)
         self.server = ConfigMaps()
         self.said: list[str] = []
-        self.published: list[Cycled] = []
+        self.published: list[CycleResult] = []
         self.wished = Wished(DESIRED)
         self.decide: Callable[[Inputs], tuple[tuple[Decision, ...], Memory]] = lambda inputs: ((), inputs.memory)
         self.node = self.world.put({"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n1"}})
         self.world.on_write = lambda ref: self.said.append(f"wrote {ref.title}")
         self.memory = ConfigMapMemory(self.server, names.OWN_NAMESPACE)
-        self.cycle = Cycle(Parts(self, self, self.memory, self, self, (self,)))
+        self.cycle = Cycle(LoopDependencies(self, self, self.memory, self, self, (self,)))
 
     # The ports that are not the real thing.
 
@@ -74,17 +74,17 @@ class Stage:
     def wait(self, until: Instant | None) -> None:
         raise AssertionError("a step never waits")
 
-    def publish(self, cycled: Cycled) -> None:
+    def publish(self, cycled: CycleResult) -> None:
         self.published.append(cycled)
 
-    def remembered(self) -> tuple[Mark, ...]:
+    def remembered(self) -> tuple[DisruptionRecord, ...]:
         return ConfigMapMemory(self.server, names.OWN_NAMESPACE).load().memory.marks
 
     def annotate(self, subject: Ref | None = None) -> Decision:
         """As a planner would, from what is seen."""
         subject = subject or self.node
         (node,) = [each for each in self.world.observe().nodes if each.name == subject.name]
-        presumes = Presumes(resource_version=node.metadata.resource_version)
+        presumes = Preconditions(resource_version=node.metadata.resource_version)
         act = Annotate(annotations=((f"{names.OURS}purpose", "1"),), presumes=presumes)
         return Decision("test", subject, act, some_reason("Missing"))
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
-from reconciler.fleet.books.ruled_out import ruled_out
+from reconciler.fleet.snapshot.rejections import ruled_out
 from reconciler.model import names
 from reconciler.model.cluster.metadata import (
     Annotations,
@@ -15,12 +15,12 @@ from reconciler.model.cluster.metadata import (
 from reconciler.model.cluster.node import Node, NodeSpec, NodeStatus, NodeTaint
 from reconciler.model.cluster.pod import Container, PodSpec, Resources, Spread, Toleration
 from reconciler.model.cluster.pod_volume import EmptyDir, Present, Volume
-from reconciler.model.cluster.whole import Whole, WholeMetadata
+from reconciler.model.cluster.unstructured import Unstructured, UnstructuredMetadata
 from reconciler.model.instant import timestamp
-from reconciler.model.planned.action import Ref
-from reconciler.model.planned.imagined import Imagined
-from reconciler.model.planned.memory import Tried
-from reconciler.model.planned.reason import Reason
+from reconciler.model.plan.action import Ref
+from reconciler.model.plan.memory import Tried
+from reconciler.model.plan.observed_taint import ObservedTaint
+from reconciler.model.plan.reason import Reason
 from reconciler.plan.drain.codes.blockers import PodWithoutPlace
 from reconciler.plan.drain.codes.figures import NodesWithoutRoom
 from tests.unit.scaling_stage import NOW, after
@@ -94,11 +94,11 @@ def _taints(said: Json) -> Iterator[NodeTaint]:
         yield NodeTaint(key, "NoSchedule")
 
 
-def imagined(case: Json) -> Iterator[Imagined]:
+def imagined(case: Json) -> Iterator[ObservedTaint]:
     for node, said in case["nodes"].items():
         if "imagined" in or_nothing(said):
             value = str(after(-said["imagined"]) // 1_000)
-            yield Imagined(node, f"uid-{node}", names.DRAIN_CANDIDATE, value, "PreferNoSchedule")
+            yield ObservedTaint(node, f"uid-{node}", names.DRAIN_CANDIDATE, value, "PreferNoSchedule")
 
 
 def tried(case: Json) -> Iterator[tuple[str, Tried]]:
@@ -109,13 +109,15 @@ def tried(case: Json) -> Iterator[tuple[str, Tried]]:
         yield name, Tried(uid[0] if uid else f"uid-{name}", after(-first), after(-last), reason)
 
 
-def claims(case: Json) -> Iterator[Whole]:
+def claims(case: Json) -> Iterator[Unstructured]:
     """web: {count: 2, gang: llama}; beside its devices what a claim says of itself."""
     for name, said in case.get("claims", {}).items():
         of_itself = {key: said[key] for key in ("suspend", "poolName", "gangRef") if key in said}
         devices = {key: said[key] for key in said if key not in of_itself}
         spec = {**of_itself, "devices": devices}
-        yield Whole("gpu.scheduling/v1", "GpuClaim", WholeMetadata(name, namespace="team"), {"spec": spec})
+        yield Unstructured(
+            "gpu.scheduling/v1", "GpuClaim", UnstructuredMetadata(name, namespace="team"), {"spec": spec}
+        )
 
 
 def annotations(kind: Json) -> Annotations:

@@ -28,19 +28,19 @@ from reconciler.model.cluster.workload import (
 )
 from reconciler.model.desired import Declared, Desired
 from reconciler.model.instant import timestamp
-from reconciler.model.kinds.change_guard import ChangeGuard
-from reconciler.model.kinds.drain_policy import DrainPolicy
-from reconciler.model.kinds.gpu_pool import GpuPool, SmartPods
-from reconciler.model.kinds.node_provisioner import NodeProvisioner
-from reconciler.model.planned.drained import Batch, Begun, Drained, Emptied, Evicted, InVain, Load, Moved, Setback
-from reconciler.model.planned.inputs import Inputs
-from reconciler.model.planned.memory import Hints, Memory
-from reconciler.model.planned.plan import Plan
+from reconciler.model.plan.drain_memory import Batch, Begun, DrainMemory, Emptied, Evicted, InVain, Load, Moved, Setback
+from reconciler.model.plan.inputs import Inputs
+from reconciler.model.plan.memory import Hints, Memory
+from reconciler.model.plan.plan import Plan
+from reconciler.model.policy.change_guard import ChangeGuard
+from reconciler.model.policy.drain_policy import DrainPolicy
+from reconciler.model.policy.gpu_pool import GpuPool, SmartPods
+from reconciler.model.policy.node_provisioner import NodeProvisioner
 from reconciler.plan.check import check
 from reconciler.plan.drain.blockers import moves
+from reconciler.plan.drain.memory import written
 from reconciler.plan.drain.nodes.controllers import WATCHED
 from reconciler.plan.drain.planner import drain
-from reconciler.plan.drain.remembering import written
 from reconciler.plan.planner import plan
 from reconciler.plan.recent_evictions import owner_of
 from reconciler.plan.scaling.planner import scaling
@@ -212,7 +212,7 @@ class World:
                 metadata = Metadata(f"{node}-{number}", names.LEASES_NAMESPACE, owner_references=owner)
                 yield Lease(metadata, LeaseSpec(holder_identity="uid-of-a-pod"))
 
-    def _drained(self) -> Drained:
+    def _drained(self) -> DrainMemory:
         said = self._case.get("remembers", {})
         batch = said.get("batch")
         evicted = []
@@ -222,7 +222,7 @@ class World:
             of = {"owner": owner_of(made), "gang": self._gang_of(made)}
             is_late = "late" in pod.split()
             evicted.append(Evicted(after(-ago), title, uid, node, "a100", began, written(made), **of, is_late=is_late))
-        return Drained(
+        return DrainMemory(
             batch=_batch(batch) if batch else None,
             evicted=tuple(evicted),
             emptied=tuple(Emptied(node, f"uid-{node}", after(-ago)) for node, ago in said.get("emptied", {}).items()),

@@ -2,8 +2,8 @@
 
 from reconciler.model import names
 from reconciler.model.instant import Instant, instant
-from reconciler.model.planned.action import Annotate, Delete, Evict, Hold, Taint
-from reconciler.model.planned.decision import Decision
+from reconciler.model.plan.action import Annotate, Delete, Evict, Hold, Taint
+from reconciler.model.plan.decision import Decision
 from tests.unit.scaling_stage import NOW
 
 

@@ -10,11 +10,11 @@ from reconciler.fleet.fleet import Fleet
 from reconciler.model import names
 from reconciler.model.cluster.observed import Observed
 from reconciler.model.desired import Declared, Desired
-from reconciler.model.kinds.gpu_pool import GpuPool, InstanceType
-from reconciler.model.kinds.node_provisioner import NodeProvisioner
-from reconciler.model.kinds.window import SizeSchedule
-from reconciler.model.planned.consequence import Cause, Consequence, Fate, Share, summed
-from reconciler.model.planned.inputs import Inputs
+from reconciler.model.plan.consequence import Cause, Consequence, Fate, Share, summed
+from reconciler.model.plan.inputs import Inputs
+from reconciler.model.policy.gpu_pool import GpuPool, InstanceType
+from reconciler.model.policy.node_provisioner import NodeProvisioner
+from reconciler.model.policy.window import SizeSchedule
 from reconciler.model.quantity import Duration, Money
 from tests.unit.scaling_stage import MACHINE
 

@@ -15,22 +15,22 @@ from reconciler.model.cluster.namespace import Namespace
 from reconciler.model.cluster.node import Node, NodeSpec, NodeStatus, NodeTaint
 from reconciler.model.cluster.observed import Observed, Unread
 from reconciler.model.cluster.pod import Container, Named, Pod, PodSpec, PodStatus, Resources, Toleration
-from reconciler.model.cluster.whole import Whole, WholeMetadata
+from reconciler.model.cluster.unstructured import Unstructured, UnstructuredMetadata
 from reconciler.model.cluster.workload import BudgetSpec, BudgetStatus, PodDisruptionBudget, Workload, WorkloadSpec
 from reconciler.model.desired import Declared, Desired, Manifest, SmartPod
 from reconciler.model.instant import Instant, timestamp
-from reconciler.model.kinds.change_guard import ChangeGuard
-from reconciler.model.kinds.drain_policy import DrainPolicy
-from reconciler.model.kinds.gpu_pool import GpuPool
-from reconciler.model.kinds.node_provisioner import NodeProvisioner
-from reconciler.model.planned.drained import Batch, Drained, Emptied, Evicted, Moved, Setback
-from reconciler.model.planned.imagined import Imagined
-from reconciler.model.planned.inputs import Inputs
-from reconciler.model.planned.lacking import Lacking
-from reconciler.model.planned.memory import Memory
-from reconciler.model.planned.shortage import Shortage
-from reconciler.plan.requests.choices import digest_of
-from reconciler.plan.requests.request import Request
+from reconciler.model.plan.drain_memory import Batch, DrainMemory, Emptied, Evicted, Moved, Setback
+from reconciler.model.plan.inputs import Inputs
+from reconciler.model.plan.memory import Memory
+from reconciler.model.plan.observed_taint import ObservedTaint
+from reconciler.model.plan.pool_shortfall import PoolShortfall
+from reconciler.model.plan.shortage import Shortage
+from reconciler.model.policy.change_guard import ChangeGuard
+from reconciler.model.policy.drain_policy import DrainPolicy
+from reconciler.model.policy.gpu_pool import GpuPool
+from reconciler.model.policy.node_provisioner import NodeProvisioner
+from reconciler.plan.capacity.offerings import digest_of
+from reconciler.plan.capacity.request import Request
 from tests.unit import restricted
 from tests.unit.policy_texts import convert
 from tests.unit.scaling_stage import MACHINE, NOW, POLICY, after
@@ -174,14 +174,14 @@ class Drawn:
             leases=tuple(_lease(node) for node in nodes if self._is(8)),
         )
 
-    def _node_pools(self) -> Iterator[Whole]:
+    def _node_pools(self) -> Iterator[Unstructured]:
         for name in (*self._pools, "old"):
             if not self._is(85):
                 continue
             labels = {names.MANAGED: "true", names.POOL: name} if self._is(65) else {}
             annotations = {names.ENVIRONMENT: self._often("prod", "stage")} if self._is(50) else {}
             annotations |= {names.ADOPTED: "true"} if self._is(40) else {}
-            metadata = WholeMetadata(
+            metadata = UnstructuredMetadata(
                 name,
                 uid=f"uid-{name}" if self._is(95) else "",
                 resource_version="7" if self._is(95) else "",
@@ -190,7 +190,7 @@ class Drawn:
                 annotations=annotations,
             )
             spec = self._of(({}, {"template": {}}, {"template": {"spec": {"expireAfter": "Never"}}}, {"limits": None}))
-            yield Whole("karpenter.sh/v1", "NodePool", metadata, {"spec": spec} if self._is(90) else {})
+            yield Unstructured("karpenter.sh/v1", "NodePool", metadata, {"spec": spec} if self._is(90) else {})
 
     def _node(self, at: int) -> Node:
         name, pool = f"n{at}", self._of((*self._pools, "old"))
@@ -354,7 +354,7 @@ class Drawn:
             return Memory()
         told = [*((each.name, each.metadata.uid) for each in nodes if self._is(40)), ("was", "uid-was")]
         torn = self._of((None, None, self._ago()))
-        drained = Drained(
+        drained = DrainMemory(
             batch=Batch(self._ago(), tuple(told), torn) if self._is(40) else None,
             evicted=tuple(sorted(self._evicted(pod) for pod in pods if self._is(15))),
             emptied=tuple(sorted(Emptied(*each, self._ago()) for each in told if self._is(30))),
@@ -366,9 +366,9 @@ class Drawn:
         )
         return Memory(
             imagined=tuple(
-                sorted(Imagined(*each, names.DELETION_TIME, "x", "NoSchedule") for each in told if self._is(10))
+                sorted(ObservedTaint(*each, names.DELETION_TIME, "x", "NoSchedule") for each in told if self._is(10))
             ),
-            lacking=tuple(Lacking(each, self._ago()) for each in self._pools if self._is(20)),
+            lacking=tuple(PoolShortfall(each, self._ago()) for each in self._pools if self._is(20)),
             shortages=tuple(sorted(self._shortage(each) for each in pools if self._is(30))),
             drained=drained,
         )

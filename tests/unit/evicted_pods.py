@@ -8,8 +8,8 @@ from reconciler.model import names
 from reconciler.model.cluster.metadata import LabelSelector
 from reconciler.model.cluster.pod import Affinity, Pod, PodTerm, PodTerms
 from reconciler.model.instant import Instant, timestamp
-from reconciler.model.planned.drained import Evicted
-from reconciler.plan.drain.remembering import written
+from reconciler.model.plan.drain_memory import Evicted
+from reconciler.plan.drain.memory import written
 from reconciler.plan.recent_evictions import owner_of
 
 Json = dict[str, Any]

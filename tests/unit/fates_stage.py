@@ -10,15 +10,15 @@ from reconciler.model.cluster.karpenter import NodeClaim
 from reconciler.model.cluster.node import Node
 from reconciler.model.cluster.observed import Observed
 from reconciler.model.cluster.pod import Pod
-from reconciler.model.cluster.whole import Whole, WholeMetadata
+from reconciler.model.cluster.unstructured import Unstructured, UnstructuredMetadata
 from reconciler.model.cluster.workload import PodDisruptionBudget
 from reconciler.model.desired import Declared
 from reconciler.model.instant import Instant, instant, timestamp
-from reconciler.model.kinds.gpu_pool import Devices, GpuPool, InstanceType, NodeClassRef
+from reconciler.model.policy.gpu_pool import Devices, GpuPool, InstanceType, NodeClassRef
 from reconciler.model.quantity import Duration, Money, Quantity
-from reconciler.plan.eviction import PodBudgets
+from reconciler.plan.karpenter.disruption_forecast import Surroundings
 from reconciler.plan.karpenter.drift import Drift
-from reconciler.plan.karpenter.fates import Surroundings
+from reconciler.plan.nodes.eviction import PodBudgets
 
 Words = dict[str, Any]
 NOW = instant("2026-11-18T12:00:00Z")
@@ -43,8 +43,8 @@ def gpu_pool(words: Words) -> GpuPool:
     )
 
 
-def node_pool(spec: Words) -> Whole:
-    return Whole("karpenter.sh/v1", "NodePool", WholeMetadata(name=POOL), {"spec": spec})
+def node_pool(spec: Words) -> Unstructured:
+    return Unstructured("karpenter.sh/v1", "NodePool", UnstructuredMetadata(name=POOL), {"spec": spec})
 
 
 def spec_of(case: Words, field: str) -> Words | None:

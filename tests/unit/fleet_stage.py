@@ -4,7 +4,7 @@ from typing import Any
 
 import msgspec
 
-from reconciler.fleet.what_if import WhatIf
+from reconciler.fleet.snapshot.snapshot import Snapshot
 from reconciler.model.cluster.node import Node
 from reconciler.model.cluster.observed import Observed
 from reconciler.model.cluster.pod import Pod
@@ -61,7 +61,7 @@ def texts(amounts: Words) -> dict[str, str]:
     return {key: str(value) for key, value in amounts.items()}
 
 
-def what_if(case: Words) -> WhatIf:
+def what_if(case: Words) -> Snapshot:
     """The one node of a case, with what is there."""
     there = [pod(f"p{number}", each | {"nodeName": "n1"}) for number, each in enumerate(case.get("there", ()))]
-    return WhatIf(Observed(nodes=(node("n1", case),), pods=tuple(there)))
+    return Snapshot(Observed(nodes=(node("n1", case),), pods=tuple(there)))

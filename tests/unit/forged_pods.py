@@ -14,10 +14,10 @@ from reconciler.model.cluster.metadata import Annotations, Condition, Metadata, 
 from reconciler.model.cluster.node import Node, NodeStatus
 from reconciler.model.cluster.pod import Container, Named, Pod, PodSpec, PodStatus, Resources, Toleration
 from reconciler.model.instant import timestamp
-from reconciler.model.planned.action import Apply
-from reconciler.model.planned.inputs import Inputs
-from reconciler.model.planned.plan import Plan
-from reconciler.plan.requests.request import Request
+from reconciler.model.plan.action import Apply
+from reconciler.model.plan.inputs import Inputs
+from reconciler.model.plan.plan import Plan
+from reconciler.plan.capacity.request import Request
 from tests.unit.scaling_stage import MACHINE, after
 
 NAMESPACE = "tenant"

@@ -16,20 +16,20 @@ from reconciler.model.cluster.namespace import Namespace
 from reconciler.model.cluster.node import Node, NodeSpec, NodeStatus, NodeTaint
 from reconciler.model.cluster.observed import Observed, Unread
 from reconciler.model.cluster.pod import Container, Pod, PodSpec, PodStatus, Resources
-from reconciler.model.cluster.whole import Whole, WholeMetadata
+from reconciler.model.cluster.unstructured import Unstructured, UnstructuredMetadata
 from reconciler.model.desired import Declared, Desired
 from reconciler.model.instant import Instant, timestamp
-from reconciler.model.kinds.change_guard import ChangeGuard
-from reconciler.model.kinds.node_provisioner import NodeProvisioner
 from reconciler.model.origin import Origin
-from reconciler.model.planned.action import Action, Apply, Delete, Evict, Presumes, Ref, Taint
-from reconciler.model.planned.consequence import Consequence, Share, summed
-from reconciler.model.planned.decision import Decision
-from reconciler.model.planned.inputs import Inputs
-from reconciler.model.planned.mark import Mark
-from reconciler.model.planned.memory import Memory
-from reconciler.model.planned.plan import Plan
-from reconciler.model.planned.reason import Reason
+from reconciler.model.plan.action import Action, Apply, Delete, Evict, Preconditions, Ref, Taint
+from reconciler.model.plan.consequence import Consequence, Share, summed
+from reconciler.model.plan.decision import Decision
+from reconciler.model.plan.disruption_record import DisruptionRecord
+from reconciler.model.plan.inputs import Inputs
+from reconciler.model.plan.memory import Memory
+from reconciler.model.plan.plan import Plan
+from reconciler.model.plan.reason import Reason
+from reconciler.model.policy.change_guard import ChangeGuard
+from reconciler.model.policy.node_provisioner import NodeProvisioner
 from reconciler.plan.check import check
 from reconciler.plan.draft import Draft, Verdict
 from reconciler.plan.guards.digests import policy_digest
@@ -70,7 +70,7 @@ def guard(name: str, said: Json) -> Declared[ChangeGuard]:
     return Declared("ChangeGuard", name, spec, tuple(places.items()))
 
 
-def approval(name: str, said: Json, desired: Desired) -> Whole:
+def approval(name: str, said: Json, desired: Desired) -> Unstructured:
     """`objects` are titles of policies and their digests: `now` is that of the policy as the case declares it."""
     ends = timestamp(Instant(NOW + said.pop("minutes", 60) * MINUTE_MS))
     spec = {"guardName": "fleet", "ceilings": {}, "expires": ends, **said}
@@ -82,7 +82,7 @@ def approval(name: str, said: Json, desired: Desired) -> Whole:
             kind, object_name = title.split("/")
             found = policy_digest(desired, kind, object_name) if digest == "now" else f"sha256:{digest * 64}"
             spec["objects"].append({"kind": kind, "name": object_name, "digest": found})
-    return Whole("gpu.scheduling/v1", "ChangeApproval", WholeMetadata(name), {"spec": spec})
+    return Unstructured("gpu.scheduling/v1", "ChangeApproval", UnstructuredMetadata(name), {"spec": spec})
 
 
 def freezing(said: Json) -> dict[str, str]:
@@ -206,11 +206,11 @@ class World:
                 return timestamp(Instant(NOW - minutes * MINUTE_MS))
         return ""
 
-    def _marks(self) -> Iterator[Mark]:
+    def _marks(self) -> Iterator[DisruptionRecord]:
         for said in self._case.get("before", []):
             name = said["pool"]
             for at in numbers(str(said["nodes"])):
-                yield Mark(
+                yield DisruptionRecord(
                     Instant(NOW - said.get("minutes", 0) * MINUTE_MS),
                     "Node",
                     f"{name}-{at}",
@@ -236,12 +236,12 @@ class World:
     def _edit(self, verb: str, rest: str) -> tuple[Decision, list[Consequence]]:
         """edit a100 removed 6-9; replaced 0-2."""
         name, _, fates = rest.partition(" ")
-        act: Action = Delete(presumes=Presumes(resource_version="7"))
+        act: Action = Delete(presumes=Preconditions(resource_version="7"))
         if verb == "edit":
             manifest = msgspec.json.encode(
                 {"apiVersion": "karpenter.sh/v1", "kind": "NodePool", "metadata": {"name": name}}
             )
-            act = Apply(manifest=manifest.decode(), presumes=Presumes(resource_version="7"))
+            act = Apply(manifest=manifest.decode(), presumes=Preconditions(resource_version="7"))
         brought = []
         for fate, which in re.findall(r"(\w+) ([\d, -]+)", fates):
             like = Consequence(name, name, "change", fate, (), 0, 0, 0, 0)
@@ -287,15 +287,17 @@ def _pod(node: str, labels: dict[str, str]) -> Pod:
     return Pod(metadata, PodSpec(node_name=node, containers=asked), PodStatus("Running"))
 
 
-def _node_pool(name: str, said: Json) -> Whole:
+def _node_pool(name: str, said: Json) -> Unstructured:
     frozen = freezing(said)
     labels = {names.MANAGED: "true", names.POOL: name}
-    return Whole(
-        "karpenter.sh/v1", "NodePool", WholeMetadata(name, labels=labels, annotations=frozen, uid=f"uid-{name}")
+    return Unstructured(
+        "karpenter.sh/v1", "NodePool", UnstructuredMetadata(name, labels=labels, annotations=frozen, uid=f"uid-{name}")
     )
 
 
-def _policy(title: str, said: Json) -> Whole:
+def _policy(title: str, said: Json) -> Unstructured:
     kind, name = title.split("/")
     frozen = freezing(said)
-    return Whole("gpu.scheduling/v1", kind, WholeMetadata(name, annotations=frozen), {"spec": said.get("spec", {})})
+    return Unstructured(
+        "gpu.scheduling/v1", kind, UnstructuredMetadata(name, annotations=frozen), {"spec": said.get("spec", {})}
+    )

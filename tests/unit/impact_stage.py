@@ -9,11 +9,11 @@ import yaml
 
 from reconciler.fleet.fleet import Fleet
 from reconciler.model.instant import instant
-from reconciler.model.planned.consequence import Consequence
-from reconciler.plan.kept.scene import Scene
+from reconciler.model.plan.consequence import Consequence
+from reconciler.plan.files.planning_result import PlanningResult
+from reconciler.report.plans.build import Compared, planned_of
 from reconciler.report.plans.plan_document import plan_document
 from reconciler.report.plans.planned import Planned
-from reconciler.report.plans.planned_of import Compared, planned_of
 from reconciler.report.wording import difference
 from tests.unit.plan_samples import ALONE, SETTING, spread
 from tests.unit.scaling_stage import MACHINE, NOW
@@ -31,7 +31,7 @@ def table(name: str) -> dict[str, Json]:
     return found
 
 
-def scene_of(case: Json) -> Scene:
+def scene_of(case: Json) -> PlanningResult:
     """A plan of scaling and smart pods; what Karpenter removes is put into it."""
     pool = {"instanceTypes": [PRICED], **case.get("pool", {})}
     also = {name: {**said, "pool": {"instanceTypes": [PRICED]}} for name, said in case.get("also", {}).items()}
@@ -41,7 +41,7 @@ def scene_of(case: Json) -> Scene:
     told = Consequence("a100", "a100", "change", "removed", removed, 8 * len(removed), 0, 0, 0)
     consequences = (spread(told),) if removed else ()
     plan = msgspec.structs.replace(made, consequences=(*made.consequences, *consequences))
-    return Scene(world.inputs, Fleet(world.inputs.observed), plan)
+    return PlanningResult(world.inputs, Fleet(world.inputs.observed), plan)
 
 
 def planned(case: Json) -> Planned:

@@ -13,13 +13,13 @@ from reconciler.model.cluster.metadata import Annotations, Condition, Metadata
 from reconciler.model.cluster.node import Node, NodeStatus
 from reconciler.model.cluster.observed import Observed, Unread
 from reconciler.model.cluster.pod import Container, Pod, PodSpec, PodStatus, Resources
-from reconciler.model.cluster.whole import ManagedFields, Whole, WholeMetadata
+from reconciler.model.cluster.unstructured import ManagedFields, Unstructured, UnstructuredMetadata
 from reconciler.model.cluster.workload import PodDisruptionBudget
 from reconciler.model.desired import Declared, Desired, Manifest
 from reconciler.model.instant import Instant
-from reconciler.model.kinds.gpu_pool import Devices, GpuPool, InstanceType, NodeClassRef
 from reconciler.model.origin import Origin
-from reconciler.model.planned.inputs import Inputs
+from reconciler.model.plan.inputs import Inputs
+from reconciler.model.policy.gpu_pool import Devices, GpuPool, InstanceType, NodeClassRef
 from reconciler.model.quantity import Quantity
 from reconciler.plan.draft import Draft, Verdict
 from reconciler.plan.karpenter.template_hash import HASH_VERSION, template_hash
@@ -72,14 +72,14 @@ def fields_of(value: Any, path: tuple[str, ...] = ()) -> Json:
     return {f"f:{key}": fields_of(each, (*path, key)) for key, each in value.items() if key not in known}
 
 
-def whole(body: Json, managed: dict[str, Json] | None = None, **metadata: Any) -> Whole:
+def whole(body: Json, managed: dict[str, Json] | None = None, **metadata: Any) -> Unstructured:
     """An object of the cluster; `managed` is what each manager set."""
     told = body["metadata"]
     entries = tuple(
         ManagedFields(who, "Apply" if who == names.FIELD_MANAGER else "Update", "", fields)
         for who, fields in (managed or {}).items()
     )
-    found = WholeMetadata(
+    found = UnstructuredMetadata(
         name=told["name"],
         namespace=told.get("namespace", ""),
         uid=f"uid-{told['name']}",
@@ -89,7 +89,7 @@ def whole(body: Json, managed: dict[str, Json] | None = None, **metadata: Any) -
         managed_fields=entries,
     )
     rest = {key: value for key, value in body.items() if key not in {"apiVersion", "kind", "metadata"}}
-    return Whole(body["apiVersion"], body["kind"], msgspec.structs.replace(found, **metadata), rest)
+    return Unstructured(body["apiVersion"], body["kind"], msgspec.structs.replace(found, **metadata), rest)
 
 
 def manifest(body: Json, pool: str = "a100") -> Manifest:
@@ -119,7 +119,7 @@ def inventory(body: Json, name: str = "a100", adopted: bool = False) -> Json:
     return found
 
 
-def live_node_pool(case: Json) -> Whole:
+def live_node_pool(case: Json) -> Unstructured:
     """The NodePool a100: ours, and as it is wished, unless the case says otherwise."""
     adopted, theirs = case.get("adopted", False), case.get("theirs", False)
     applied = inventory(patched(WISHED, case.get("applied", {})), adopted=adopted)
@@ -133,7 +133,7 @@ def live_node_pool(case: Json) -> Whole:
     return whole(body, None if case.get("unmanaged") else managed, deletion_timestamp=leaving)
 
 
-def claims(case: Json, node_pool: Whole) -> list[NodeClaim]:
+def claims(case: Json, node_pool: Unstructured) -> list[NodeClaim]:
     """`nodes` of them, the last `drifted` of which are drifted because of their image."""
     borne = node_pool.metadata.annotations[names.POOL_HASH]
     if case.get("claims_of_the_wish"):  # they were made before the NodePool was edited
@@ -184,7 +184,7 @@ def strangers(case: Json, kind: str) -> list[Metadata]:
     return [Metadata(name, namespace=namespace) for found, namespace, name in named if found == kind]
 
 
-def approvals(case: Json) -> list[Whole]:
+def approvals(case: Json) -> list[Unstructured]:
     """`approvals` agree to lose what they list; their specs may say more."""
     found = []
     for name, said in case.get("approvals", {}).items():

@@ -16,33 +16,33 @@ import msgspec
 
 from reconciler.fleet.fleet import Fleet
 from reconciler.kube.decode import page
-from reconciler.kube.stand_ins import each_once, parted
+from reconciler.kube.placeholders import each_once, parted
 from reconciler.model import names
-from reconciler.model.cluster.kinds import SEEN, Seen
+from reconciler.model.cluster.kinds import SEEN, ResourceKind
 from reconciler.model.cluster.observed import Observed
 from reconciler.model.cluster.set_aside import ANY_POOL, SetAside
-from reconciler.model.planned.action import Annotate, Hold, Label, Ref, Taint, Ungate
-from reconciler.model.planned.cycled import Cycled
-from reconciler.model.planned.decision import Decision
-from reconciler.model.planned.inputs import Inputs
-from reconciler.model.planned.plan import Plan
-from reconciler.model.planned.succession import Succession, successor
+from reconciler.model.plan.action import Annotate, Hold, Label, Ref, Taint, Ungate
+from reconciler.model.plan.cycle_result import CycleResult
+from reconciler.model.plan.decision import Decision
+from reconciler.model.plan.inputs import Inputs
+from reconciler.model.plan.inputs_delta import Succession, successor
+from reconciler.model.plan.plan import Plan
 from reconciler.plan.check import check
-from reconciler.plan.explanation.about import UnknownSubject
-from reconciler.plan.explanation.subject import about, asked
-from reconciler.plan.kept import dump, saved
-from reconciler.plan.kept.scene import Scene
+from reconciler.plan.explain.about import UnknownSubject
+from reconciler.plan.explain.subject import about, asked
+from reconciler.plan.files import dump, saved_plan
+from reconciler.plan.files.planning_result import PlanningResult
 from reconciler.plan.planner import plan
-from reconciler.plan.statuses.statuses import received, statuses
-from reconciler.plan.statuses.told import Told
-from reconciler.policy.custom_resources.standing import bundle_of
+from reconciler.plan.status.context import StatusContext
+from reconciler.plan.status.statuses import received, statuses
+from reconciler.policy.custom_resources.bundle import bundle_of
 from reconciler.report.formats import json_format, text
 from reconciler.report.log_lines import lines
+from reconciler.report.plans.build import planned_of
 from reconciler.report.plans.plan_document import plan_document
-from reconciler.report.plans.planned_of import planned_of
 from reconciler.report.setting import Setting
-from reconciler.report.standing.overview import overview_document
-from reconciler.report.standing.overview_of import overview_of
+from reconciler.report.status.build import overview_of
+from reconciler.report.status.overview import overview_document
 from reconciler.serve.metrics import Metrics
 from tests.unit.drawn_fleets import Drawn
 from tests.unit.mutations import DEEP, GONE, Json, Path, drawn_value, own_paths, paths_of, put
@@ -108,7 +108,7 @@ class Seeded:
         inputs = self._inputs(items)
         return plan(inputs, Fleet(inputs.observed))
 
-    def _inputs(self, other: dict[Seen, tuple[Any, ...]]) -> Inputs:
+    def _inputs(self, other: dict[ResourceKind, tuple[Any, ...]]) -> Inputs:
         fields: dict[str, Any] = {}
         aside: list[Any] = []
         for each in SEEN:
@@ -133,7 +133,7 @@ def everything(inputs: Inputs, kind: str, name: tuple[str, str]) -> Plan:
     fleet = Fleet(inputs.observed)
     made = plan(inputs, fleet)
     check(inputs, fleet, made)
-    scene = Scene(inputs, fleet, made)
+    scene = PlanningResult(inputs, fleet, made)
     setting = Setting("prod", "4c1f9e2", "lab", "", inputs.now, inputs.now, "1")
     for document in (plan_document(planned_of(setting, scene, None)), overview_document(overview_of(setting, scene))):
         assert FAULT not in text.write(document, color=False)
@@ -143,17 +143,17 @@ def everything(inputs: Inputs, kind: str, name: tuple[str, str]) -> Plan:
             assert FAULT not in about(scene, asked(subject)).outcome
         except UnknownSubject:
             continue
-    cycled = Cycled(inputs.now, inputs, made)
+    cycled = CycleResult(inputs.now, inputs, made)
     Metrics().publish(cycled)
     for line in lines(None, cycled):
         line.as_json(inputs.now)
     for are_resources in (False, True):
-        statuses(inputs, made, Told(are_resources=are_resources))
+        statuses(inputs, made, StatusContext(are_resources=are_resources))
     received(inputs.observed, inputs.now)
     bundle_of(inputs.observed)
     again = dump.read(dump.write(inputs))
     assert again.observed.set_aside == tuple(sorted(inputs.observed.set_aside))
-    saved.write(scene, inputs.now)
+    saved_plan.write(scene, inputs.now)
     told = msgspec.json.decode(msgspec.json.encode(successor(None, inputs)), type=type(successor(None, inputs)))
     Succession().take(told)
     msgspec.json.encode(made)
@@ -245,11 +245,11 @@ def _subjects(kind: str, name: tuple[str, str]) -> Iterator[str]:
         yield f"{words[kind]}/{own}"
 
 
-def _key(seen: Seen) -> str:
+def _key(seen: ResourceKind) -> str:
     return f"{seen.field} {seen.kind}"
 
 
-def _listed(seen: Seen, objects: list[Json]) -> bytes:
+def _listed(seen: ResourceKind, objects: list[Json]) -> bytes:
     raw = json.dumps(
         {"kind": f"{seen.kind}List", "apiVersion": "v1", "metadata": {"resourceVersion": "9"}, "items": objects},
         ensure_ascii=False,

@@ -7,8 +7,8 @@ from decimal import Decimal
 
 import msgspec
 
-from reconciler.fleet.packing.packed import NewNode, Packed
-from reconciler.fleet.packing.shape import Shape
+from reconciler.fleet.binpack.result import NewNode, Packed
+from reconciler.fleet.binpack.shape import Shape
 from reconciler.model.cluster.metadata import LabelSelector
 from reconciler.model.cluster.node import Node
 from reconciler.model.cluster.observed import Observed

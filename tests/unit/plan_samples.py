@@ -6,18 +6,18 @@ from reconciler.model.change import FieldChange, PolicyChange
 from reconciler.model.cluster.observed import Unread
 from reconciler.model.instant import Instant, instant
 from reconciler.model.origin import Origin
-from reconciler.model.planned.action import Apply, Delete, Hold, Presumes, Ref
-from reconciler.model.planned.consequence import Consequence, Hindrance, Share
-from reconciler.model.planned.decision import Decision
-from reconciler.model.planned.evaluated import Evaluated
-from reconciler.model.planned.memory import Hints, Memory
-from reconciler.model.planned.plan import Plan
+from reconciler.model.plan.action import Apply, Delete, Hold, Preconditions, Ref
+from reconciler.model.plan.consequence import Consequence, Hindrance, Share
+from reconciler.model.plan.decision import Decision
+from reconciler.model.plan.memory import Hints, Memory
+from reconciler.model.plan.plan import Plan
+from reconciler.model.plan.size_evaluation import SizeEvaluation
 from reconciler.model.pool_use import Use
 from reconciler.plan.guards.observing import Observation
+from reconciler.report.decision_text import DecisionText
 from reconciler.report.plans.plan_shape import Amount
 from reconciler.report.plans.planned import Cost, Planned, PoolLine
 from reconciler.report.setting import Setting
-from reconciler.report.told import Told
 from tests.unit.some_reasons import some_reason
 
 A100 = "a100-training"
@@ -88,12 +88,12 @@ POOL = PoolLine(
 EDIT = Decision(
     "manifests",
     Ref("NodePool", "", A100, "uid-1"),
-    Apply(manifest='{"kind":"NodePool"}', presumes=Presumes(resource_version="7")),
+    Apply(manifest='{"kind":"NodePool"}', presumes=Preconditions(resource_version="7")),
     some_reason("EditDriftsAll", Origin(FILE, 3, HEAD), drifted=114, object=f"NodePool/{A100}"),
     A100,
 )
-EDITED = Told(EDIT, f"NodePool/{A100} differs in spec.template.spec.taints; that drifts all 120 nodes.")
-HELD = Told(
+EDITED = DecisionText(EDIT, f"NodePool/{A100} differs in spec.template.spec.taints; that drifts all 120 nodes.")
+HELD = DecisionText(
     Decision(
         "manifests",
         Ref("NodePool", "", "shared"),
@@ -104,15 +104,15 @@ HELD = Told(
     "NodePool/shared was made by someone else.",
     "write adopt: true in GpuPool/shared",
 )
-DELETED = Told(
+DELETED = DecisionText(
     Decision("manifests", Ref("NodePool", "", "old", "uid-2"), Delete(), some_reason("NodePoolPruned"), "old"),
     "no policy declares NodePool/old any more, and --prune NodePool/old was given.",
 )
-MADE = Told(
+MADE = DecisionText(
     Decision(
         "manifests",
         Ref("NodePool", "", "new"),
-        Apply(manifest="{}", presumes=Presumes(absent=True)),
+        Apply(manifest="{}", presumes=Preconditions(absent=True)),
         some_reason("Missing", Origin("policies/base/new.yaml", 3, HEAD)),
         "new",
         would=True,
@@ -122,21 +122,21 @@ MADE = Told(
 )
 
 
-def plan(*told: Told, consequences: tuple[Consequence, ...] = ()) -> Plan:
+def plan(*told: DecisionText, consequences: tuple[Consequence, ...] = ()) -> Plan:
     """Of these decisions."""
     return Plan(
         "sha256:" + "5d09c1" * 10 + "5d09", tuple(each.decision for each in told), consequences, Memory(), Hints(), None
     )
 
 
-def planned(*told: Told, consequences: tuple[Consequence, ...] = ()) -> Planned:
+def planned(*told: DecisionText, consequences: tuple[Consequence, ...] = ()) -> Planned:
     """Without a base."""
     return Planned(ALONE, plan(*told, consequences=consequences), told)
 
 
 def sized(told: Plan, target: int) -> Plan:
     """The provisioner came to that."""
-    evaluated = Evaluated(A100, A100, Use(120, 80, 640, 960, 8), target, some_reason("TargetSize"))
+    evaluated = SizeEvaluation(A100, A100, Use(120, 80, 640, 960, 8), target, some_reason("TargetSize"))
     return msgspec.structs.replace(told, sizes=(evaluated,))
 
 

@@ -7,11 +7,11 @@ import msgspec
 from reconciler.loop import InProcess
 from reconciler.model import names
 from reconciler.model.cluster.node import Node
-from reconciler.model.planned.action import Action, Apply, Bind, Delete, Evict, Ref, Taint, Ungate
-from reconciler.model.planned.decision import Decision
-from reconciler.model.planned.inputs import Inputs
-from reconciler.model.planned.plan import Plan
-from reconciler.simulate.outcome.reading import SMART
+from reconciler.model.plan.action import Action, Apply, Bind, Delete, Evict, Ref, Taint, Ungate
+from reconciler.model.plan.decision import Decision
+from reconciler.model.plan.inputs import Inputs
+from reconciler.model.plan.plan import Plan
+from reconciler.simulate.results.read_objects import SMART
 from tests.unit import planted_drains as drain
 from tests.unit import restricted
 from tests.unit.some_reasons import some_reason

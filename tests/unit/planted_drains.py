@@ -5,9 +5,9 @@ from collections.abc import Callable, Iterator
 from reconciler.model import names
 from reconciler.model.cluster.node import Node
 from reconciler.model.cluster.pod import Pod
-from reconciler.model.planned.action import Action, Delete, Evict, Ref, Taint
-from reconciler.model.planned.decision import Decision
-from reconciler.model.planned.inputs import Inputs
+from reconciler.model.plan.action import Action, Delete, Evict, Ref, Taint
+from reconciler.model.plan.decision import Decision
+from reconciler.model.plan.inputs import Inputs
 
 OFF, ANEW, BUDGET, PLACE, GANG, BATCH, EMPTY, WINDOW, SLOTS, LEAST = (
     "no pod is moved but off a node that is being drained",

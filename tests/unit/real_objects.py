@@ -3,7 +3,7 @@
 import json
 from typing import Any
 
-from reconciler.model.cluster.kinds import SEEN, Seen
+from reconciler.model.cluster.kinds import SEEN, ResourceKind
 from tests.unit import real_volumes
 
 Object = dict[str, Any]
@@ -11,7 +11,7 @@ SECRET = "hunter2"  # stands wherever people put secrets; no part of the product
 TIME = "2026-11-02T08:00:00Z"
 
 
-def seen(kind: str, field: str = "") -> Seen:
+def seen(kind: str, field: str = "") -> ResourceKind:
     return next(each for each in SEEN if each.kind == kind and field in {"", each.field})
 
 

@@ -6,9 +6,9 @@ import yaml
 
 from reconciler.model.bundle import Bundle, Text
 from reconciler.model.cluster.observed import Observed
-from reconciler.model.cluster.whole import Whole, WholeMetadata
+from reconciler.model.cluster.unstructured import Unstructured, UnstructuredMetadata
 from reconciler.model.desired import Desired
-from reconciler.policy.custom_resources.rendering import custom_resources
+from reconciler.policy.custom_resources.render import custom_resources
 from reconciler.policy.resolve import resolve
 
 POLICIES = """\
@@ -51,10 +51,10 @@ def wish_of(text: str = POLICIES, revision: str = "4c1f9e2", environment: str = 
     return resolved.wishes[0]
 
 
-def whole(document: dict[str, Any], **more: Any) -> Whole:
+def whole(document: dict[str, Any], **more: Any) -> Unstructured:
     """As the Observer would see it."""
     told = document["metadata"]
-    metadata = WholeMetadata(
+    metadata = UnstructuredMetadata(
         name=told["name"],
         uid=f"uid-{document['kind']}-{told['name']}",
         resource_version="7",
@@ -63,20 +63,20 @@ def whole(document: dict[str, Any], **more: Any) -> Whole:
         **more,
     )
     rest = {key: value for key, value in document.items() if key not in {"apiVersion", "kind", "metadata"}}
-    return Whole(document["apiVersion"], document["kind"], metadata, rest)
+    return Unstructured(document["apiVersion"], document["kind"], metadata, rest)
 
 
-def rendered(wish: Desired) -> list[Whole]:
+def rendered(wish: Desired) -> list[Unstructured]:
     """What applying `render --as-resources` makes."""
     return [whole(each.document) for each in custom_resources(wish)]
 
 
-def by_hand(text: str = POLICIES) -> list[Whole]:
+def by_hand(text: str = POLICIES) -> list[Unstructured]:
     """The same without a word of a bundle."""
     return [whole(each) for each in yaml.safe_load_all(text)]
 
 
-def seen(*objects: Whole) -> Observed:
+def seen(*objects: Unstructured) -> Observed:
     return Observed(policies=objects)
 
 

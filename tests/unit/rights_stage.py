@@ -8,11 +8,11 @@ import yaml
 from reconciler.model.bundle import Bundle, Text
 from reconciler.model.cluster.kinds import SEEN
 from reconciler.model.desired import Declared, Desired, Manifest
-from reconciler.model.kinds.drain_policy import DrainPolicy
-from reconciler.model.kinds.node_provisioner import NodeProvisioner
 from reconciler.model.origin import Origin
-from reconciler.policy.kinds import KINDS as ALL_KINDS
+from reconciler.model.policy.drain_policy import DrainPolicy
+from reconciler.model.policy.node_provisioner import NodeProvisioner
 from reconciler.policy.resolve import resolve
+from reconciler.policy.rules.kinds import KINDS as ALL_KINDS
 
 POOL = """\
 apiVersion: gpu.scheduling/v1

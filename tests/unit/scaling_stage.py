@@ -15,18 +15,18 @@ from reconciler.model.cluster.namespace import Namespace
 from reconciler.model.cluster.node import Node, NodeSpec, NodeStatus, NodeTaint
 from reconciler.model.cluster.observed import Observed, Unread
 from reconciler.model.cluster.pod import Container, Named, Pod, PodSpec, PodStatus, Resources, Toleration
-from reconciler.model.cluster.whole import Whole, WholeMetadata
+from reconciler.model.cluster.unstructured import Unstructured, UnstructuredMetadata
 from reconciler.model.cluster.workload import Template, Workload, WorkloadSpec
 from reconciler.model.desired import Declared, Desired
 from reconciler.model.instant import Instant, instant, timestamp
-from reconciler.model.kinds.gpu_pool import GpuPool
-from reconciler.model.kinds.node_provisioner import NodeProvisioner
 from reconciler.model.origin import Origin
-from reconciler.model.planned.drained import Drained
-from reconciler.model.planned.imagined import Imagined
-from reconciler.model.planned.inputs import Inputs
-from reconciler.model.planned.memory import Memory
-from reconciler.model.planned.plan import Plan
+from reconciler.model.plan.drain_memory import DrainMemory
+from reconciler.model.plan.inputs import Inputs
+from reconciler.model.plan.memory import Memory
+from reconciler.model.plan.observed_taint import ObservedTaint
+from reconciler.model.plan.plan import Plan
+from reconciler.model.policy.gpu_pool import GpuPool
+from reconciler.model.policy.node_provisioner import NodeProvisioner
 from reconciler.plan.check import check
 from reconciler.plan.planner import plan
 from reconciler.plan.scaling.planner import scaling
@@ -84,7 +84,7 @@ class World:
         )
         lately = (evicted_pods.remembered(pod, said, after(-said["ago"])) for pod, said in evicted)
         imagined = tuple(sorted(found for one in each for found in one.imagined))
-        memory = Memory(imagined=imagined, drained=Drained(evicted=tuple(sorted(lately))))
+        memory = Memory(imagined=imagined, drained=DrainMemory(evicted=tuple(sorted(lately))))
         self.inputs = Inputs(desired, observed, NOW, memory)
 
     def planned(self) -> Plan:
@@ -136,12 +136,12 @@ class _PoolCase:
         return not self._said.get("no_node_pool")
 
     @property
-    def node_pool(self) -> Whole:
+    def node_pool(self) -> Unstructured:
         labels = {} if self._said.get("theirs") else {names.MANAGED: "true", names.POOL: self._name}
         frozen = self._said.get("frozen_pool")
         annotations = {names.FROZEN_UNTIL: timestamp(after(frozen))} if frozen else {}
-        metadata = WholeMetadata(self._name, labels=labels, annotations=annotations)
-        return Whole("karpenter.sh/v1", "NodePool", metadata)
+        metadata = UnstructuredMetadata(self._name, labels=labels, annotations=annotations)
+        return Unstructured("karpenter.sh/v1", "NodePool", metadata)
 
     @property
     def nodes(self) -> list[Node]:
@@ -190,10 +190,10 @@ class _PoolCase:
         return tuple(found)
 
     @property
-    def imagined(self) -> list[Imagined]:
+    def imagined(self) -> list[ObservedTaint]:
         said = [(self.name_of(at), mark) for at in self._many("nodes") if (mark := self._of("imagined", at))]
         marks = [(name, *_mark(mark)) for name, mark in said]
-        return [Imagined(name, f"uid-{name}", names.DELETION_TIME, value, effect) for name, effect, value in marks]
+        return [ObservedTaint(name, f"uid-{name}", names.DELETION_TIME, value, effect) for name, effect, value in marks]
 
     @property
     def pods(self) -> list[Pod]:
@@ -283,11 +283,11 @@ def _pod(name: str, said: Json) -> Pod:
     return Pod(metadata, spec, PodStatus(phase, nominated_node_name=said.get("nominated", ""), conditions=conditions))
 
 
-def _node_pools_of_others(case: Json) -> Iterator[Whole]:
+def _node_pools_of_others(case: Json) -> Iterator[Unstructured]:
     for said in case.get("elsewhere", []):
         template = {"taints": said.get("taints", []), "startupTaints": said.get("startup_taints", [])}
-        metadata = WholeMetadata(said["pool"])
-        yield Whole("karpenter.sh/v1", "NodePool", metadata, {"spec": {"template": {"spec": template}}})
+        metadata = UnstructuredMetadata(said["pool"])
+        yield Unstructured("karpenter.sh/v1", "NodePool", metadata, {"spec": {"template": {"spec": template}}})
 
 
 def _claims_of_others(case: Json) -> Iterator[NodeClaim]:

@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
-from reconciler.model.planned.action import Delete, Hold, Label, Taint
-from reconciler.model.planned.decision import Decision
+from reconciler.model.plan.action import Delete, Hold, Label, Taint
+from reconciler.model.plan.decision import Decision
 from tests.unit.scaling_stage import NOW
 
 

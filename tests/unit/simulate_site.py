@@ -3,7 +3,7 @@
 from typing import Any
 
 from reconciler.model.instant import Instant
-from reconciler.model.planned.action import Ref
+from reconciler.model.plan.action import Ref
 from reconciler.simulate.actors.collector import Collector
 from reconciler.simulate.actors.karpenter.karpenter import Karpenter
 from reconciler.simulate.actors.karpenter.timing import Timing

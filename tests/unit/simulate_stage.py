@@ -4,15 +4,15 @@ from typing import Any
 
 from reconciler.model import names
 from reconciler.model.instant import Instant
-from reconciler.model.planned.action import Ref
-from reconciler.protocol.presumed import Object
+from reconciler.model.plan.action import Ref
+from reconciler.protocol.preconditions import Object
 from reconciler.simulate.actors.budgets import Budgets
 from reconciler.simulate.actors.collector import Collector
-from reconciler.simulate.actors.deaths import Deaths
 from reconciler.simulate.actors.kubelets import Kubelets
-from reconciler.simulate.actors.lapses import Lapses
+from reconciler.simulate.actors.node_failures import Deaths
 from reconciler.simulate.actors.scheduler import Scheduler
 from reconciler.simulate.actors.taints import Taints
+from reconciler.simulate.actors.unready_nodes import Lapses
 from reconciler.simulate.actors.workloads import Workloads
 from reconciler.simulate.engine import Engine
 from reconciler.simulate.marks import RUN_SECONDS

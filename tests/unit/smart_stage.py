@@ -13,22 +13,22 @@ from reconciler.model.cluster.karpenter import Asked, ClaimSpec, ClaimStatus, No
 from reconciler.model.cluster.metadata import Annotations, Condition, Metadata
 from reconciler.model.cluster.node import NodeTaint
 from reconciler.model.cluster.pod import Named, Pod, PodSpec
-from reconciler.model.cluster.whole import Whole, WholeMetadata
+from reconciler.model.cluster.unstructured import Unstructured, UnstructuredMetadata
 from reconciler.model.desired import SmartPod
 from reconciler.model.instant import timestamp
-from reconciler.model.planned.action import Annotate, Apply, Delete, Hold, Ref, Taint, Ungate
-from reconciler.model.planned.decision import Decision
-from reconciler.model.planned.inputs import Inputs
-from reconciler.model.planned.lacking import Lacking
-from reconciler.model.planned.plan import Plan
-from reconciler.model.planned.reason import Reason
-from reconciler.model.planned.shortage import Shortage
+from reconciler.model.plan.action import Annotate, Apply, Delete, Hold, Ref, Taint, Ungate
+from reconciler.model.plan.decision import Decision
+from reconciler.model.plan.inputs import Inputs
+from reconciler.model.plan.plan import Plan
+from reconciler.model.plan.pool_shortfall import PoolShortfall
+from reconciler.model.plan.reason import Reason
+from reconciler.model.plan.shortage import Shortage
+from reconciler.plan.capacity.offerings import digest_of
+from reconciler.plan.capacity.request import Request, tag_of
 from reconciler.plan.check import check
 from reconciler.plan.draft import Draft, Verdict
 from reconciler.plan.drain.codes.emptying import Drained, DrainedNodeNeeded, PodsWaitForCapacity
 from reconciler.plan.planner import plan
-from reconciler.plan.requests.choices import digest_of
-from reconciler.plan.requests.request import Request, tag_of
 from reconciler.plan.scaling.planner import scaling
 from reconciler.plan.smart_pods.planner import smart_pods
 from tests.unit import restricted
@@ -70,7 +70,7 @@ class SmartWorld:
         )
         asked = {pool.name: digest_of(pool.spec) if not case.get("changed") else "before" for pool in pools}
         shortages = tuple(sorted(_shortage(each, asked) for each in case.get("short", [])))
-        lacking = (Lacking("a100", after(-case["lacks_since"])),) if "lacks_since" in case else ()
+        lacking = (PoolShortfall("a100", after(-case["lacks_since"])),) if "lacks_since" in case else ()
         memory = msgspec.structs.replace(world.memory, shortages=shortages, lacking=lacking)
         self.inputs = Inputs(desired, observed, NOW, memory)
 
@@ -186,13 +186,13 @@ def _awaited(node: Any, case: Json) -> Any:
     return msgspec.structs.replace(node, spec=spec)
 
 
-def _claims_of(said: Any) -> Iterator[Whole]:
+def _claims_of(said: Any) -> Iterator[Unstructured]:
     """Either claim/gang for each, or by name what a GpuClaim says."""
     if isinstance(said, list):
         said = {name: {"gangRef": gang} for name, gang in (each.split("/") for each in said)}
     for name, spec in said.items():
-        metadata = WholeMetadata(f"claim-{name}", "research")
-        yield Whole("gpu.scheduling/v1", "GpuClaim", metadata, {"spec": {"devices": {"count": 1}, **spec}})
+        metadata = UnstructuredMetadata(f"claim-{name}", "research")
+        yield Unstructured("gpu.scheduling/v1", "GpuClaim", metadata, {"spec": {"devices": {"count": 1}, **spec}})
 
 
 def _shortage(said: Json, asked: dict[str, str]) -> Shortage:

@@ -7,10 +7,10 @@ import msgspec
 
 from reconciler.model.instant import Instant
 from reconciler.model.origin import Origin
-from reconciler.model.planned.action import Ref
-from reconciler.model.planned.reason import CodeFacts, Facts, Reason
+from reconciler.model.plan.action import Ref
+from reconciler.model.plan.reason import CodeFacts, Facts, Reason
 from reconciler.plan.drain.codes.emptying import EvictedPodsStay
-from reconciler.plan.explain import REASONS
+from reconciler.plan.sentences import REASONS
 
 POD = Ref("Pod", "x", "x")
 

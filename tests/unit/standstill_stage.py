@@ -8,12 +8,12 @@ import yaml
 
 from reconciler.fleet.fleet import Fleet
 from reconciler.model import names
-from reconciler.model.cluster.whole import Whole, WholeMetadata
+from reconciler.model.cluster.unstructured import Unstructured, UnstructuredMetadata
 from reconciler.model.instant import timestamp
-from reconciler.model.planned.plan import Plan
+from reconciler.model.plan.plan import Plan
 from reconciler.plan.check import check
 from reconciler.plan.drain.planner import drain
-from reconciler.plan.kept.scene import Scene
+from reconciler.plan.files.planning_result import PlanningResult
 from reconciler.plan.planner import plan
 from reconciler.plan.scaling.planner import scaling
 from tests.unit import drain_stage
@@ -49,15 +49,15 @@ class World:
         check(self.inputs, fleet, made)
         return made
 
-    def scene(self) -> Scene:
-        return Scene(self.inputs, Fleet(self.inputs.observed), self.planned())
+    def scene(self) -> PlanningResult:
+        return PlanningResult(self.inputs, Fleet(self.inputs.observed), self.planned())
 
 
-def _node_pool(said: Json) -> Whole:
+def _node_pool(said: Json) -> Unstructured:
     labels = {} if said.get("theirs") else {names.MANAGED: "true", names.POOL: "a100"}
     annotations = {names.ENVIRONMENT: said["environment"]} if "environment" in said else {}
     if "frozen" in said:
         annotations[names.FROZEN_UNTIL] = timestamp(after(said["frozen"]))
     leaving = timestamp(after(-5)) if said.get("leaving") else ""
-    metadata = WholeMetadata("a100", labels=labels, annotations=annotations, deletion_timestamp=leaving)
-    return Whole("karpenter.sh/v1", "NodePool", metadata)
+    metadata = UnstructuredMetadata("a100", labels=labels, annotations=annotations, deletion_timestamp=leaving)
+    return Unstructured("karpenter.sh/v1", "NodePool", metadata)

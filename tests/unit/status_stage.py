@@ -6,19 +6,19 @@ from typing import Any
 import msgspec
 
 from reconciler.model.cluster.observed import Observed
-from reconciler.model.cluster.whole import Whole
+from reconciler.model.cluster.unstructured import Unstructured
 from reconciler.model.desired import Desired, Manifest
 from reconciler.model.instant import Instant, instant
 from reconciler.model.origin import Origin
-from reconciler.model.planned.action import Ref, Status
-from reconciler.model.planned.decision import Decision
-from reconciler.model.planned.inputs import Inputs
-from reconciler.model.planned.memory import Hints, Memory
-from reconciler.model.planned.plan import Plan
-from reconciler.model.planned.reason import Reason
+from reconciler.model.plan.action import Ref, Status
+from reconciler.model.plan.decision import Decision
+from reconciler.model.plan.inputs import Inputs
+from reconciler.model.plan.memory import Hints, Memory
+from reconciler.model.plan.plan import Plan
+from reconciler.model.plan.reason import Reason
 from reconciler.model.problem import Problem
 from reconciler.plan.manifests import reasons
-from reconciler.plan.statuses.told import Told
+from reconciler.plan.status.context import StatusContext
 from tests.unit.resource_stage import POLICIES as TEXT
 from tests.unit.resource_stage import rendered, wish_of
 
@@ -43,11 +43,11 @@ def decision(act: Any, reason: Any = MADE, **more: Any) -> Decision:
     return Decision(reasons.PLANNER, more.pop("subject", SUBJECT), act, reason, "a100", **more)
 
 
-def inputs(desired: Desired, now: Instant = NOW, objects: list[Whole] | None = None) -> Inputs:
+def inputs(desired: Desired, now: Instant = NOW, objects: list[Unstructured] | None = None) -> Inputs:
     return Inputs(desired, Observed(policies=tuple(rendered(desired) if objects is None else objects)), now)
 
 
-RESOURCES = Told(are_resources=True)
+RESOURCES = StatusContext(are_resources=True)
 
 
 def told(decisions: tuple[Decision, ...]) -> dict[str, dict[str, Any]]:
@@ -65,7 +65,7 @@ def reason(status: dict[str, Any]) -> str:
     return str(found)
 
 
-def after(objects: list[Whole], decisions: tuple[Decision, ...]) -> list[Whole]:
+def after(objects: list[Unstructured], decisions: tuple[Decision, ...]) -> list[Unstructured]:
     """The objects with the statuses that were decided."""
     new = told(decisions)
     return [

@@ -7,8 +7,8 @@ from typing import Any
 import msgspec
 import yaml
 
-from reconciler.fleet.predicates.predicate import Predicate
-from reconciler.fleet.what_if import WhatIf
+from reconciler.fleet.filters.predicate import Predicate
+from reconciler.fleet.snapshot.snapshot import Snapshot
 from reconciler.model.cluster.observed import Observed
 from reconciler.model.cluster.pod import Pod
 
@@ -52,7 +52,7 @@ def pod_of(case: Case) -> Pod:
     return msgspec.convert(_pod("asked", case["pod"]), Pod)
 
 
-def where(fleet: WhatIf, pod: Pod, predicates: tuple[type[Predicate], ...]) -> dict[str, str]:
+def where(fleet: Snapshot, pod: Pod, predicates: tuple[type[Predicate], ...]) -> dict[str, str]:
     """Why not, by node; nothing where it fits. Mask, scalar and `concerns` must not contradict one another."""
     pod_class = fleet.classes.of(pod).anew
     found: dict[str, str] = {}
@@ -69,7 +69,7 @@ def where(fleet: WhatIf, pod: Pod, predicates: tuple[type[Predicate], ...]) -> d
     return found
 
 
-def take_off(fleet: WhatIf, node: str) -> None:
+def take_off(fleet: Snapshot, node: str) -> None:
     row = fleet.rows.row_of[node]
     for pod_class in list(fleet.booked_on(row)):
         fleet.remove(pod_class, row)

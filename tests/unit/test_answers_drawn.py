@@ -9,17 +9,17 @@ from jsonschema import Draft7Validator
 
 from reconciler import report
 from reconciler.fleet.fleet import Fleet
-from reconciler.model.planned.inputs import Inputs
-from reconciler.plan.explanation.subject import answer, asked
+from reconciler.model.plan.inputs import Inputs
+from reconciler.plan.explain.subject import answer, asked
+from reconciler.plan.files.planning_result import PlanningResult
 from reconciler.plan.impact.impact import with_impact
-from reconciler.plan.kept.scene import Scene
 from reconciler.plan.planner import plan
+from reconciler.report.plans.build import Compared, planned_of
 from reconciler.report.plans.plan_document import plan_document
 from reconciler.report.plans.plan_schema import plan_schema
 from reconciler.report.plans.planned import Planned
-from reconciler.report.plans.planned_of import Compared, planned_of
-from reconciler.report.standing.overview import overview_document
-from reconciler.report.standing.overview_of import overview_of
+from reconciler.report.status.build import overview_of
+from reconciler.report.status.overview import overview_document
 from tests.unit.drawn_fleets import Drawn
 from tests.unit.plan_samples import ALONE
 
@@ -28,9 +28,9 @@ SEEDS = range(24)
 GONE = {"scaled", "drained", "removed", "deleted"}
 
 
-def scene_of(inputs: Inputs) -> Scene:
+def scene_of(inputs: Inputs) -> PlanningResult:
     fleet = Fleet(inputs.observed)
-    return Scene(inputs, fleet, plan(inputs, fleet))
+    return PlanningResult(inputs, fleet, plan(inputs, fleet))
 
 
 def without_drains(inputs: Inputs) -> Inputs:

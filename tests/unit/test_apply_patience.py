@@ -5,12 +5,12 @@ import threading
 import pytest
 
 from reconciler.kube.api_server import Answer, Request
-from reconciler.kube.apply.bucket import Bucket
 from reconciler.kube.apply.events import told_of, told_of_pools
-from reconciler.model.planned.action import Apply, Delete, Label, Ref, Status
-from reconciler.model.planned.decision import Decision
-from reconciler.model.planned.reason import Reason
-from reconciler.plan.removal import CordonedByOthers
+from reconciler.kube.apply.token_bucket import Bucket
+from reconciler.model.plan.action import Apply, Delete, Label, Ref, Status
+from reconciler.model.plan.decision import Decision
+from reconciler.model.plan.reason import Reason
+from reconciler.plan.nodes.ownership import CordonedByOthers
 from tests.unit.apply_stage import OURS, SILENT, Act_, Lost, Scene, ScriptedServer, labelled, refusal
 from tests.unit.some_reasons import some_reason
 

@@ -6,16 +6,16 @@ import msgspec
 import pytest
 
 from reconciler.model.desired import Declared, Desired
-from reconciler.model.kinds.change_guard import ChangeGuard
-from reconciler.model.kinds.drain_policy import DrainPolicy
-from reconciler.model.kinds.node_provisioner import NodeProvisioner
-from reconciler.model.planned.action import Action, Delete, Ref, Taint
-from reconciler.model.planned.decision import Decision
-from reconciler.model.planned.inputs import Inputs
+from reconciler.model.plan.action import Action, Delete, Ref, Taint
+from reconciler.model.plan.decision import Decision
+from reconciler.model.plan.inputs import Inputs
+from reconciler.model.policy.change_guard import ChangeGuard
+from reconciler.model.policy.drain_policy import DrainPolicy
+from reconciler.model.policy.node_provisioner import NodeProvisioner
 from reconciler.plan.causes import Cause, cause_of
 from reconciler.plan.guards.approvals import INSTALL, TITLE, Approvals, told_of_approvals
 from reconciler.plan.guards.digests import policy_digest
-from reconciler.policy.custom_resources.standing import bundle_of
+from reconciler.policy.custom_resources.bundle import bundle_of
 from reconciler.policy.resolve import resolve
 from tests.unit.manifests_stage import POLICY, inputs_of
 from tests.unit.resource_stage import POLICIES, rendered, seen, wish_of

@@ -8,18 +8,18 @@ from hypothesis import strategies as some
 
 from reconciler.fleet.fleet import Fleet
 from reconciler.fleet.questions import fits as why_not
-from reconciler.fleet.what_if import WhatIf
+from reconciler.fleet.snapshot.snapshot import Snapshot
 from reconciler.model import names
 from reconciler.model.cluster.lease import Lease, LeaseSpec
 from reconciler.model.cluster.metadata import Annotations, Metadata, OwnerReference
 from reconciler.model.cluster.node import Node, NodeStatus
 from reconciler.model.cluster.observed import Observed
 from reconciler.model.cluster.pod import Container, Pod, PodSpec, PodStatus, Resources
-from reconciler.model.cluster.whole import Whole, WholeMetadata
+from reconciler.model.cluster.unstructured import Unstructured, UnstructuredMetadata
 from reconciler.model.instant import Instant
 from reconciler.plan.sums.usage import gpus_in_use
 from reconciler.simulate.objects import Written
-from reconciler.simulate.outcome.whereabouts import Whereabouts
+from reconciler.simulate.results.totals import Whereabouts
 
 GPUS = 8
 NODES = ("n0", "n1", "n2")
@@ -39,9 +39,9 @@ def pod(name: str, gpus: int, claim: str, on: str) -> Pod:
     return Pod(metadata, spec, PodStatus("Running" if on else "Pending"))
 
 
-def claim(name: str, count: Any) -> Whole:
+def claim(name: str, count: Any) -> Unstructured:
     spec = {"spec": {"devices": {"count": count}}}
-    return Whole("gpu.scheduling/v1", "GpuClaim", WholeMetadata(name, "team"), spec)
+    return Unstructured("gpu.scheduling/v1", "GpuClaim", UnstructuredMetadata(name, "team"), spec)
 
 
 def lease(on: str, number: int, holder: str = "uid-of-a-pod") -> Lease:
@@ -121,7 +121,7 @@ def test_all_pods_that_stay_ask_for_as_many_as_their_claims_say_from_then_on(obs
 
 @given(clusters(), some.integers(0, 8), some.sampled_from(CLAIMS))
 def test_what_a_fork_books_and_takes_back_leaves_what_is_lent(observed: Observed, gpus: int, of: str) -> None:
-    what_if = WhatIf(observed)
+    what_if = Snapshot(observed)
     before = what_if.fingerprint()
     with what_if.fork():
         row = what_if.rows.row_of[observed.nodes[0].name]
@@ -132,7 +132,7 @@ def test_what_a_fork_books_and_takes_back_leaves_what_is_lent(observed: Observed
 
 def test_a_pod_fits_where_the_gpus_of_its_claim_are_free() -> None:
     observed = Observed(nodes=(node("n0"),), pods=(pod("p", 6, "", "n0"),), policies=(claim("one", 4), claim("two", 2)))
-    what_if = WhatIf(observed)
+    what_if = Snapshot(observed)
     assert why_not(what_if, pod("new", 1, "one", ""), "n0")
     assert not why_not(what_if, pod("new", 1, "two", ""), "n0")
 

@@ -4,14 +4,14 @@ import msgspec
 
 from reconciler.loop import Attempts
 from reconciler.model.instant import Instant
-from reconciler.model.planned.action import Annotate, Evict, Leaver, Presumes, Ref
-from reconciler.model.planned.decision import Decision
-from reconciler.model.planned.outcome import Outcome, Result
+from reconciler.model.plan.action import Annotate, Evict, Leaver, Preconditions, Ref
+from reconciler.model.plan.decision import Decision
+from reconciler.model.plan.outcome import Outcome, Result
 from tests.unit.some_reasons import some_reason
 
 
 def decision(name: str = "n1", version: str = "7", value: str = "1", after: tuple[str, ...] = ()) -> Decision:
-    act = Annotate(annotations=(("a", value),), presumes=Presumes(resource_version=version))
+    act = Annotate(annotations=(("a", value),), presumes=Preconditions(resource_version=version))
     firsts = tuple(Ref("Node", "", each) for each in after)
     return Decision("test", Ref("Node", "", name), act, some_reason("Missing"), after=firsts)
 

@@ -8,16 +8,16 @@ import msgspec
 import pytest
 
 from reconciler.kube.decode import event, page
-from reconciler.kube.stand_ins import parted
+from reconciler.kube.placeholders import parted
 from reconciler.model.cluster import bounds
 from reconciler.model.cluster.kinds import SEEN
 from reconciler.model.cluster.node import Node
 from reconciler.model.cluster.pod import Pod
+from reconciler.model.cluster.unstructured import Unstructured, UnstructuredMetadata
 from reconciler.model.cluster.volumes import PersistentVolume, PersistentVolumeClaim
-from reconciler.model.cluster.whole import Whole, WholeMetadata
 from reconciler.model.cluster.workload import PodDisruptionBudget, Workload
 from reconciler.model.instant import Instant
-from reconciler.plan.eviction import MOST_COMPARED, PodBudgets, why_immovable
+from reconciler.plan.nodes.eviction import MOST_COMPARED, PodBudgets, why_immovable
 
 Words = dict[str, Any]
 NOW = Instant(1_793_613_600_000)
@@ -171,9 +171,11 @@ def test_a_node_that_is_refused_counts_in_its_pool_and_takes_nothing() -> None:
 
 
 def test_a_namespace_has_so_many_gpu_claims() -> None:
-    def claim(namespace: str, number: int) -> Whole:
+    def claim(namespace: str, number: int) -> Unstructured:
         made = f"2026-10-01T{number // 3600:02}:{number // 60 % 60:02}:{number % 60:02}Z"
-        return Whole("gpu.scheduling/v1", "GpuClaim", WholeMetadata(f"c{number}", namespace, creation_timestamp=made))
+        return Unstructured(
+            "gpu.scheduling/v1", "GpuClaim", UnstructuredMetadata(f"c{number}", namespace, creation_timestamp=made)
+        )
 
     mine = [claim("team", each) for each in range(bounds.MOST_GPU_CLAIMS + 3)]
     found = bounds.gpu_claims([*reversed(mine), claim("other", 0)])

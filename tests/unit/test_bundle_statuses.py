@@ -5,11 +5,11 @@ import pytest
 
 from reconciler.model.cluster.bundle_objects import bundle_title
 from reconciler.model.cluster.observed import Observed
-from reconciler.model.cluster.whole import Whole
+from reconciler.model.cluster.unstructured import Unstructured
 from reconciler.model.problem import Problem
-from reconciler.plan.statuses.statuses import received, statuses
-from reconciler.plan.statuses.told import Told
-from reconciler.policy.custom_resources.rendering import digest_of
+from reconciler.plan.status.context import StatusContext
+from reconciler.plan.status.statuses import received, statuses
+from reconciler.policy.custom_resources.render import digest_of
 from tests.unit.resource_stage import POLICIES as TEXT
 from tests.unit.resource_stage import by_hand, rendered, wish_of
 from tests.unit.status_stage import (
@@ -31,7 +31,7 @@ from tests.unit.status_stage import (
 
 
 def test_only_the_object_with_the_problem_is_stalled_and_the_others_wait_for_its_bundle() -> None:
-    found = told(statuses(inputs(wish()), plan(), Told((BROKEN,), are_resources=True)))
+    found = told(statuses(inputs(wish()), plan(), StatusContext((BROKEN,), are_resources=True)))
     broken = found.pop("GpuPool/a100")
     assert (conditions(broken), reason(broken)) == (STUCK, "Invalid")
     assert broken["problems"] == ["RC103: spec.devices.count: expected an integer; write 2"]
@@ -45,7 +45,7 @@ def test_only_the_object_with_the_problem_is_stalled_and_the_others_wait_for_its
 def test_each_status_names_the_bundle_that_it_speaks_of() -> None:
     digest = digest_of(wish())
     for problems in ((), (BROKEN,)):
-        found = told(statuses(inputs(wish()), plan(), Told(problems, are_resources=True)))
+        found = told(statuses(inputs(wish()), plan(), StatusContext(problems, are_resources=True)))
         assert {each["bundle"] for each in found.values()} == {digest}
     by_hand_alone = told(statuses(inputs(wish(), objects=by_hand()), plan(), RESOURCES))
     assert not [each for each in by_hand_alone.values() if "bundle" in each]
@@ -62,7 +62,7 @@ def test_an_object_that_belongs_to_no_bundle_any_more_names_none() -> None:
 SECOND = {"revision": "b7d0a15"}
 
 
-def with_statuses(new: list[Whole], old: list[Whole]) -> list[Whole]:
+def with_statuses(new: list[Unstructured], old: list[Unstructured]) -> list[Unstructured]:
     """What applying the new objects leaves in the cluster: a status outlives it."""
     status = {each.name + each.kind: each.rest["status"] for each in old}
     return [msgspec.structs.replace(each, rest={**each.rest, "status": status[each.name + each.kind]}) for each in new]
@@ -71,14 +71,14 @@ def with_statuses(new: list[Whole], old: list[Whole]) -> list[Whole]:
 @pytest.mark.parametrize("problems", [(), (BROKEN,)], ids=["good", "bad"])
 def test_a_new_bundle_is_reconciling_first_whatever_came_of_the_one_before(problems: tuple[Problem, ...]) -> None:
     first = rendered(wish())
-    before = Told((BROKEN,), are_resources=True)
+    before = StatusContext((BROKEN,), are_resources=True)
     stalled = after(first, statuses(inputs(wish(), objects=first), plan(), before))
     second = wish_of(**SECOND)
     applied = with_statuses(rendered(second), stalled)
     at_once = received(Observed(policies=tuple(applied)), NOW)
     assert {str(conditions(each)) for each in told(at_once).values()} == {str(COMING)}
     assert {reason(each) for each in told(at_once).values()} == {"BundleReceived"}
-    judged = Told(problems, are_resources=True)
+    judged = StatusContext(problems, are_resources=True)
     unseen = told(statuses(inputs(second, objects=applied), plan(), judged))
     assert {str(conditions(each)) for each in unseen.values()} == {str(COMING)}
     live = after(applied, at_once)
@@ -111,7 +111,7 @@ def test_a_digest_that_is_too_long_for_a_status_is_told_once() -> None:
 )
 def test_a_problem_that_no_object_causes_has_a_reason_of_its_own(code: str, why: str) -> None:
     problem = Problem("custom resources", 0, 0, code, "no one object is to blame", "look")
-    found = told(statuses(inputs(wish()), plan(), Told((problem,), are_resources=True)))
+    found = told(statuses(inputs(wish()), plan(), StatusContext((problem,), are_resources=True)))
     assert {(str(conditions(each)), reason(each)) for each in found.values()} == {(str(STUCK), why)}
 
 
@@ -120,7 +120,7 @@ HALF = Problem("custom resources", 0, 0, "RC521", "no bundle is complete", "appl
 
 def test_while_a_bundle_is_being_applied_its_objects_say_which_objects_are_missing() -> None:
     objects = rendered(wish())[:2]
-    found = told(statuses(inputs(wish(), objects=objects), plan(), Told((HALF,), are_resources=True)))
+    found = told(statuses(inputs(wish(), objects=objects), plan(), StatusContext((HALF,), are_resources=True)))
     assert {str(conditions(each)) for each in found.values()} == {str(COMING)}
     assert {reason(each) for each in found.values()} == {"BundleIncomplete"}
     message = found["GpuPool/l4"]["conditions"][0]["message"]
@@ -133,7 +133,7 @@ def test_an_object_of_the_bundle_before_waits_for_the_new_one_while_that_is_bein
     first = rendered(wish())
     live = after(first, statuses(inputs(wish(), objects=first), plan(), RESOURCES))
     mixed = with_statuses([*rendered(wish_of(**SECOND))[:2], *first[2:]], live)
-    found = told(statuses(inputs(wish(), objects=mixed), plan(), Told((HALF,), are_resources=True)))
+    found = told(statuses(inputs(wish(), objects=mixed), plan(), StatusContext((HALF,), are_resources=True)))
     reasons = {name: reason(status) for name, status in found.items()}
     assert reasons == {
         "GpuPool/a100": "BundleIncomplete",
@@ -161,7 +161,7 @@ def test_what_a_smaller_bundle_leaves_behind_is_stalled_also_after_it_waited_for
     fewer = wish_of("---\n".join(each for each in TEXT.split("---\n") if "name: l4" not in each), **SECOND)
     (left,) = (each for each in live if each.name == "l4")
     partly = with_statuses(rendered(fewer)[:1], live)
-    waiting = statuses(inputs(wish(), objects=[*partly, left]), plan(), Told((HALF,), are_resources=True))
+    waiting = statuses(inputs(wish(), objects=[*partly, left]), plan(), StatusContext((HALF,), are_resources=True))
     (left,) = after([left], waiting)
     whole_now = [*with_statuses(rendered(fewer), live), left]
     found = told(statuses(inputs(fewer, objects=whole_now), plan(), RESOURCES))

@@ -7,16 +7,16 @@ import pytest
 
 from reconciler.fleet.fleet import Fleet
 from reconciler.model.instant import Instant
-from reconciler.model.planned.memory import Memory
-from reconciler.model.planned.shortage import Shortage
-from reconciler.plan.explanation.about import Asked
-from reconciler.plan.explanation.subject import about
-from reconciler.plan.kept.scene import Scene
-from reconciler.plan.statuses.statuses import statuses
+from reconciler.model.plan.memory import Memory
+from reconciler.model.plan.shortage import Shortage
+from reconciler.plan.explain.about import Asked
+from reconciler.plan.explain.subject import about
+from reconciler.plan.files.planning_result import PlanningResult
+from reconciler.plan.status.statuses import statuses
 from reconciler.report import write
 from reconciler.report.setting import Setting
-from reconciler.report.standing.overview import overview_document
-from reconciler.report.standing.overview_of import overview_of
+from reconciler.report.status.build import overview_of
+from reconciler.report.status.overview import overview_document
 from tests.unit.resource_stage import rendered
 from tests.unit.smart_stage import SmartWorld
 from tests.unit.status_stage import LATER, NOW, READY, RESOURCES, after, conditions, inputs, plan, told, wish
@@ -66,12 +66,12 @@ def test_it_is_told_once() -> None:
 # By status and explain
 
 
-def scene(**case: Any) -> Scene:
+def scene(**case: Any) -> PlanningResult:
     world = SmartWorld({"nodes": 1, "busy": "0", "pending": [{"gpus": 8}], **case})
-    return Scene(world.inputs, Fleet(world.inputs.observed), world.planned())
+    return PlanningResult(world.inputs, Fleet(world.inputs.observed), world.planned())
 
 
-def rows(there: Scene, kind: str, name: str, namespace: str = "") -> dict[str, str]:
+def rows(there: PlanningResult, kind: str, name: str, namespace: str = "") -> dict[str, str]:
     return dict(about(there, Asked(kind, name, namespace)).rows)
 
 
@@ -88,13 +88,13 @@ def test_explain_and_status_tell_of_a_pool_what_it_can_not_have() -> None:
 # Of the pods
 
 
-def waiting(there: Scene) -> tuple[str, dict[str, str]]:
+def waiting(there: PlanningResult) -> tuple[str, dict[str, str]]:
     (pod,) = (each for each in there.inputs.observed.pods if each.name == "wait-0-0")
     found = about(there, Asked("pod", pod.name, pod.metadata.namespace))
     return found.outcome, dict(found.rows)
 
 
-def smart(there: Scene) -> tuple[str, dict[str, str]]:
+def smart(there: PlanningResult) -> tuple[str, dict[str, str]]:
     (pod,) = (each for each in there.inputs.observed.pods if each.name.startswith("smart-"))
     found = about(there, Asked("pod", pod.name, pod.metadata.namespace))
     return found.outcome, dict(found.rows)

@@ -11,8 +11,8 @@ from reconciler.model.cluster.kinds import SEEN
 from reconciler.model.cluster.observed import Observed
 from reconciler.model.desired import Desired
 from reconciler.model.instant import Instant
-from reconciler.model.planned.inputs import Inputs
-from reconciler.plan.kept import dump
+from reconciler.model.plan.inputs import Inputs
+from reconciler.plan.files import dump
 from tests.unit.real_objects import OBJECTS, SECRET, an, kept_pod, listed, metadata
 
 NAME = "cluster.json"

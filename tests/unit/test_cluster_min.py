@@ -6,10 +6,10 @@ from hypothesis import given, settings
 from reconciler.fleet.fleet import Fleet
 from reconciler.model import names
 from reconciler.model.cluster.node import Node
-from reconciler.model.planned.action import Action, Delete, Hold, Presumes, Ref, Taint
-from reconciler.model.planned.decision import Decision
-from reconciler.model.planned.inputs import Inputs
-from reconciler.model.planned.plan import Plan
+from reconciler.model.plan.action import Action, Delete, Hold, Preconditions, Ref, Taint
+from reconciler.model.plan.decision import Decision
+from reconciler.model.plan.inputs import Inputs
+from reconciler.model.plan.plan import Plan
 from reconciler.plan.draft import Draft, Verdict, leaves_after
 from reconciler.plan.guards.cluster_min import ClusterMinHolds
 from reconciler.plan.planner import plan
@@ -69,7 +69,7 @@ def test_a_planner_that_forgets_to_ask_is_held(count: int, least: int, deletes: 
 
 def _goes(node: Node, deletes: bool) -> Decision:
     subject = Ref("Node", "", node.name, node.metadata.uid)
-    presumes = Presumes(resource_version="1")
+    presumes = Preconditions(resource_version="1")
     act: Action = Delete(presumes=presumes)
     if not deletes:
         act = Taint(key=names.DELETION_TIME, value="1", effect="NoSchedule", presumes=presumes)

@@ -8,22 +8,22 @@ import pytest
 
 from reconciler.fleet.fleet import Fleet
 from reconciler.model.desired import Declared
-from reconciler.model.planned.action import Hold, Label, Ref
-from reconciler.model.planned.cycled import Cycled
-from reconciler.model.planned.decision import Decision
-from reconciler.model.planned.inputs import Inputs
-from reconciler.model.planned.plan import Plan
-from reconciler.model.planned.reason import Reason
+from reconciler.model.plan.action import Hold, Label, Ref
+from reconciler.model.plan.cycle_result import CycleResult
+from reconciler.model.plan.decision import Decision
+from reconciler.model.plan.inputs import Inputs
+from reconciler.model.plan.plan import Plan
+from reconciler.model.plan.reason import Reason
 from reconciler.plan.check import BrokenInvariant, check
 from reconciler.plan.containment import PlannerFailed, planning_for
 from reconciler.plan.draft import Draft, Planner, Verdict
 from reconciler.plan.drain.planner import drain
-from reconciler.plan.explain import sentence
 from reconciler.plan.guards.frozen import Freezes
 from reconciler.plan.manifests.planner import manifests
 from reconciler.plan.planner import PLANNERS, plan
 from reconciler.plan.scaling.planner import scaling
 from reconciler.plan.scaling.reasons import NodeOfProvisioner
+from reconciler.plan.sentences import sentence
 from reconciler.plan.smart_pods.planner import smart_pods
 from reconciler.report.log_lines import lines
 from reconciler.serve.metrics import Metrics
@@ -110,10 +110,10 @@ def test_a_later_planner_takes_nothing_away_where_an_earlier_one_raised() -> Non
     ("planner", "target"),
     [
         ("scaling", "reconciler.plan.scaling.planner.evaluate"),
-        ("scaling", "reconciler.plan.scaling.planner.Ground"),
+        ("scaling", "reconciler.plan.scaling.planner.PoolView"),
         ("scaling", "reconciler.plan.scaling.demand.demands.shapes_of"),
         ("smart_pods", "reconciler.plan.smart_pods.planner.asking"),
-        ("drain", "reconciler.plan.drain.site._looked_at"),
+        ("drain", "reconciler.plan.drain.context._looked_at"),
         ("drain", "reconciler.plan.drain.candidates.untouchable"),
     ],
 )
@@ -158,7 +158,7 @@ def test_the_same_trouble_gives_the_same_plan_and_is_logged_once_and_counted_eac
     made = planned(inputs, raising("b100"), scaling)
     assert made == planned(inputs, raising("b100"), scaling)
     (trouble,) = made.troubles
-    cycled = Cycled(inputs.now, inputs, plan=made)
+    cycled = CycleResult(inputs.now, inputs, plan=made)
     (line,) = [each for each in lines(None, cycled) if each.event == "planner-failed"]
     assert (line.level, dict(line.fields)["pool"], dict(line.fields)["error"]) == ("error", "b100", trouble.error)
     assert [each for each in lines(cycled, cycled) if each.event == "planner-failed"] == []
@@ -210,7 +210,7 @@ def test_a_decision_at_which_the_guards_raise_is_held_and_other_pools_go_on(monk
     def why_still(self: Freezes, decision: Decision, nodes: frozenset[str]) -> object:
         return NOTHING["x"] if decision.subject == acted[0] else before(self, decision, nodes)
 
-    monkeypatch.setattr("reconciler.plan.guards.door.Freezes.why_still", why_still)
+    monkeypatch.setattr("reconciler.plan.guards.admission.Freezes.why_still", why_still)
     made = plan(inputs, Fleet(inputs.observed))
     left = [each for each in made.decisions if not isinstance(each.act, Hold)]
     assert acted[0] not in {each.subject for each in left}

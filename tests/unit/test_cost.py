@@ -11,7 +11,7 @@ from hypothesis import strategies as some
 from reconciler.model.cluster.metadata import Metadata
 from reconciler.model.cluster.node import Node
 from reconciler.model.desired import Declared
-from reconciler.model.kinds.gpu_pool import GpuPool
+from reconciler.model.policy.gpu_pool import GpuPool
 from reconciler.model.quantity import Money
 from reconciler.plan.sums.cost import Machine, bill, machine_of, micro_dollars_per_hour
 from tests.unit.fates_stage import Words, gpu_pool

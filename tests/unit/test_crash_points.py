@@ -13,15 +13,15 @@ import pytest
 
 from reconciler.kube.api_server import Answer, Request
 from reconciler.kube.memory_store import ConfigMapMemory
-from reconciler.loop import Cycle, InProcess, Parts
+from reconciler.loop import Cycle, InProcess, LoopDependencies
 from reconciler.model import names
 from reconciler.model.cluster.observed import Observed
 from reconciler.model.desired import Declared, Desired
 from reconciler.model.instant import Instant
-from reconciler.model.kinds.change_guard import Ceiling, ChangeGuard
-from reconciler.model.planned.action import Ref
-from reconciler.model.planned.memory import Memory
-from reconciler.model.planned.outcome import Outcome
+from reconciler.model.plan.action import Ref
+from reconciler.model.plan.memory import Memory
+from reconciler.model.plan.outcome import Outcome
+from reconciler.model.policy.change_guard import Ceiling, ChangeGuard
 from reconciler.plan.karpenter.template_hash import HASH_VERSION, template_hash
 from reconciler.ports import Fence, Wished
 from reconciler.simulate.world import World
@@ -101,7 +101,7 @@ class Site:
         """One process, until there is nothing left to do, or until it is killed."""
         self.kill_after = kill_after
         memory = ConfigMapMemory(self.server, names.OWN_NAMESPACE)
-        parts = Parts(self, self, memory, InProcess(), self, prune=("NodePool/old",))
+        parts = LoopDependencies(self, self, memory, InProcess(), self, prune=("NodePool/old",))
         cycle, fence = Cycle(parts), Always()
         for _ in range(20):
             before = self._remembered()

@@ -11,12 +11,12 @@ from hypothesis import strategies as some
 from reconciler.kube.policies import ResourcePolicies
 from reconciler.model.bundle import Bundle
 from reconciler.model.cluster.observed import Observed, Unread
-from reconciler.model.cluster.whole import Whole
+from reconciler.model.cluster.unstructured import Unstructured
 from reconciler.model.desired import Desired
-from reconciler.policy.custom_resources.rendering import custom_resources
-from reconciler.policy.custom_resources.standing import bundle_of
-from reconciler.policy.kinds import KINDS
+from reconciler.policy.custom_resources.bundle import bundle_of
+from reconciler.policy.custom_resources.render import custom_resources
 from reconciler.policy.resolve import resolve
+from reconciler.policy.rules.kinds import KINDS
 from tests.policies.specimens import allowed
 from tests.unit.resource_stage import POLICIES, by_hand, rendered, said, seen, whole, wish_of
 
@@ -72,7 +72,7 @@ def test_a_revision_of_what_was_written_by_hand_follows_from_the_policies_alone(
     assert bundle_of(seen(*edited)).revision != revision
 
 
-def edited(each: Whole, **spec: Any) -> Whole:
+def edited(each: Unstructured, **spec: Any) -> Unstructured:
     """As kubectl edit leaves it: its annotations stay."""
     return msgspec.structs.replace(each, rest={**each.rest, "spec": {**each.rest["spec"], **spec}})
 
@@ -96,7 +96,7 @@ FEWER = rendered(wish_of(without(POLICIES, "l4"), revision="b7d0a15"))
 class Cluster:
     """What is there at the moment, and how often it was judged."""
 
-    def __init__(self, *objects: Whole) -> None:
+    def __init__(self, *objects: Unstructured) -> None:
         self.observed = seen(*objects)
         self.judged = 0
 
@@ -165,11 +165,11 @@ def test_two_whole_bundles_could_mean_anything_and_so_mean_nothing() -> None:
     assert "delete the objects of the older one" in refused.problems[0].remedy
 
 
-def _plain(each: Whole) -> dict[str, Any]:
+def _plain(each: Unstructured) -> dict[str, Any]:
     return {"apiVersion": each.api_version, "kind": each.kind, **each.rest}
 
 
-def _counted(each: Whole, count: int) -> dict[str, Any]:
+def _counted(each: Unstructured, count: int) -> dict[str, Any]:
     return {"name": each.name, "annotations": {**each.metadata.annotations, "gpu.scheduling/bundle-count": str(count)}}
 
 

@@ -6,16 +6,16 @@ import msgspec
 import pytest
 
 from reconciler.kube.memory_store import HEAD, ConfigMapMemory
-from reconciler.loop import Cycle, Parts
+from reconciler.loop import Cycle, LoopDependencies
 from reconciler.model import names
 from reconciler.model.cluster.observed import Unread
 from reconciler.model.instant import Instant
-from reconciler.model.planned.action import Hold, Ref
-from reconciler.model.planned.cycled import Cycled
-from reconciler.model.planned.decision import Decision
-from reconciler.model.planned.inputs import Inputs
-from reconciler.model.planned.mark import Mark
-from reconciler.model.planned.memory import Memory
+from reconciler.model.plan.action import Hold, Ref
+from reconciler.model.plan.cycle_result import CycleResult
+from reconciler.model.plan.decision import Decision
+from reconciler.model.plan.disruption_record import DisruptionRecord
+from reconciler.model.plan.inputs import Inputs
+from reconciler.model.plan.memory import Memory
 from reconciler.model.problem import Problem
 from reconciler.plan.check import BrokenInvariant
 from reconciler.ports import Unavailable, Wished
@@ -65,7 +65,7 @@ def test_a_memory_that_someone_else_wrote_is_read_again_before_anything_is_done(
     stage.cycle.once(fence)
     stage.decide = lambda inputs: ((stage.annotate(),), Memory((*inputs.memory.marks, *MARK.marks)))
     other = ConfigMapMemory(stage.server, names.OWN_NAMESPACE)
-    other.save(Memory((Mark(NOW, "Node", "other"),)), other.load())
+    other.save(Memory((DisruptionRecord(NOW, "Node", "other"),)), other.load())
     assert "someone else wrote the memory" in stage.cycle.once(fence).trouble
     assert stage.said == []
     assert stage.cycle.once(fence).trouble == ""
@@ -221,10 +221,10 @@ def test_whatever_looking_raises_the_cycle_says_so(stage: Stage, monkeypatch: py
 
 def test_a_publisher_that_raises_keeps_no_other_from_publishing(stage: Stage) -> None:
     class Broken:
-        def publish(self, cycled: Cycled) -> None:
+        def publish(self, cycled: CycleResult) -> None:
             raise OverflowError("too large")
 
-    cycle = Cycle(Parts(stage, stage, stage.memory, stage, stage, (Broken(), stage)))
+    cycle = Cycle(LoopDependencies(stage, stage, stage.memory, stage, stage, (Broken(), stage)))
     cycled = cycle.once(Term())
     assert len(stage.published) == 1
     assert cycled.unpublished == (

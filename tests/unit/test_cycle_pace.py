@@ -3,7 +3,7 @@
 import msgspec
 import pytest
 
-from reconciler.loop import Cycle, Parts
+from reconciler.loop import Cycle, LoopDependencies
 from reconciler.model.cluster.observed import Unread
 from reconciler.model.instant import Instant
 from reconciler.ports import Wished
@@ -44,7 +44,7 @@ def test_a_large_plan_goes_in_parts_each_planned_anew(stage: Stage) -> None:
         stage.world.put({"apiVersion": "v1", "kind": "Node", "metadata": {"name": f"m{number}"}}) for number in range(5)
     ]
     stage.decide = lambda _: (tuple(each for each in map(stage.annotate, nodes) if stage.lacks(each)), MARK)
-    stage.cycle = Cycle(Parts(stage, stage, stage.memory, stage, stage, most_at_once=2))
+    stage.cycle = Cycle(LoopDependencies(stage, stage, stage.memory, stage, stage, most_at_once=2))
     fence = Term()
     parts = [stage.cycle.once(fence) for _ in range(4)]
     assert [len(each.outcomes) for each in parts] == [2, 2, 1, 0]
@@ -59,7 +59,7 @@ def test_of_a_part_none_goes_without_what_it_comes_after(stage: Stage) -> None:
     behind = msgspec.structs.replace(stage.annotate(first), after=(third,))
     decisions = (behind, stage.annotate(second), stage.annotate(third))
     stage.decide = lambda inputs: (decisions, inputs.memory)
-    stage.cycle = Cycle(Parts(stage, stage, stage.memory, stage, stage, most_at_once=2))
+    stage.cycle = Cycle(LoopDependencies(stage, stage, stage.memory, stage, stage, most_at_once=2))
     fence = Term()
     assert [each.subject.name for each in stage.cycle.once(fence).outcomes] == ["b", "c"]
     assert [(each.subject.name, each.result) for each in stage.cycle.once(fence).outcomes] == [("a", "done")]

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from reconciler.kube.decode import Event, Undecodable, event, one, page, refused_words
-from reconciler.kube.stand_ins import StandIn
+from reconciler.kube.placeholders import StandIn
 from reconciler.model import names
 from reconciler.model.cluster.kinds import SEEN
 from reconciler.model.cluster.pod import Pod

@@ -9,12 +9,12 @@ from hypothesis import strategies as some
 
 from reconciler.fleet.fleet import Fleet
 from reconciler.model import names
-from reconciler.model.planned.action import Apply, Delete
-from reconciler.model.planned.plan import Plan
+from reconciler.model.plan.action import Apply, Delete
+from reconciler.model.plan.plan import Plan
+from reconciler.plan.capacity.identity import SmartPodIdentity
+from reconciler.plan.capacity.request import Request
+from reconciler.plan.capacity.waiting import asks_for_gpus, waits
 from reconciler.plan.draft import Draft
-from reconciler.plan.requests.identity import SmartPodIdentity
-from reconciler.plan.requests.request import Request
-from reconciler.plan.requests.waiting import asks_for_gpus, waits
 from reconciler.plan.scaling.planner import scaling
 from tests.unit.smart_stage import SmartWorld
 

@@ -9,10 +9,10 @@ import pytest
 from reconciler.cli.exit_codes import ExitCode
 from reconciler.cli.main import COMMANDS
 from reconciler.model.bundle import Bundle, Text
-from reconciler.plan.explain import REASONS
+from reconciler.plan.sentences import REASONS
 from reconciler.policy.resolve import resolve
-from reconciler.report.published.files import REASONS_PAGE
-from reconciler.report.published.reasons_page import reasons_page
+from reconciler.report.schema.files import REASONS_PAGE
+from reconciler.report.schema.reasons_page import reasons_page
 from tests.lab.places import REPOSITORY
 from tests.processes.script_worlds import production_cluster
 from tests.stages.documentation import PAGES as DOCUMENTATION

@@ -8,18 +8,18 @@ import msgspec
 import pytest
 
 from reconciler.fleet.fleet import Fleet
-from reconciler.model.planned.action import Evict
-from reconciler.model.planned.drained import Drained
-from reconciler.model.planned.memory import Memory
-from reconciler.model.planned.plan import Plan
-from reconciler.model.planned.reason import Facts, Reason
+from reconciler.model.plan.action import Evict
+from reconciler.model.plan.drain_memory import DrainMemory
+from reconciler.model.plan.memory import Memory
+from reconciler.model.plan.plan import Plan
+from reconciler.model.plan.reason import Facts, Reason
 from reconciler.plan.drain.codes.blockers import GangActedOn
 from reconciler.plan.drain.codes.eligibility import NotEvaluated
 from reconciler.plan.drain.codes.emptying import PodLeaves
+from reconciler.plan.drain.memory import remembered
 from reconciler.plan.drain.reasons import PLANNER, REASONS
-from reconciler.plan.drain.remembering import remembered
-from reconciler.plan.explain import sentence
 from reconciler.plan.reason_codec import decoded
+from reconciler.plan.sentences import sentence
 from tests.unit.drain_stage import World, homes, tables
 from tests.unit.drain_told import told
 from tests.unit.scaling_stage import after
@@ -148,7 +148,7 @@ def test_where_an_evicted_pod_was_to_go_is_remembered_for_as_long_as_it_is_of_us
     assert (evicted.home, bool(evicted.pod)) == ("b", True)
     for seconds, home in ((60, "b"), (61, "")):
         later = World({"nodes": nodes, "policy": {"recentEvictionSeconds": 30}, "apps": {"web": {"budget": 0}}})
-        memory = Memory(drained=Drained(evicted=(evicted,)))
+        memory = Memory(drained=DrainMemory(evicted=(evicted,)))
         later.inputs = msgspec.structs.replace(later.inputs, memory=memory, now=after(seconds))
         (kept,) = later.planned().memory.drained.evicted
         assert (kept.home, bool(kept.pod)) == (home, bool(home))
@@ -160,7 +160,7 @@ def test_what_is_remembered_of_evictions_follows_from_what_is_done() -> None:
     made, fleet = world.planned(), Fleet(world.inputs.observed)
     acted = [each for each in made.decisions if isinstance(each.act, Evict)]
     changed = [msgspec.structs.replace(each, reason=Reason(PodLeaves(pods=1, node="a"))) for each in acted]
-    before, after_change = (remembered(world.inputs, fleet, each, Drained()) for each in (acted, changed))
+    before, after_change = (remembered(world.inputs, fleet, each, DrainMemory()) for each in (acted, changed))
     assert before.evicted == after_change.evicted
     assert all(each.home and each.gang for each in before.evicted)
 

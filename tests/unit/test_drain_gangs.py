@@ -6,8 +6,8 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as some
 
-from reconciler.model.planned.action import Evict
-from reconciler.model.planned.plan import Plan
+from reconciler.model.plan.action import Evict
+from reconciler.model.plan.plan import Plan
 from tests.unit.drain_stage import World, homes
 
 GPUS = 8

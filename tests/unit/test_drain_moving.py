@@ -9,9 +9,9 @@ from hypothesis import strategies as some
 from reconciler.fleet.fleet import Fleet
 from reconciler.plan.draft import Draft
 from reconciler.plan.drain.blockers import blocker, moves
-from reconciler.plan.drain.nodes.moving import Movings, first_blocker, take
-from reconciler.plan.drain.site import Site
-from reconciler.plan.eviction import Remaining
+from reconciler.plan.drain.context import DrainContext
+from reconciler.plan.drain.nodes.pods_to_move import Movings, first_blocker, take
+from reconciler.plan.nodes.eviction import Remaining
 from tests.unit.drain_stage import World
 
 APPS = "vwxyz"
@@ -72,7 +72,7 @@ def drawn_world(drawn: Drawn) -> World:
 @settings(max_examples=150, deadline=None)
 def test_what_keeps_the_pods_of_a_node_is_what_keeps_the_first_of_them_that_is_kept(drawn: Drawn) -> None:
     inputs = drawn_world(drawn).inputs
-    site = Site(inputs, Draft(Fleet(inputs.observed), inputs.desired))
+    site = DrainContext(inputs, Draft(Fleet(inputs.observed), inputs.desired))
     what_if = site.fleet.what_if
     at_once, one_by_one = Remaining(site.budgets), Remaining(site.budgets)
     for seen in site.seen:

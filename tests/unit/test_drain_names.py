@@ -13,8 +13,8 @@ from reconciler.model import names
 from reconciler.model.cluster.node import Node
 from reconciler.model.cluster.pod import Named, Pod
 from reconciler.model.instant import Instant, timestamp
-from reconciler.model.planned.action import Hold
-from reconciler.model.planned.inputs import Inputs
+from reconciler.model.plan.action import Hold
+from reconciler.model.plan.inputs import Inputs
 from reconciler.plan.draft import Draft
 from reconciler.plan.drain.planner import drain
 from reconciler.plan.planner import plan

@@ -8,7 +8,7 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as some
 
-from reconciler.model.planned.plan import Plan
+from reconciler.model.plan.plan import Plan
 from reconciler.plan.drain.codes.emptying import Drained
 from tests.unit.drain_stage import World
 

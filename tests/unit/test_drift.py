@@ -9,7 +9,7 @@ import yaml
 from reconciler.model import names
 from reconciler.model.cluster.karpenter import ClaimStatus, NodeClaim
 from reconciler.model.cluster.metadata import Annotations, Condition, Metadata
-from reconciler.model.cluster.whole import Whole, WholeMetadata
+from reconciler.model.cluster.unstructured import Unstructured, UnstructuredMetadata
 from reconciler.plan.karpenter.drift import Drift, drift_of
 from reconciler.plan.karpenter.edits import EFFECTS, effect_of, which_fields
 from reconciler.plan.karpenter.template_hash import HASHED_PATHS, template_hash
@@ -36,10 +36,12 @@ def merged(under: Any, over: Any) -> Any:
     return {key: value for key, value in both.items() if value is not None}
 
 
-def pool(bears: dict[str, str]) -> Whole:
+def pool(bears: dict[str, str]) -> Unstructured:
     written = {"hash": names.POOL_HASH, "version": names.POOL_HASH_VERSION}
     annotations = {written[key]: value for key, value in bears.items()}
-    return Whole("karpenter.sh/v1", "NodePool", WholeMetadata("a100", annotations=annotations), spec_of(TEMPLATE))
+    return Unstructured(
+        "karpenter.sh/v1", "NodePool", UnstructuredMetadata("a100", annotations=annotations), spec_of(TEMPLATE)
+    )
 
 
 def spec_of(template: dict[str, Any]) -> dict[str, Any]:

@@ -19,14 +19,14 @@ from reconciler.model.cluster.metadata import LabelExpression, LabelSelector
 from reconciler.model.cluster.observed import Observed, Quiet, Unread
 from reconciler.model.cluster.pod import Affinity, Pod, PodSpec, PodTerm, PodTerms
 from reconciler.model.cluster.set_aside import SetAside
+from reconciler.model.cluster.unstructured import ManagedFields, Unstructured, UnstructuredMetadata
 from reconciler.model.cluster.volumes import VolumeClaimSpec
-from reconciler.model.cluster.whole import ManagedFields, Whole, WholeMetadata
 from reconciler.model.desired import Declared, Desired, Manifest, SmartPod
 from reconciler.model.instant import Instant
 from reconciler.model.origin import Origin
-from reconciler.model.planned.inputs import Inputs
-from reconciler.plan.kept.dump import FORMAT, BadDump, read, redacted, write
-from reconciler.policy.kinds import KINDS
+from reconciler.model.plan.inputs import Inputs
+from reconciler.plan.files.dump import FORMAT, BadDump, read, redacted, write
+from reconciler.policy.rules.kinds import KINDS
 from tests.policies.specimens import allowed
 from tests.unit.real_objects import OBJECTS, SECRET, Object, kept_pod, listed
 from tests.unit.test_json_schema import as_read
@@ -148,10 +148,10 @@ def test_what_was_not_read_from_a_cluster_is_redacted_too() -> None:
     written_by = (
         ManagedFields("someone", "Update", fields={"f:metadata": {"f:annotations": {"f:example.com/note": {}}}}),
     )
-    planted = Whole(
+    planted = Unstructured(
         "v1",
         "Pod",
-        WholeMetadata("a", annotations=annotations, managed_fields=written_by),
+        UnstructuredMetadata("a", annotations=annotations, managed_fields=written_by),
         {"spec": {key: [container] for key in ("containers", "initContainers", "ephemeralContainers")}},
     )
     classes = tuple(

@@ -7,9 +7,9 @@ import pytest
 
 from reconciler.loop import decide
 from reconciler.model.desired import Declared
-from reconciler.model.kinds.change_guard import Ceiling, ChangeGuard
 from reconciler.model.origin import Origin
-from reconciler.model.planned.action import Hold
+from reconciler.model.plan.action import Hold
+from reconciler.model.policy.change_guard import Ceiling, ChangeGuard
 from reconciler.report.edited import edited
 from tests.unit.manifests_stage import inputs_of
 

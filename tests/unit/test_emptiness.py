@@ -7,15 +7,15 @@ import msgspec
 import pytest
 
 from reconciler.kube.api_server import JSON, Answer, Request
-from reconciler.kube.apply.applying import Applying, Limits
+from reconciler.kube.apply.executor import Executor, Limits
 from reconciler.model import names
 from reconciler.model.cluster.stuck_pods import LONGEST_GRACE_SECONDS
 from reconciler.model.instant import Instant, instant, timestamp
-from reconciler.model.planned.action import Delete, Presumes, Ref
-from reconciler.model.planned.decision import Decision
-from reconciler.model.planned.outcome import Outcome
-from reconciler.model.planned.reason import Reason
-from reconciler.plan.removal import CordonedByOthers
+from reconciler.model.plan.action import Delete, Preconditions, Ref
+from reconciler.model.plan.decision import Decision
+from reconciler.model.plan.outcome import Outcome
+from reconciler.model.plan.reason import Reason
+from reconciler.plan.nodes.ownership import CordonedByOthers
 from tests.unit.apply_stage import Holding, refusal
 
 Object = dict[str, Any]
@@ -73,11 +73,11 @@ def _answer(body: Object) -> Answer:
 def given_back(
     server: NodeServer, version: str = "7", empty: bool = True, longest_grace_seconds: int = LONGEST_GRACE_SECONDS
 ) -> Outcome:
-    presumes = Presumes(resource_version=version, empty=empty, longest_grace_seconds=longest_grace_seconds)
+    presumes = Preconditions(resource_version=version, empty=empty, longest_grace_seconds=longest_grace_seconds)
     act = Delete(presumes=presumes)
     decision = Decision("tests", NODE, act, Reason(CordonedByOthers(node="gpu-1")))
     limits = Limits(pause=lambda _: None, writes_per_second=1e6, wall_clock=lambda: NOW / 1_000)
-    (outcome,) = Applying(server, limits=limits).apply([decision], Holding())
+    (outcome,) = Executor(server, limits=limits).apply([decision], Holding())
     return outcome
 
 
@@ -157,8 +157,8 @@ def test_nothing_is_waited_for_between_the_look_at_its_pods_and_the_deletion() -
     server = NodeServer(IDLE)
     happened: list[tuple[int, int]] = []  # pages that were asked for and writes that were sent, at each pause
     limits = Limits(pause=lambda _: happened.append((len(server.asked), len(server.sent))), burst=0)
-    act = Delete(presumes=Presumes(empty=True))
+    act = Delete(presumes=Preconditions(empty=True))
     decision = Decision("tests", NODE, act, Reason(CordonedByOthers(node="gpu-1")))
-    (outcome,) = Applying(server, limits=limits).apply([decision], Holding())
+    (outcome,) = Executor(server, limits=limits).apply([decision], Holding())
     assert outcome.result == "done"
     assert set(happened) == {(0, 0)}

@@ -3,8 +3,8 @@
 import pytest
 
 from reconciler.model.desired import Declared, Desired
-from reconciler.model.kinds.change_guard import ChangeGuard
 from reconciler.model.origin import Origin
+from reconciler.model.policy.change_guard import ChangeGuard
 from reconciler.policy.environments import NotChosen, chosen
 from reconciler.policy.resolve import Resolved
 

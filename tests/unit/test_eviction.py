@@ -8,14 +8,8 @@ from hypothesis import example, given
 from hypothesis import strategies as some
 
 from reconciler.model.cluster.workload import PodDisruptionBudget
-from reconciler.model.planned.consequence import Hindrance
-from reconciler.plan.eviction import (
-    CASES,
-    Asked,
-    EvictionObstacle,
-    PodBudgets,
-    why_immovable,
-)
+from reconciler.model.plan.consequence import Hindrance
+from reconciler.plan.nodes.eviction import CASES, Asked, EvictionObstacle, PodBudgets, why_immovable
 from tests.unit.fates_stage import NOW, Words, pod
 
 

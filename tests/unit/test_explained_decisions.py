@@ -7,18 +7,18 @@ import msgspec
 import pytest
 
 from reconciler.fleet.fleet import Fleet
-from reconciler.model.planned.consequence import Consequence, Hindrance, Share, summed
-from reconciler.model.planned.decision import Decision
-from reconciler.model.planned.inputs import Inputs
-from reconciler.model.planned.plan import Plan
-from reconciler.plan.explain import sentence
-from reconciler.plan.explanation.about import About, UnknownSubject
-from reconciler.plan.explanation.subject import answer, asked
+from reconciler.model.plan.consequence import Consequence, Hindrance, Share, summed
+from reconciler.model.plan.decision import Decision
+from reconciler.model.plan.inputs import Inputs
+from reconciler.model.plan.plan import Plan
+from reconciler.plan.capacity.identity import is_labelled_as_smart
+from reconciler.plan.explain.about import About, UnknownSubject
+from reconciler.plan.explain.subject import answer, asked
+from reconciler.plan.files.planning_result import PlanningResult
 from reconciler.plan.impact.impact import with_impact
-from reconciler.plan.kept.scene import Scene
 from reconciler.plan.planner import plan
-from reconciler.plan.requests.identity import is_labelled_as_smart
 from reconciler.plan.scaling.reasons import PLANNER as SCALES
+from reconciler.plan.sentences import sentence
 from tests.unit import drain_stage, guards_stage, manifests_stage, scaling_stage, smart_stage
 from tests.unit.test_guard_limits import TABLES as GUARDED
 from tests.unit.test_manifests_planner import CASES as MANIFESTS
@@ -37,13 +37,13 @@ def scenes() -> Iterator[tuple[str, Any, dict[str, Any]]]:
     yield from ((name, guards_stage.World, case) for name, case in guarded)
 
 
-def scene_of(world: Any) -> Scene:
+def scene_of(world: Any) -> PlanningResult:
     inputs: Inputs = world.inputs
     made: Plan = world.planned()
-    return with_impact(Scene(inputs, Fleet(inputs.observed), made)).scene
+    return with_impact(PlanningResult(inputs, Fleet(inputs.observed), made)).scene
 
 
-def told_of(scene: Scene, decision: Decision) -> list[str]:
+def told_of(scene: PlanningResult, decision: Decision) -> list[str]:
     """What is missing where a person asks about the subject of a decision, and about its pool."""
     found = list(_missing(answer(scene, asked(decision.subject.title)), decision))
     if decision.pool and decision.subject.kind in {"Node", "NodePool"}:
@@ -101,7 +101,7 @@ def test_each_decision_about_a_manifest_is_told_where_the_object_is_asked_about(
     for name, case in MANIFESTS.items():
         inputs = manifests_stage.inputs_of(case)
         fleet = Fleet(inputs.observed)
-        scene = with_impact(Scene(inputs, fleet, plan(inputs, fleet))).scene
+        scene = with_impact(PlanningResult(inputs, fleet, plan(inputs, fleet))).scene
         for decision in scene.plan.decisions:
             wrong += [f"{name}: {each}" for each in told_of(scene, decision)]
     assert not wrong

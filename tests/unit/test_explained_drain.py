@@ -8,13 +8,13 @@ import pytest
 from reconciler.fleet.fleet import Fleet
 from reconciler.plan.drain.codes.blockers import BLOCKERS, GangWithoutPlace, PodBudgetTaken, PodWithoutPlace
 from reconciler.plan.drain.codes.eligibility import ELIGIBILITY, IsDestination, OthersTurn
-from reconciler.plan.explain import REASONS
-from reconciler.plan.explanation.about import About, Asked
-from reconciler.plan.explanation.flips.changes import LINES, changes_of, flipped, weighed_again
-from reconciler.plan.explanation.subject import about
-from reconciler.plan.kept.scene import Scene
+from reconciler.plan.explain.about import About, Asked
+from reconciler.plan.explain.counterfactuals.changes import LINES, changes_of, flipped, weighed_again
+from reconciler.plan.explain.subject import about
+from reconciler.plan.files.planning_result import PlanningResult
+from reconciler.plan.nodes.ownership import CordonedByOthers, DisruptedByKarpenter, DriverUpgrade, NodeOptedOut
 from reconciler.plan.reasons import Declared, code_of
-from reconciler.plan.removal import CordonedByOthers, DisruptedByKarpenter, DriverUpgrade, NodeOptedOut
+from reconciler.plan.sentences import REASONS
 from tests.unit.drain_stage import World, tables
 
 CASES = tables()
@@ -22,7 +22,9 @@ CASES = tables()
 
 def asked(case: dict[str, Any], node: str) -> dict[str, list[str]]:
     world = World(case)
-    answer: About = about(Scene(world.inputs, Fleet(world.inputs.observed), world.planned()), Asked("node", node))
+    answer: About = about(
+        PlanningResult(world.inputs, Fleet(world.inputs.observed), world.planned()), Asked("node", node)
+    )
     found: dict[str, list[str]] = {}
     for label, text in answer.rows:
         found.setdefault(label, []).append(text)

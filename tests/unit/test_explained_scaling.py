@@ -8,12 +8,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reconciler.fleet.fleet import Fleet
-from reconciler.plan.explain import sentence
-from reconciler.plan.explanation.about import About, Asked
-from reconciler.plan.explanation.going import Going, going
-from reconciler.plan.explanation.subject import about
-from reconciler.plan.kept.scene import Scene
-from reconciler.plan.scaling.kept_if import kept_if
+from reconciler.plan.explain.about import About, Asked
+from reconciler.plan.explain.scale_down import Going, going
+from reconciler.plan.explain.subject import about
+from reconciler.plan.files.planning_result import PlanningResult
+from reconciler.plan.scaling.counterfactual_size import kept_if
+from reconciler.plan.sentences import sentence
 from tests.unit.scaling_stage import World
 
 CASE: dict[str, Any] = {
@@ -34,9 +34,9 @@ CASE: dict[str, Any] = {
 }
 
 
-def scene(case: dict[str, Any]) -> Scene:
+def scene(case: dict[str, Any]) -> PlanningResult:
     world = World(case)
-    return Scene(world.inputs, Fleet(world.inputs.observed), world.planned())
+    return PlanningResult(world.inputs, Fleet(world.inputs.observed), world.planned())
 
 
 def asked(case: dict[str, Any], subject: str) -> About:

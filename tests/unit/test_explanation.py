@@ -9,16 +9,16 @@ import pytest
 from reconciler.loop import decide
 from reconciler.model.cluster.observed import Observed, Unread
 from reconciler.model.desired import Declared, Desired
-from reconciler.model.kinds.node_provisioner import NodeProvisioner
 from reconciler.model.origin import Origin
-from reconciler.model.planned.inputs import Inputs
-from reconciler.plan.explanation.about import About, Asked, UnknownSubject
-from reconciler.plan.explanation.subject import about, asked
-from reconciler.plan.kept.scene import Scene
+from reconciler.model.plan.inputs import Inputs
+from reconciler.model.policy.node_provisioner import NodeProvisioner
+from reconciler.plan.explain.about import About, Asked, UnknownSubject
+from reconciler.plan.explain.subject import about, asked
+from reconciler.plan.files.planning_result import PlanningResult
 from reconciler.report import write
 from reconciler.report.setting import Setting
-from reconciler.report.standing.overview import Overview, PoolStanding, overview_document
-from reconciler.report.standing.overview_of import overview_of
+from reconciler.report.status.build import overview_of
+from reconciler.report.status.overview import Overview, PoolStanding, overview_document
 from tests.unit.fates_stage import NOW, gpu_pool, observed
 from tests.unit.manifests_stage import POLICY, inputs_of
 
@@ -143,7 +143,7 @@ def test_the_status_of_what_was_not_read_is_not_zero() -> None:
     assert re.search(r"p +Observe( +\?){4} +0$", shown, re.MULTILINE)
 
 
-def scene_of(mode: str, **case: Any) -> Scene:
+def scene_of(mode: str, **case: Any) -> PlanningResult:
     """Three nodes of a100, one busy, whose NodePool gets a taint."""
     taint = {"spec": {"template": {"spec": {"taints": [{"key": "dedicated", "effect": "NoSchedule"}]}}}}
     return decide(inputs_of({"nodes": 3, "busy": 1, "wish": taint, "pools": {"a100": {"mode": mode}}, **case}))

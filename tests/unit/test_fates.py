@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as some
 
 from reconciler.fleet.fleet import Fleet
-from reconciler.model.planned.consequence import Consequence, summed
+from reconciler.model.plan.consequence import Consequence, summed
 from reconciler.model.quantity import Money
-from reconciler.plan.karpenter.fates import Surroundings, fates
+from reconciler.plan.karpenter.disruption_forecast import Surroundings, fates
 from reconciler.plan.sums.cost import Tariff, machine_of, successor
 from tests.unit.fates_stage import POOL, Words, drift_of, names_of, node_pool, observed, spec_of, surroundings
 

@@ -7,7 +7,7 @@ import msgspec
 import pytest
 import yaml
 
-from reconciler.fleet.what_if import WhatIf
+from reconciler.fleet.snapshot.snapshot import Snapshot
 from reconciler.model.cluster.observed import Observed
 from tests.stages.scheduling.ours import say
 
@@ -19,7 +19,7 @@ def test_the_pod_fits_where_the_scheduler_let_it(name: str) -> None:
     case: dict[str, Any] = CASES[name]
     observed = msgspec.convert(case["observed"], Observed)
     pod = next(each for each in observed.pods if each.name == case["pod"])
-    ours = say(WhatIf(observed), pod)
+    ours = say(Snapshot(observed), pod)
     assert ours.contradictions == ()
     assert sorted(ours.passed) == ([] if ours.unmodelled else case["passed"]), ours.why_not
     assert ours.unmodelled == case.get("unmodelled", "")

@@ -6,10 +6,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as some
 
-from reconciler.fleet import counting
-from reconciler.fleet.judging import Judging
-from reconciler.fleet.topology import breadth
-from reconciler.fleet.what_if import WhatIf
+from reconciler.fleet.filters.chain import FilterChain
+from reconciler.fleet.snapshot.snapshot import Snapshot
+from reconciler.fleet.topology import breadth, term_counts
 from reconciler.model.cluster.observed import Observed
 from reconciler.model.cluster.pod import Pod
 from tests.unit.fleet_stage import node, pod
@@ -28,20 +27,20 @@ def broad(number: int, **words: Any) -> Pod:
 
 @pytest.fixture
 def few_pairs(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (breadth, counting):
+    for module in (breadth, term_counts):
         monkeypatch.setattr(module, "MOST_PAIRS", 30)
 
 
 def test_within_the_bound_every_term_is_compared(few_pairs: None) -> None:
     pods = tuple(broad(each) for each in range(5))
-    fleet = WhatIf(Observed(nodes=NODES, pods=pods))
-    assert all(fleet.part(Judging).mask(fleet.classes.of(each)).any() for each in pods)
+    fleet = Snapshot(Observed(nodes=NODES, pods=pods))
+    assert all(fleet.part(FilterChain).mask(fleet.classes.of(each)).any() for each in pods)
 
 
 def test_beyond_the_bound_a_pod_goes_nowhere_and_says_why(few_pairs: None) -> None:
     pods = tuple(broad(each) for each in range(10))
-    fleet = WhatIf(Observed(nodes=NODES, pods=pods))
-    judging = fleet.part(Judging)
+    fleet = Snapshot(Observed(nodes=NODES, pods=pods))
+    judging = fleet.part(FilterChain)
     found = {each.name: judging.mask(fleet.classes.of(each))[: len(NODES)].any() for each in pods}
     assert sum(found.values()) == 3  # of ten sets of labels each makes ten pairs
     refused = next(each for each in pods if not found[each.name])
@@ -52,8 +51,8 @@ def test_who_is_beyond_it_does_not_depend_on_who_came_first(few_pairs: None) -> 
     pods = [broad(each) for each in range(10)]
 
     def judged(order: list[Pod]) -> dict[str, bool]:
-        fleet = WhatIf(Observed(nodes=NODES, pods=tuple(order)))
-        return {each.name: bool(fleet.part(Judging).mask(fleet.classes.of(each)).any()) for each in pods}
+        fleet = Snapshot(Observed(nodes=NODES, pods=tuple(order)))
+        return {each.name: bool(fleet.part(FilterChain).mask(fleet.classes.of(each)).any()) for each in pods}
 
     assert judged(pods) == judged(pods[::-1])
 
@@ -64,15 +63,15 @@ def test_another_namespace_is_judged_as_ever(few_pairs: None) -> None:
     pods = [broad(each) for each in range(10)]
     other = broad(99)
     other = replace(other, metadata=replace(other.metadata, namespace="other"))
-    fleet = WhatIf(Observed(nodes=NODES, pods=(*pods, other)))
-    assert fleet.part(Judging).mask(fleet.classes.of(other))[: len(NODES)].all()
+    fleet = Snapshot(Observed(nodes=NODES, pods=(*pods, other)))
+    assert fleet.part(FilterChain).mask(fleet.classes.of(other))[: len(NODES)].all()
 
 
 def test_a_pod_beyond_the_bound_that_runs_keeps_away_whoever_it_could_mean(few_pairs: None) -> None:
     pods = tuple(broad(each, nodeName="n0") for each in range(10))
-    fleet = WhatIf(Observed(nodes=NODES, pods=pods))
+    fleet = Snapshot(Observed(nodes=NODES, pods=pods))
     plain = fleet.classes.of(pod("plain", {"cpu": "1"}))
-    mask = fleet.part(Judging).mask(plain)
+    mask = fleet.part(FilterChain).mask(plain)
     assert [bool(mask[fleet.rows.row_of[each.name]]) for each in NODES] == [False, True, False, True]
 
 
@@ -81,16 +80,16 @@ def test_a_pod_beyond_the_bound_that_runs_keeps_away_whoever_it_could_mean(few_p
 def test_a_fleet_that_was_advanced_equals_one_built_afresh(world: World, data: some.DataObject) -> None:
     """As in test_fleet_what_if.py, where next to nothing is within the bound."""
     with pytest.MonkeyPatch.context() as patch:
-        for module in (breadth, counting):
+        for module in (breadth, term_counts):
             patch.setattr(module, "MOST_PAIRS", 2)
         asking = [pod(f"a{number}", data.draw(pod_words)) for number in range(3)]
-        fleet = WhatIf(world.observed())
+        fleet = Snapshot(world.observed())
         answers(fleet, asking)
         for _ in range(data.draw(some.integers(1, 4))):
             changed(data, world)
             fleet.advance(world.observed())
             if data.draw(some.booleans()):
                 answers(fleet, asking)
-        fresh = WhatIf(world.observed())
+        fresh = Snapshot(world.observed())
         everybody = [*asking, *world.pods.values()]
         assert answers(fleet, everybody) == answers(fresh, everybody)

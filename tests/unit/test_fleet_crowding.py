@@ -6,8 +6,8 @@ from itertools import pairwise
 import msgspec
 
 from reconciler.fleet.classes import Classes
-from reconciler.fleet.judging import Judging
-from reconciler.fleet.what_if import WhatIf
+from reconciler.fleet.filters.chain import FilterChain
+from reconciler.fleet.snapshot.snapshot import Snapshot
 from reconciler.model.cluster.metadata import OwnerReference
 from reconciler.model.cluster.observed import Observed
 from reconciler.model.cluster.pod import Pod
@@ -17,8 +17,8 @@ _NAMES = [f"n{number:03}" for number in range(100)]
 _NODES = tuple(node(name, {}) for name in _NAMES)
 
 
-def fleet() -> WhatIf:
-    return WhatIf(Observed(nodes=_NODES, cluster_uid="c"))
+def fleet() -> Snapshot:
+    return Snapshot(Observed(nodes=_NODES, cluster_uid="c"))
 
 
 def choosy(number: int, on: str = "") -> Pod:
@@ -31,11 +31,11 @@ def but(key: str, operator: str, values: list[str] | None = None) -> Words:
     return {"key": key, "operator": operator, "values": values or []}
 
 
-def see(what_if: WhatIf, *pods: Pod) -> Classes:
+def see(what_if: Snapshot, *pods: Pod) -> Classes:
     """As it is seen next, and asked about."""
     what_if.advance(msgspec.structs.replace(what_if.observed, pods=pods))
     for each in what_if.waiting:
-        what_if.part(Judging).mask(what_if.classes.of(each))
+        what_if.part(FilterChain).mask(what_if.classes.of(each))
     return what_if.classes
 
 

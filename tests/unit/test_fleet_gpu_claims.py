@@ -4,9 +4,9 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as some
 
-from reconciler.fleet.judging import Judging
-from reconciler.fleet.predicates.gpu_claims import GpuClaims
-from reconciler.fleet.what_if import WhatIf
+from reconciler.fleet.filters.chain import FilterChain
+from reconciler.fleet.filters.gpu_claims import GpuClaims
+from reconciler.fleet.snapshot.snapshot import Snapshot
 from reconciler.model import names
 from reconciler.model.cluster.metadata import Annotations, Metadata
 from reconciler.model.cluster.node import Node, NodeStatus
@@ -33,7 +33,7 @@ NODES = some.lists(some.dictionaries(some.sampled_from(LABELS), some.sampled_fro
 def test_what_is_said_of_all_nodes_is_what_is_said_of_each(
     labels: list[dict[str, str]], pools: frozenset[str], lent: frozenset[str]
 ) -> None:
-    fleet = WhatIf(Observed(nodes=tuple(node(f"n{number}", each) for number, each in enumerate(labels))))
+    fleet = Snapshot(Observed(nodes=tuple(node(f"n{number}", each) for number, each in enumerate(labels))))
     asked, predicate = fleet.classes.of(pod("one")), fleet.part(GpuClaims)
     with predicate.judged({("team", "one"): pools}, lent):
         mask = predicate.mask(asked, fleet)
@@ -45,8 +45,8 @@ def test_what_is_said_of_all_nodes_is_what_is_said_of_each(
 
 
 def test_nothing_is_ruled_out_where_nobody_says_what_the_claim_asks_for() -> None:
-    fleet = WhatIf(Observed(nodes=(node("n", {names.KARPENTER_POOL: "l4"}),)))
-    judging, predicate = fleet.part(Judging), fleet.part(GpuClaims)
+    fleet = Snapshot(Observed(nodes=(node("n", {names.KARPENTER_POOL: "l4"}),)))
+    judging, predicate = fleet.part(FilterChain), fleet.part(GpuClaims)
     asked = fleet.classes.of(pod("one"))
     with predicate.judged({("team", "two"): frozenset()}, frozenset()):
         assert np.count_nonzero(judging.mask(asked)) == 1
@@ -56,5 +56,5 @@ def test_nothing_is_ruled_out_where_nobody_says_what_the_claim_asks_for() -> Non
 
 
 def test_pods_that_differ_in_their_claim_alone_are_not_of_one_class() -> None:
-    fleet = WhatIf(Observed())
+    fleet = Snapshot(Observed())
     assert len({fleet.classes.of(pod(claim)) for claim in ("one", "two", "", "one")}) == 3

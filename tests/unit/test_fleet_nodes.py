@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from reconciler.fleet.amounts import pod_held, pod_request
-from reconciler.fleet.judging import Judging
+from reconciler.fleet.filters.chain import FilterChain
 from reconciler.fleet.questions import fits
 from reconciler.model.cluster.pod import Pod
 from tests.unit.fleet_stage import pod, what_if
@@ -26,7 +26,7 @@ def test_a_node_takes_a_pod(name: str) -> None:
     asking = pod("asking", case["pod"])
     assert list(fits(fleet, asking, "n1")) == case.get("why", [])
     if asking.node != "n2":
-        assert bool(fleet.part(Judging).mask(fleet.classes.of(asking))[0]) == (not case.get("why"))
+        assert bool(fleet.part(FilterChain).mask(fleet.classes.of(asking))[0]) == (not case.get("why"))
 
 
 def numbers(amounts: dict[str, str]) -> dict[str, int]:

@@ -6,8 +6,8 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as some
 
-from reconciler.fleet.books.pool_seen import PoolSeen
 from reconciler.fleet.fleet import Fleet
+from reconciler.fleet.snapshot.pool import PoolTotals
 from reconciler.model import names
 from reconciler.model.cluster.lease import Lease, LeaseSpec
 from reconciler.model.cluster.metadata import Condition, Metadata, OwnerReference
@@ -75,7 +75,7 @@ def stories(draw: some.DrawFn) -> list[Observed]:
     return seen
 
 
-def counted(pool: PoolSeen) -> object:
+def counted(pool: PoolTotals) -> object:
     return (
         (pool.unready, pool.busy, pool.gpus_used, pool.gpus_total),
         {gpus: count for gpus, count in pool.sorts.items() if count},

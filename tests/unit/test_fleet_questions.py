@@ -7,12 +7,12 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as some
 
-from reconciler.fleet.emptying import Emptying, empty
-from reconciler.fleet.judging import Judging
-from reconciler.fleet.placing import Search
+from reconciler.fleet.filters.chain import FilterChain
+from reconciler.fleet.first_fit import Search
 from reconciler.fleet.pod_class import PodClass
 from reconciler.fleet.questions import Placement, fits, place
-from reconciler.fleet.what_if import WhatIf
+from reconciler.fleet.scale_down_simulation import Emptying, empty
+from reconciler.fleet.snapshot.snapshot import Snapshot
 from reconciler.model.cluster.metadata import OwnerReference
 from reconciler.model.cluster.observed import Observed
 from reconciler.model.cluster.pod import Pod
@@ -22,9 +22,9 @@ from tests.unit.fleet_worlds import World, alike_words, pod_words, worlds
 EMPTY = {"cpu": 4, "pods": 10}
 
 
-def fleet_of(count: int, pods: tuple[Pod, ...] = ()) -> WhatIf:
+def fleet_of(count: int, pods: tuple[Pod, ...] = ()) -> Snapshot:
     """n0, n1, ... of 4 cpu."""
-    return WhatIf(Observed(nodes=tuple(node(f"n{number}", {"has": EMPTY}) for number in range(count)), pods=pods))
+    return Snapshot(Observed(nodes=tuple(node(f"n{number}", {"has": EMPTY}) for number in range(count)), pods=pods))
 
 
 def asking(count: int, cpu: object = 1, **words: object) -> list[Pod]:
@@ -86,7 +86,7 @@ def test_a_hint_comes_first_if_it_still_holds() -> None:
 
 
 def test_who_finds_no_place_is_told_how_many_nodes_each_predicate_rules_out() -> None:
-    fleet = WhatIf(Observed(nodes=(node("n0", {"cordoned": True}), node("n1", {}), node("n2", {}))))
+    fleet = Snapshot(Observed(nodes=(node("n0", {"cordoned": True}), node("n1", {}), node("n2", {}))))
     found = place(fleet, asking(1, cpu=11, nodeSelector={"zone": "a"}), Search())
     assert totals(found) == {"uid-a0": {"unschedulable": 1, "selection": 3, "resources": 3}}
 
@@ -133,7 +133,7 @@ def test_pods_placed_at_once_go_where_they_would_one_by_one(
     world: World, words: list[dict[str, object]], backwards: bool, data: some.DataObject
 ) -> None:
     pods = [pod(f"a{number}", each) for number, each in enumerate(words)]
-    fleet = WhatIf(world.observed())
+    fleet = Snapshot(world.observed())
     start = data.draw(some.sampled_from(["", *world.nodes]))
     with fleet.fork():
         at_once = place(fleet, pods, Search(pointer=start, backwards=backwards))
@@ -154,7 +154,7 @@ def test_pods_placed_at_once_go_where_they_would_one_by_one(
 @given(worlds(), some.lists(some.one_of(alike_words, pod_words), max_size=8), some.integers(0, 60))
 def test_a_budget_only_leaves_pods_out(world: World, words: list[dict[str, object]], budget: int) -> None:
     pods = [pod(f"a{number}", each) for number, each in enumerate(words)]
-    fleet = WhatIf(world.observed())
+    fleet = Snapshot(world.observed())
     with fleet.fork():
         everything = place(fleet, pods, Search())
     with fleet.fork():
@@ -217,7 +217,7 @@ def test_a_hint_to_a_node_that_is_gone_or_full_is_passed_over() -> None:
 @settings(max_examples=80, deadline=None)
 @given(worlds(), some.booleans())
 def test_what_is_moved_is_where_it_fits_and_nowhere_else(world: World, backwards: bool) -> None:
-    fleet = WhatIf(world.observed())
+    fleet = Snapshot(world.observed())
     with fleet.fork():
         place(fleet, [pod("a", {"ports": [{"hostPort": 80}]})], Search())
     before = fleet.fingerprint()
@@ -225,7 +225,7 @@ def test_what_is_moved_is_where_it_fits_and_nowhere_else(world: World, backwards
     counted = {row: Counter(fleet.booked_on(row)) for row in fleet.rows.row_of.values()}
     with fleet.fork():
         done = empty(fleet, fleet.rows.order.tolist(), Search(backwards=backwards))
-        judging = fleet.part(Judging)
+        judging = fleet.part(FilterChain)
         for row, moves in done.together.items():
             moved: Counter[PodClass] = Counter()
             for each in moves:

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as some
 
-from reconciler.fleet.books.sightings import changes
+from reconciler.fleet.snapshot.diff import changes
 
 
 class Thing:

@@ -2,23 +2,23 @@
 
 import pytest
 
-from reconciler.fleet.predicates import PREDICATES
-from reconciler.fleet.predicates.claims import Claims
-from reconciler.fleet.predicates.nominated import Nominated
-from reconciler.fleet.predicates.one_pod_only import OnePodOnly
-from reconciler.fleet.predicates.predicate import Predicate
-from reconciler.fleet.predicates.staying import unmodelled, why_it_stays
-from reconciler.fleet.predicates.volume_limits import VolumeLimits
-from reconciler.fleet.predicates.volumes import VolumePlaces
-from reconciler.fleet.what_if import WhatIf
+from reconciler.fleet.filters import PREDICATES
+from reconciler.fleet.filters.claims import Claims
+from reconciler.fleet.filters.nominated import Nominated
+from reconciler.fleet.filters.one_pod_only import OnePodOnly
+from reconciler.fleet.filters.predicate import Predicate
+from reconciler.fleet.filters.unmovable import unmodelled, why_it_stays
+from reconciler.fleet.filters.volume_limits import VolumeLimits
+from reconciler.fleet.filters.volumes import VolumePlaces
+from reconciler.fleet.snapshot.snapshot import Snapshot
 from tests.unit.storage_stage import Case, observed_of, pod_of, table, where
 
 VOLUMES, CLAIMS, NOMINATED = table("volumes.yaml"), table("claims.yaml"), table("nominated.yaml")
 OF_VOLUMES: tuple[type[Predicate], ...] = (VolumePlaces, OnePodOnly, VolumeLimits)
 
 
-def judge(case: Case, predicates: tuple[type[Predicate], ...]) -> WhatIf:
-    fleet = WhatIf(observed_of(case))
+def judge(case: Case, predicates: tuple[type[Predicate], ...]) -> Snapshot:
+    fleet = Snapshot(observed_of(case))
     pod = pod_of(case)
     with fleet.part(Nominated).asking(pod):
         why = where(fleet, pod, predicates)
@@ -50,7 +50,7 @@ def test_nominated(name: str) -> None:
 
 @pytest.mark.parametrize("case", [*VOLUMES.values(), *CLAIMS.values(), *NOMINATED.values()])
 def test_what_is_booked_and_taken_back_leaves_no_trace(case: Case) -> None:
-    fleet = WhatIf(observed_of(case))
+    fleet = Snapshot(observed_of(case))
     pod = pod_of(case)
     with fleet.part(Nominated).asking(pod):
         first = where(fleet, pod, PREDICATES)

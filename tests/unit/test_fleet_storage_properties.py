@@ -6,8 +6,8 @@ import msgspec
 from hypothesis import given
 from hypothesis import strategies as some
 
-from reconciler.fleet.predicates import PREDICATES
-from reconciler.fleet.what_if import WhatIf
+from reconciler.fleet.filters import PREDICATES
+from reconciler.fleet.snapshot.snapshot import Snapshot
 from reconciler.model.cluster.pod import Pod
 from tests.unit.storage_stage import LOCAL, NODES, Case, observed_of, pod_of, take_off, where
 
@@ -57,7 +57,7 @@ def case_of(world: dict[str, Any]) -> Case:
     return {**LOCAL, **world, "pods": pods}
 
 
-def change(fleet: WhatIf, steps: list[tuple[str, int, Any]], pods: list[Pod]) -> None:
+def change(fleet: Snapshot, steps: list[tuple[str, int, Any]], pods: list[Pod]) -> None:
     """Each step, and the pods asked about in between; a fork is what the steps after it happen in."""
     for number, (step, which, told) in enumerate(steps):
         row = fleet.rows.row_of[sorted(NODES)[which]]
@@ -80,7 +80,7 @@ def change(fleet: WhatIf, steps: list[tuple[str, int, Any]], pods: list[Pod]) ->
 
 @given(WORLD, STEPS, some.lists(POD, max_size=2))
 def test_in_any_what_if_all_ways_to_ask_agree_and_everything_comes_back(world: Any, steps: Any, asks: Any) -> None:
-    fleet = WhatIf(observed_of(case_of(world)))
+    fleet = Snapshot(observed_of(case_of(world)))
     pods = [pod_of({"pod": {**each, "name": f"asked-{number}"}}) for number, each in enumerate(asks)]
     first = [where(fleet, pod, PREDICATES) for pod in pods]
     before = fleet.fingerprint()
@@ -93,12 +93,12 @@ def test_in_any_what_if_all_ways_to_ask_agree_and_everything_comes_back(world: A
 @given(WORLD, WORLD, some.lists(POD, min_size=1, max_size=2))
 def test_a_what_if_that_advanced_answers_as_a_new_one(one: Any, other: Any, asks: Any) -> None:
     pods = [pod_of({"pod": {**each, "name": f"asked-{number}"}}) for number, each in enumerate(asks)]
-    advanced = WhatIf(observed_of(case_of(one)))
+    advanced = Snapshot(observed_of(case_of(one)))
     for pod in pods:
         where(advanced, pod, PREDICATES)
     observed = observed_of(case_of(other))
     advanced.advance(observed)
-    rebuilt = WhatIf(observed)
+    rebuilt = Snapshot(observed)
     assert [where(advanced, each, PREDICATES) for each in pods] == [where(rebuilt, each, PREDICATES) for each in pods]
 
 
@@ -107,6 +107,6 @@ def test_the_order_in_which_things_were_seen_does_not_matter(world: Any, order: 
     observed = observed_of(case_of(world))
     fields = ("nodes", "pods", "volume_claims", "volumes", "storage_classes", "csi_nodes", "attachments")
     shuffled = {each: tuple(order.sample(getattr(observed, each), len(getattr(observed, each)))) for each in fields}
-    one, other = WhatIf(observed), WhatIf(msgspec.structs.replace(observed, **shuffled))
+    one, other = Snapshot(observed), Snapshot(msgspec.structs.replace(observed, **shuffled))
     pods = [pod_of({"pod": {**each, "name": f"asked-{number}"}}) for number, each in enumerate(asks)]
     assert [where(one, each, PREDICATES) for each in pods] == [where(other, each, PREDICATES) for each in pods]

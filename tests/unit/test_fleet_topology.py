@@ -6,11 +6,11 @@ import msgspec
 from hypothesis import given, settings
 from hypothesis import strategies as some
 
-from reconciler.fleet.counting import Counting
-from reconciler.fleet.judging import Judging
-from reconciler.fleet.predicates.interpod import InterPod
-from reconciler.fleet.predicates.spread import Spread
-from reconciler.fleet.what_if import WhatIf
+from reconciler.fleet.filters.chain import FilterChain
+from reconciler.fleet.filters.interpod import InterPod
+from reconciler.fleet.filters.spread import Spread
+from reconciler.fleet.snapshot.snapshot import Snapshot
+from reconciler.fleet.topology.term_counts import Counting
 from reconciler.model import names
 from reconciler.model.cluster.node import Node
 from tests.unit import topology_reference as reference
@@ -21,7 +21,7 @@ DRAINED = {"key": names.DRAINING, "effect": "NoSchedule", "value": "1"}
 SLOW = {InterPod: reference.interpod_fits, Spread: reference.spread_fits}
 
 
-def agree(fleet: WhatIf, world: Json, asking: Json) -> None:
+def agree(fleet: Snapshot, world: Json, asking: Json) -> None:
     """The fleet says of each node what the reference says."""
     pod_class = fleet.classes.of(pod(asking))
     for predicate, slow in SLOW.items():
@@ -178,7 +178,7 @@ def test_it_still_does_after_a_node_came_for_a_while_that_there_was_no_room_for(
     assert fleet.rows.capacity > len(names)
     agree(fleet, world, asking)
     assert fleet.part(Counting).fingerprint(fleet) == []
-    assert len(fleet.part(Judging).mask(fleet.classes.of(pod(asking)))) == fleet.rows.capacity
+    assert len(fleet.part(FilterChain).mask(fleet.classes.of(pod(asking)))) == fleet.rows.capacity
 
 
 def test_it_still_does_when_only_another_pod_asked_while_a_node_was_there() -> None:

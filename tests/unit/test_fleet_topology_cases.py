@@ -4,12 +4,12 @@ from typing import Any
 
 import pytest
 
-from reconciler.fleet.counting import Counting
-from reconciler.fleet.predicates.interpod import InterPod
-from reconciler.fleet.predicates.spread import Spread
+from reconciler.fleet.filters.interpod import InterPod
+from reconciler.fleet.filters.spread import Spread
+from reconciler.fleet.snapshot.snapshot import Snapshot
 from reconciler.fleet.topology.columns import Columns
 from reconciler.fleet.topology.eligible import Asker, Eligibles
-from reconciler.fleet.what_if import WhatIf
+from reconciler.fleet.topology.term_counts import Counting
 from reconciler.model.cluster.observed import Observed
 from tests.unit import topology_reference as reference
 from tests.unit.topology_stage import Json, observed_of, pod, pod_of, table, what_if_of, world_of
@@ -79,7 +79,7 @@ BY_TEAM = {
 
 
 def where(case: dict[str, Any], observed: Observed) -> list[str]:
-    fleet = WhatIf(observed)
+    fleet = Snapshot(observed)
     pod_class = fleet.classes.of(pod(pod_of(case["pod"])))
     asked = fleet.part(InterPod)
     return [name for name, row in sorted(fleet.rows.row_of.items()) if asked.fits(pod_class, row, fleet)]
@@ -119,7 +119,7 @@ def test_a_namespace_that_is_not_seen_is_none_of_those_that_a_pod_selects() -> N
 
 def test_labels_of_namespaces_that_change_change_whom_terms_mean() -> None:
     case: Json = {"pods": [{"at": "a1", "namespace": "other", "labels": {"app": "web"}}], "pod": {"apart": [BY_TEAM]}}
-    fleet = WhatIf(observed_of(world_of({**case, "namespaces": {"other": {}}})))
+    fleet = Snapshot(observed_of(world_of({**case, "namespaces": {"other": {}}})))
     asked, pod_class = fleet.part(InterPod), fleet.classes.of(pod(pod_of(case["pod"])))
     assert asked.mask(pod_class, fleet) is None
     fleet.advance(observed_of(world_of({**case, "namespaces": {"other": {"team": "x"}}})))

@@ -7,12 +7,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as some
 
-from reconciler.fleet import placing
-from reconciler.fleet.judging import Judging
-from reconciler.fleet.placing import Search, Walk
+from reconciler.fleet import first_fit
+from reconciler.fleet.filters.chain import FilterChain
+from reconciler.fleet.first_fit import FirstFitCursor, Search
 from reconciler.fleet.pod_class import PodClass
 from reconciler.fleet.rows import Mask
-from reconciler.fleet.what_if import WhatIf
+from reconciler.fleet.snapshot.snapshot import Snapshot
 from reconciler.model.cluster.observed import Observed
 from tests.unit.fleet_stage import Words, node, pod
 from tests.unit.fleet_worlds import World, alike_words, pod_words, worlds
@@ -25,12 +25,12 @@ APART = {
 }
 
 
-def walked(fleet: WhatIf, pods: list[tuple[PodClass, int]], search: Search) -> tuple[Put, str]:
-    walk = Walk(fleet, search)
+def walked(fleet: Snapshot, pods: list[tuple[PodClass, int]], search: Search) -> tuple[Put, str]:
+    walk = FirstFitCursor(fleet, search)
     return [walk.put(pod_class, count) for pod_class, count in pods], walk.pointer
 
 
-def one_after_the_other(fleet: WhatIf, pods: list[tuple[PodClass, int]], search: Search) -> tuple[Put, str]:
+def one_after_the_other(fleet: Snapshot, pods: list[tuple[PodClass, int]], search: Search) -> tuple[Put, str]:
     """First fit, from where the last pod went."""
     order = fleet.rows.order.tolist()[:: -1 if search.backwards else 1]
     at = order.index(fleet.rows.row_of[search.pointer]) if search.pointer else 0
@@ -49,9 +49,9 @@ def one_after_the_other(fleet: WhatIf, pods: list[tuple[PodClass, int]], search:
     return found, fleet.rows.node(order[at]).name if order else ""
 
 
-def takes(fleet: WhatIf, pod_class: PodClass, order: list[int], place: int, search: Search) -> bool:
+def takes(fleet: Snapshot, pod_class: PodClass, order: list[int], place: int, search: Search) -> bool:
     row = order[place % len(order)]
-    return (search.allowed is None or bool(search.allowed[row])) and fleet.part(Judging).fits(pod_class, row)
+    return (search.allowed is None or bool(search.allowed[row])) and fleet.part(FilterChain).fits(pod_class, row)
 
 
 def summed(put: Put) -> Put:
@@ -64,7 +64,7 @@ def summed(put: Put) -> Put:
     return [list(each.items()) for each in sums]
 
 
-def assert_same(fleet: WhatIf, pods: list[tuple[PodClass, int]], search: Search) -> Put:
+def assert_same(fleet: Snapshot, pods: list[tuple[PodClass, int]], search: Search) -> Put:
     with fleet.fork():
         put, pointer = walked(fleet, pods, search)
         after = fleet.fingerprint()
@@ -78,7 +78,7 @@ def assert_same(fleet: WhatIf, pods: list[tuple[PodClass, int]], search: Search)
 @settings(max_examples=150, deadline=None)
 @given(worlds(), some.lists(some.one_of(alike_words, pod_words), max_size=8), some.data())
 def test_a_walk_finds_what_looking_at_each_node_finds(world: World, words: list[Words], data: some.DataObject) -> None:
-    fleet = WhatIf(world.observed())
+    fleet = Snapshot(world.observed())
     rows = sorted(fleet.rows.row_of.values())
     pods = [
         (fleet.classes.of(pod(f"a{number}", each)), data.draw(some.integers(1, 3))) for number, each in enumerate(words)
@@ -90,9 +90,9 @@ def test_a_walk_finds_what_looking_at_each_node_finds(world: World, words: list[
     start = data.draw(some.sampled_from(["", *world.nodes]))
     search = Search(pointer=start, backwards=data.draw(some.booleans()), allowed=allowed)
     with pytest.MonkeyPatch.context() as few, fleet.fork():
-        few.setattr(placing, "_FEW", data.draw(some.integers(1, 3)))
-        few.setattr(placing, "_AT_ONCE", data.draw(some.integers(1, 2)))
-        few.setattr(placing, "_MOST_REFUSALS", data.draw(some.integers(0, 2)))
+        few.setattr(first_fit, "_FEW", data.draw(some.integers(1, 3)))
+        few.setattr(first_fit, "_AT_ONCE", data.draw(some.integers(1, 2)))
+        few.setattr(first_fit, "_MOST_REFUSALS", data.draw(some.integers(0, 2)))
         for row in data.draw(some.lists(some.sampled_from(rows), max_size=3, unique=True)) if rows else []:
             with fleet.fork() as fork:
                 fleet.take_away(row)
@@ -112,7 +112,7 @@ def test_also_where_many_nodes_are_full_and_others_refuse(seed: int) -> None:
     ]
     there = [pod(f"full{each}", {"cpu": 2, "nodeName": f"n{each:03}"}) for each in words.sample(range(300), 200)]
     there += [pod(f"x{each}", {**APART, "nodeName": f"n{each:03}"}) for each in words.sample(range(300), 150)]
-    fleet = WhatIf(Observed(nodes=tuple(nodes), pods=tuple(there)))
+    fleet = Snapshot(Observed(nodes=tuple(nodes), pods=tuple(there)))
     asked: list[Words] = [
         {"cpu": 3},
         {"cpu": 1},
@@ -131,8 +131,8 @@ def test_where_there_is_room_close_by_a_search_takes_no_more_steps_in_a_larger_f
     steps = []
     for count in (100, 5_000):
         nodes = [node(f"n{number:04}", {"labels": {"zone": f"z{number}"}}) for number in range(count)]
-        fleet = WhatIf(Observed(nodes=tuple(nodes)))
-        walk = Walk(fleet, Search())
+        fleet = Snapshot(Observed(nodes=tuple(nodes)))
+        walk = FirstFitCursor(fleet, Search())
         asked = [fleet.classes.of(pod(f"a{number}", {**words, "memory": number})) for number in range(40)]
         assert all(walk.put(each, 1) for each in asked)
         steps.append(walk.meter.steps)

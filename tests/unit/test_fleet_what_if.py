@@ -5,17 +5,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as some
 
-from reconciler.fleet.judging import Judging
-from reconciler.fleet.what_if import WhatIf
+from reconciler.fleet.filters.chain import FilterChain
+from reconciler.fleet.snapshot.snapshot import Snapshot
 from reconciler.model.cluster.observed import Observed
 from reconciler.model.cluster.pod import Pod
 from tests.unit.fleet_stage import node, pod
 from tests.unit.fleet_worlds import World, alike_words, changed, node_words, pod_words, worlds
 
 
-def answers(fleet: WhatIf, pods: list[Pod]) -> dict[tuple[str, str], tuple[str, ...]]:
+def answers(fleet: Snapshot, pods: list[Pod]) -> dict[tuple[str, str], tuple[str, ...]]:
     """Every pod asked about on every node; each predicate's three ways to answer agree."""
-    judging = fleet.part(Judging)
+    judging = fleet.part(FilterChain)
     found = {}
     for each in pods:
         pod_class = fleet.classes.of(each)
@@ -36,7 +36,7 @@ def answers(fleet: WhatIf, pods: list[Pod]) -> dict[tuple[str, str], tuple[str, 
     return found
 
 
-def shape(fleet: WhatIf) -> tuple[bytes, bytes, list[dict[bytes, int]]]:
+def shape(fleet: Snapshot) -> tuple[bytes, bytes, list[dict[bytes, int]]]:
     """All that is behind the fingerprint, of the nodes that there are."""
     order = fleet.rows.order
     booked = [{each.text: count for each, count in fleet.booked_on(int(row)).items()} for row in order]
@@ -51,7 +51,7 @@ class Tried:
     """A fleet in which things are tried."""
 
     def __init__(self, world: World, data: some.DataObject) -> None:
-        self.fleet = WhatIf(world.observed())
+        self.fleet = Snapshot(world.observed())
         self.draw = data.draw
         self.asking = [pod(f"a{number}", self.draw(pod_words)) for number in range(3)]
         self._number = 0
@@ -114,14 +114,14 @@ def test_what_is_tried_is_taken_back_byte_for_byte(world: World, data: some.Data
 @given(worlds(), some.data())
 def test_a_fleet_that_was_advanced_equals_one_built_afresh(world: World, data: some.DataObject) -> None:
     asking = [pod(f"a{number}", data.draw(pod_words)) for number in range(3)]
-    fleet = WhatIf(world.observed())
+    fleet = Snapshot(world.observed())
     answers(fleet, asking)
     for _ in range(data.draw(some.integers(1, 4))):
         changed(data, world)
         fleet.advance(world.observed())
         if data.draw(some.booleans()):
             answers(fleet, asking)
-    fresh = WhatIf(world.observed())
+    fresh = Snapshot(world.observed())
     everybody = [*asking, *world.pods.values()]
     assert answers(fleet, everybody) == answers(fresh, everybody)
     assert fleet.fingerprint() == fresh.fingerprint()
@@ -132,14 +132,14 @@ def test_a_fleet_that_was_advanced_equals_one_built_afresh(world: World, data: s
 def test_the_order_of_objects_does_not_matter(world: World, data: some.DataObject) -> None:
     observed = world.observed()
     nodes, pods = data.draw(some.permutations(observed.nodes)), data.draw(some.permutations(observed.pods))
-    one, other = WhatIf(observed), WhatIf(Observed(nodes=tuple(nodes), pods=tuple(pods)))
+    one, other = Snapshot(observed), Snapshot(Observed(nodes=tuple(nodes), pods=tuple(pods)))
     everybody = [pod("a", data.draw(pod_words)), *observed.pods]
     assert answers(one, everybody) == answers(other, everybody)
     assert one.fingerprint() == other.fingerprint()
 
 
 def test_a_fork_that_ends_in_a_fault_is_taken_back() -> None:
-    fleet = WhatIf(Observed(nodes=(node("n1", {}),)))
+    fleet = Snapshot(Observed(nodes=(node("n1", {}),)))
     before = fleet.fingerprint()
     pod_class = fleet.classes.of(pod("p", {"cpu": 1}))
     with pytest.raises(LookupError), fleet.fork() as fork:  # noqa: PT012
@@ -150,7 +150,7 @@ def test_a_fork_that_ends_in_a_fault_is_taken_back() -> None:
 
 
 def test_a_commit_is_taken_back_with_the_fork_around_it() -> None:
-    fleet = WhatIf(Observed(nodes=(node("n1", {}),)))
+    fleet = Snapshot(Observed(nodes=(node("n1", {}),)))
     before = fleet.fingerprint()
     with fleet.fork():
         with fleet.fork() as inner:
@@ -161,9 +161,9 @@ def test_a_commit_is_taken_back_with_the_fork_around_it() -> None:
 
 
 def test_rows_grow_with_the_nodes() -> None:
-    fleet = WhatIf(Observed(nodes=(node("n1", {}),)))
+    fleet = Snapshot(Observed(nodes=(node("n1", {}),)))
     asking = fleet.classes.of(pod("p", {"nodeSelector": {"zone": "a"}}))
-    judging, before, version = fleet.part(Judging), fleet.fingerprint(), fleet.rows.version
+    judging, before, version = fleet.part(FilterChain), fleet.fingerprint(), fleet.rows.version
     with fleet.fork():
         rows = [fleet.bring(node(f"b{number}", {"labels": {"zone": "a"}})) for number in range(100)]
         assert judging.mask(asking).nonzero()[0].tolist() == sorted(rows)
@@ -174,7 +174,7 @@ def test_rows_grow_with_the_nodes() -> None:
 
 def test_classes_that_nobody_is_of_are_forgotten() -> None:
     nodes = (node("n1", {"has": {"pods": 10}}),)
-    fleet = WhatIf(Observed(nodes=nodes))
+    fleet = Snapshot(Observed(nodes=nodes))
     for each in range(15):
         pods = [pod(f"p{number}", {"labels": {"job": f"{each}-{number}"}, "nodeName": "n1"}) for number in range(1_000)]
         fleet.advance(Observed(nodes=nodes, pods=tuple(pods)))
@@ -184,7 +184,7 @@ def test_classes_that_nobody_is_of_are_forgotten() -> None:
 
 def test_nothing_is_booked_twice_when_only_times_change() -> None:
     there = pod("p", {"cpu": 1, "nodeName": "n1"})
-    fleet = WhatIf(Observed(nodes=(node("n1", {}),), pods=(there,)))
+    fleet = Snapshot(Observed(nodes=(node("n1", {}),), pods=(there,)))
     before, version = fleet.fingerprint(), fleet.rows.version
     later = msgspec.structs.replace(there, status=msgspec.structs.replace(there.status, start_time="later"))
     fleet.advance(Observed(nodes=(msgspec.structs.replace(node("n1", {})),), pods=(later,)))
@@ -195,7 +195,7 @@ def test_nothing_is_booked_twice_when_only_times_change() -> None:
 
 def test_a_node_may_have_more_than_before() -> None:
     there = pod("p", {"cpu": 1, "nodeName": "n1"})
-    fleet = WhatIf(Observed(nodes=(node("n1", {"has": {"cpu": 2, "pods": 9}}),), pods=(there,)))
+    fleet = Snapshot(Observed(nodes=(node("n1", {"has": {"cpu": 2, "pods": 9}}),), pods=(there,)))
     fleet.advance(Observed(nodes=(node("n1", {"has": {"cpu": 8, "gpu.com/gpu": 4, "pods": 9}}),), pods=(there,)))
     assert {name: fleet.stock.free_at(0, column) for name, column in fleet.classes.columns.items()} == {
         "cpu": 7_000,

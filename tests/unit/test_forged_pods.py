@@ -6,8 +6,8 @@ import pytest
 from reconciler.fleet.fleet import Fleet
 from reconciler.model.cluster.observed import Observed
 from reconciler.model.cluster.pod import Pod
-from reconciler.model.planned.inputs import Inputs
-from reconciler.model.planned.plan import Plan
+from reconciler.model.plan.inputs import Inputs
+from reconciler.model.plan.plan import Plan
 from reconciler.plan.check import check
 from reconciler.plan.planner import plan
 from tests.unit.drawn_fleets import Drawn

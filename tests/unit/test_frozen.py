@@ -6,16 +6,16 @@ import msgspec
 import pytest
 
 from reconciler.fleet.fleet import Fleet
-from reconciler.model.planned.action import Annotate, Apply, Delete, Hold, Ref, Status
-from reconciler.model.planned.decision import Decision
+from reconciler.model.plan.action import Annotate, Apply, Delete, Hold, Ref, Status
+from reconciler.model.plan.decision import Decision
 from reconciler.plan.check import BrokenInvariant, check
-from reconciler.plan.explain import sentence
-from reconciler.plan.explanation.subject import about, asked
+from reconciler.plan.explain.subject import about, asked
+from reconciler.plan.files.planning_result import PlanningResult
 from reconciler.plan.guards.frozen import REASONS, RELEASE, Freezes
-from reconciler.plan.kept.scene import Scene
-from reconciler.report.plans.planned_of import planned_of
-from reconciler.report.standing.overview import overview_document
-from reconciler.report.standing.overview_of import overview_of
+from reconciler.plan.sentences import sentence
+from reconciler.report.plans.build import planned_of
+from reconciler.report.status.build import overview_of
+from reconciler.report.status.overview import overview_document
 from tests.unit.guards_stage import MINUTE_MS, World, table
 from tests.unit.plan_samples import ALONE
 from tests.unit.test_guard_limits import acting, titles
@@ -74,7 +74,7 @@ def test_a_plan_that_acts_on_what_is_frozen_is_refused() -> None:
 
 def test_status_begins_with_what_is_frozen() -> None:
     world = World(CASES[AN_AUDIT])
-    scene = Scene(world.inputs, Fleet(world.inputs.observed), world.planned())
+    scene = PlanningResult(world.inputs, Fleet(world.inputs.observed), world.planned())
     document = overview_document(overview_of(ALONE, scene))
     assert document.blocks[0].parts == ("FROZEN: everything, until 2026-10-26T08:33:20Z (an audit)",)  # type: ignore[union-attr]
     assert document.payload["freezes"] == [
@@ -86,7 +86,7 @@ def test_status_begins_with_what_is_frozen() -> None:
 
 def test_a_node_and_a_pool_explain_the_freeze_that_they_are_under() -> None:
     world = World(CASES["a frozen pool is not edited nor are its nodes touched"])
-    scene = Scene(world.inputs, world.fleet, world.planned())
+    scene = PlanningResult(world.inputs, world.fleet, world.planned())
     told = "pool a100, until 2026-10-26T08:33:20Z: only untainting and releasing go on"
     for subject in ("node/a100-0", "pool/a100"):
         assert ("frozen", told) in about(scene, asked(subject)).rows

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from reconciler.policy.published.generated import CRDS, REFERENCE, SCHEMAS, generated_files
+from reconciler.schema.generated import CRDS, REFERENCE, SCHEMAS, generated_files
 from reconciler.simulate.scenario.kind import scenario_files
 from tests.lab.places import REPOSITORY
 

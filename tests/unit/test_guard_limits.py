@@ -5,13 +5,13 @@ from typing import Any
 import msgspec
 import pytest
 
-from reconciler.model.planned.action import Hold
-from reconciler.model.planned.decision import Decision
-from reconciler.model.planned.guarded import Guarded
-from reconciler.model.planned.memory import Memory
-from reconciler.model.planned.plan import Plan
-from reconciler.plan.explain import sentence
+from reconciler.model.plan.action import Hold
+from reconciler.model.plan.decision import Decision
+from reconciler.model.plan.guard_verdict import GuardVerdict
+from reconciler.model.plan.memory import Memory
+from reconciler.model.plan.plan import Plan
 from reconciler.plan.guards.reasons import REASONS
+from reconciler.plan.sentences import sentence
 from tests.unit.guards_stage import MINUTE_MS, World, numbers, table
 
 TABLES = {name: table(name) for name in ("limits.yaml", "hours.yaml", "approvals.yaml")}
@@ -39,7 +39,7 @@ def acting(made: Plan) -> set[str]:
     return {each.subject.title for each in made.decisions if not isinstance(each.act, Hold)}
 
 
-def counted(guarded: Guarded) -> dict[str, str]:
+def counted(guarded: GuardVerdict) -> dict[str, str]:
     return {f"{each.period} {each.measure}": f"{each.counted} of {each.allowed}" for each in guarded.counts}
 
 

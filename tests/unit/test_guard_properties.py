@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reconciler.model.instant import Instant
-from reconciler.model.planned.action import Hold
-from reconciler.model.planned.memory import Memory
+from reconciler.model.plan.action import Hold
+from reconciler.model.plan.memory import Memory
 from reconciler.plan.guards.ledger import HOUR_MS
 from tests.unit.guards_stage import GPUS, MINUTE_MS, World
 

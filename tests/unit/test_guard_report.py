@@ -9,23 +9,23 @@ import pytest
 from jsonschema import Draft7Validator
 
 from reconciler import report
-from reconciler.cli.ending import Ending
 from reconciler.cli.exit_codes import ExitCode
+from reconciler.cli.plan_output import PlanOutput
 from reconciler.fleet.fleet import Fleet
 from reconciler.model.desired import Declared
-from reconciler.model.kinds.change_guard import ChangeGuard
-from reconciler.model.planned.action import Hold
+from reconciler.model.plan.action import Hold
+from reconciler.model.policy.change_guard import ChangeGuard
 from reconciler.model.quantity import Duration
-from reconciler.plan.explain import sentence
-from reconciler.plan.explanation.subject import about, asked
-from reconciler.plan.kept.scene import Scene
+from reconciler.plan.explain.subject import about, asked
+from reconciler.plan.files.planning_result import PlanningResult
+from reconciler.plan.sentences import sentence
 from reconciler.report.document import Document
+from reconciler.report.plans.build import planned_of, told_of
 from reconciler.report.plans.guard_section import with_ways_on
 from reconciler.report.plans.plan_document import plan_document
 from reconciler.report.plans.plan_schema import plan_schema
-from reconciler.report.plans.planned_of import planned_of, told_of
-from reconciler.report.standing.overview import overview_document
-from reconciler.report.standing.overview_of import overview_of
+from reconciler.report.status.build import overview_of
+from reconciler.report.status.overview import overview_document
 from tests.unit import drain_stage, scaling_stage
 from tests.unit.guards_stage import REVISION, World
 from tests.unit.plan_samples import ALONE
@@ -39,9 +39,9 @@ OVER: dict[str, Any] = {
 }
 
 
-def scene(case: dict[str, Any]) -> Scene:
+def scene(case: dict[str, Any]) -> PlanningResult:
     world = World(case)
-    return Scene(world.inputs, world.fleet, world.planned())
+    return PlanningResult(world.inputs, world.fleet, world.planned())
 
 
 def document(case: dict[str, Any]) -> Document:
@@ -100,14 +100,14 @@ def test_each_decision_that_a_guard_holds_has_both_ways_on_as_its_remedy() -> No
         assert not any(each.remedy for each in told if not each.held)
 
 
-def surplus(period: str) -> Scene:
+def surplus(period: str) -> PlanningResult:
     """Four empty nodes that scaling takes away, with a limit of 20 percent."""
     spec = convert({"poolNames": ["*"], period: {"maxRemovedPercent": 20}}, ChangeGuard)
     guard = Declared("ChangeGuard", "fleet", spec, (("", POLICY),))
     world = scaling_stage.World({"nodes": 4})
     desired = msgspec.structs.replace(world.inputs.desired, guards=(guard,))
     world.inputs = msgspec.structs.replace(world.inputs, desired=desired)
-    return Scene(world.inputs, Fleet(world.inputs.observed), world.planned())
+    return PlanningResult(world.inputs, Fleet(world.inputs.observed), world.planned())
 
 
 def test_what_a_guard_holds_has_no_time_at_which_it_goes() -> None:
@@ -137,7 +137,7 @@ def test_nodes_whose_drain_a_guard_holds_are_not_called_empty() -> None:
         "guard": {"poolNames": ["*"], "perPlan": {"maxDisruptedGPUs": 2}},
     }
     world = drain_stage.World(case)
-    made = Scene(world.inputs, Fleet(world.inputs.observed), world.planned())
+    made = PlanningResult(world.inputs, Fleet(world.inputs.observed), world.planned())
     told = report.write(plan_document(planned_of(ALONE, made, None)), "text", color=False)
     assert "! 1 Node of a100, which is not needed" in told
     assert "drained once ChangeGuard/fleet lets it" in told
@@ -179,7 +179,7 @@ def test_pools_that_only_observe_are_told_what_would_be_held() -> None:
     [(OVER, ExitCode.BLOCKED), (OVER | {"guards": {}}, ExitCode.CHANGES_EXIST), ({"pools": {}}, ExitCode.FINE)],
 )
 def test_a_guard_in_the_way_comes_before_changes_in_the_exit_code(case: dict[str, Any], code: ExitCode) -> None:
-    ending = Ending(None, Duration(1), detailed_exitcode=True)
+    ending = PlanOutput(None, Duration(1), detailed_exitcode=True)
     assert ending.code(planned_of(ALONE, scene(case), None)) is code
 
 

@@ -5,12 +5,12 @@ import pytest
 
 from reconciler.loop import decide
 from reconciler.model.desired import Declared
-from reconciler.model.kinds.change_guard import ChangeGuard
-from reconciler.model.planned.action import Apply, Hold
-from reconciler.model.planned.inputs import Inputs
-from reconciler.plan.explain import sentence
-from reconciler.plan.guards.elsewhere import told_of_guards
-from reconciler.report.plans.planned_of import planned_of
+from reconciler.model.plan.action import Apply, Hold
+from reconciler.model.plan.inputs import Inputs
+from reconciler.model.policy.change_guard import ChangeGuard
+from reconciler.plan.guards.cluster_identity import told_of_guards
+from reconciler.plan.sentences import sentence
+from reconciler.report.plans.build import planned_of
 from tests.unit.manifests_stage import POLICY, inputs_of
 from tests.unit.plan_samples import ALONE
 

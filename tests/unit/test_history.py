@@ -7,12 +7,12 @@ import msgspec
 import pytest
 
 from reconciler.loop import decide
-from reconciler.model.cluster.whole import WholeMetadata
+from reconciler.model.cluster.unstructured import UnstructuredMetadata
 from reconciler.model.instant import Instant, timestamp
-from reconciler.model.planned.inputs import Inputs
-from reconciler.sources.history.reading import NotKept, kept, kept_at
+from reconciler.model.plan.inputs import Inputs
+from reconciler.sources.history.read import NotKept, kept, kept_at
 from reconciler.sources.history.records import files
-from reconciler.sources.history.writing import Bounds, History
+from reconciler.sources.history.write import Bounds, History
 from tests.unit.manifests_stage import inputs_of
 
 HOUR_MS = 3_600_000
@@ -130,7 +130,7 @@ def test_what_may_be_secret_is_not_kept(tmp_path: Path) -> None:
     inputs = at(0)
     (pool,) = inputs.observed.node_pools
     annotations = {"kubectl.kubernetes.io/last-applied-configuration": json.dumps({"password": "hunter2"})}
-    metadata: WholeMetadata = msgspec.structs.replace(pool.metadata, annotations=annotations)
+    metadata: UnstructuredMetadata = msgspec.structs.replace(pool.metadata, annotations=annotations)
     spoilt = msgspec.structs.replace(pool, metadata=metadata)
     observed = msgspec.structs.replace(inputs.observed, node_pools=(spoilt,))
     History(tmp_path).keep(msgspec.structs.replace(inputs, observed=observed), "a")

@@ -11,32 +11,32 @@ import yaml
 
 from reconciler import report
 from reconciler.cli.commands.apply import code_of
-from reconciler.cli.ending import Ending
 from reconciler.cli.exit_codes import ExitCode
+from reconciler.cli.plan_output import PlanOutput
 from reconciler.loop import decide
 from reconciler.model.change import PolicyChange
-from reconciler.model.planned.action import Hold, Ref
-from reconciler.model.planned.cycled import Cycled
-from reconciler.model.planned.decision import Decision
-from reconciler.model.planned.inputs import Inputs
-from reconciler.model.planned.outcome import Outcome, Result
+from reconciler.model.plan.action import Hold, Ref
+from reconciler.model.plan.cycle_result import CycleResult
+from reconciler.model.plan.decision import Decision
+from reconciler.model.plan.inputs import Inputs
+from reconciler.model.plan.outcome import Outcome, Result
 from reconciler.model.quantity import Duration
-from reconciler.plan.explain import REASONS
+from reconciler.plan.files.planning_result import PlanningResult
 from reconciler.plan.guards.reasons import HeldByGuard
-from reconciler.plan.holds.at_rest import is_resting
-from reconciler.plan.kept.scene import Scene
+from reconciler.plan.holds.resting import is_resting
 from reconciler.plan.reasons import is_held
+from reconciler.plan.sentences import REASONS
 from reconciler.report.applied import Applied, applied_document
 from reconciler.report.document import Document
+from reconciler.report.plans.build import Compared, planned_of
 from reconciler.report.plans.plan_document import plan_document
-from reconciler.report.plans.planned_of import Compared, planned_of
 from tests.unit.guards_stage import guard
 from tests.unit.manifests_stage import FOLDER, POLICY, inputs_of
 from tests.unit.plan_samples import ALONE
 from tests.unit.some_reasons import reason_of
 
 CASES: dict[str, dict[str, Any]] = yaml.safe_load((FOLDER.parent / "holds" / "exit_codes.yaml").read_text())
-ENDING = Ending(None, Duration(1), detailed_exitcode=True)
+ENDING = PlanOutput(None, Duration(1), detailed_exitcode=True)
 EDITED = {"wish": {"spec": {"limits": {"cpu": "1920"}}}}
 
 
@@ -88,7 +88,7 @@ def test_the_exit_code_and_every_report_follow_from_the_class_of_the_holds(name:
 BY_LIMITS = {code for code, each in REASONS.items() if issubclass(each, HeldByGuard)}
 
 
-def held_by(code: str) -> Scene:
+def held_by(code: str) -> PlanningResult:
     """A plan of one hold, with every fact that its sentence names."""
     inputs = world({})
     reason = reason_of(code, POLICY, **({"guard": Ref("ChangeGuard", "", "fleet")} if code in BY_LIMITS else {}))
@@ -102,7 +102,7 @@ def test_each_reason_ends_a_command_as_its_class_says(code: str) -> None:
     scene = held_by(code)
     wanted = ExitCode.BLOCKED if REASONS[code].hold == "blocked" else ExitCode.FINE
     assert ENDING.code(planned_of(ALONE, scene, None)) is wanted
-    applied = Applied(ALONE, Cycled(scene.inputs.now, scene.inputs, scene.plan))
+    applied = Applied(ALONE, CycleResult(scene.inputs.now, scene.inputs, scene.plan))
     assert code_of(applied) is wanted
     assert blocks(applied_document(applied)) == {wanted is ExitCode.BLOCKED}
 
@@ -167,5 +167,5 @@ def test_failed_comes_before_partly_and_partly_before_blocked(
     held = held_by("FieldConflict").plan.decisions if is_held else ()
     plan = msgspec.structs.replace(scene.plan, decisions=(*acts, *held))
     outcomes = tuple(Outcome(act.subject, "apply", result) for act, result in zip(acts, results, strict=False))
-    applied = Applied(ALONE, Cycled(scene.inputs.now, scene.inputs, plan, outcomes, trouble=trouble))
+    applied = Applied(ALONE, CycleResult(scene.inputs.now, scene.inputs, plan, outcomes, trouble=trouble))
     assert code_of(applied) is code

@@ -9,9 +9,9 @@ from reconciler.model.cluster.metadata import Metadata
 from reconciler.model.cluster.node import Node
 from reconciler.model.cluster.observed import Observed
 from reconciler.model.cluster.pod import Pod
-from reconciler.model.cluster.whole import Whole, WholeMetadata
+from reconciler.model.cluster.unstructured import Unstructured, UnstructuredMetadata
 from reconciler.model.cluster.workload import Workload
-from reconciler.plan.karpenter.homes import Goes, homeless_of
+from reconciler.plan.karpenter.reschedulability import Goes, homeless_of
 
 TRAINING = {"key": "dedicated", "value": "training", "effect": "NoSchedule"}
 UNTOLERATED = "it does not tolerate the taint dedicated=training:NoSchedule"
@@ -50,7 +50,7 @@ class Given:
         self.nodes = tuple(each for each in seen if isinstance(each, Node))
         self.pods = tuple(each for each in seen if isinstance(each, Pod))
         self.node_pools = tuple(
-            Whole("karpenter.sh/v1", "NodePool", WholeMetadata(name=name), {"spec": each})
+            Unstructured("karpenter.sh/v1", "NodePool", UnstructuredMetadata(name=name), {"spec": each})
             for name, each in node_pools.items()
         )
 

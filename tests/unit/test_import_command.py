@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from reconciler.cli.files.create import AlreadyThere, write_all
 from reconciler.cli.main import main
-from reconciler.cli.new_files import AlreadyThere, write_all
 from reconciler.model.bundle import Text
 from tests.lab import capacity, fleet
 

@@ -6,19 +6,19 @@ from typing import Any
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as some
 
-from reconciler import wiring
+from reconciler import controller
+from reconciler.importer.differences import differences
+from reconciler.importer.imported import imported
+from reconciler.importer.live_spec import live_spec
+from reconciler.importer.portion import asked_types
 from reconciler.model import names
 from reconciler.model.cluster.metadata import Metadata
 from reconciler.model.cluster.node import Node, NodeStatus
 from reconciler.model.cluster.observed import Observed
-from reconciler.model.cluster.whole import Whole, WholeMetadata
+from reconciler.model.cluster.unstructured import Unstructured, UnstructuredMetadata
 from reconciler.plan.karpenter.template_hash import template_hash
 from reconciler.plan.manifests.compare import compare
-from reconciler.plan.manifests.wish import wish_of
-from reconciler.policy.importing.differences import differences
-from reconciler.policy.importing.imported import imported
-from reconciler.policy.importing.live_spec import live_spec
-from reconciler.policy.importing.portion import asked_types
+from reconciler.plan.manifests.wanted_manifest import wish_of
 from reconciler.policy.manifests.structural import Structural
 from reconciler.policy.rules.hardware import gpus_of
 from tests.unit.karpenter_schema import structural  # noqa: F401  a fixture
@@ -33,11 +33,11 @@ LABELS = {
 }
 
 
-def node_pool(name: str, spec: Plain) -> Whole:
-    return Whole("karpenter.sh/v1", "NodePool", WholeMetadata(name), {"spec": spec})
+def node_pool(name: str, spec: Plain) -> Unstructured:
+    return Unstructured("karpenter.sh/v1", "NodePool", UnstructuredMetadata(name), {"spec": spec})
 
 
-def node(pool: Whole) -> Node:
+def node(pool: Unstructured) -> Node:
     """One of the first type that the NodePool names, with labels that tell its GPUs."""
     asked = asked_types(live_spec(pool))
     instance_type = asked["values"][0] if asked else "p4d.24xlarge"
@@ -57,7 +57,7 @@ def test_what_is_imported_renders_what_was_there(structural: Structural, drawn: 
     pools = {f"pool-{number}": node_pool(f"pool-{number}", spec) for number, spec in enumerate(specs)}
     found = imported(Observed(node_pools=tuple(pools.values()), nodes=tuple(map(node, pools.values()))))
     assert not found.skipped
-    checkup = wiring.check_bundle(found.bundle)
+    checkup = controller.check_bundle(found.bundle)
     assert checkup.resolved.problems == ()
     (wish,) = checkup.resolved.wishes
     assert [each.name for each in wish.manifests] == sorted(pools)

@@ -9,14 +9,14 @@ import msgspec
 import pytest
 import yaml
 
-from reconciler import wiring
+from reconciler import controller
+from reconciler.importer.differences import differences
+from reconciler.importer.imported import TEMPLATES, Imported, Skipped, imported
+from reconciler.importer.portion import Kept
+from reconciler.importer.template_text import template_text
 from reconciler.kube.cluster_file import read_cluster
 from reconciler.model.bundle import Bundle, Text
 from reconciler.model.cluster.observed import Observed
-from reconciler.policy.importing.differences import differences
-from reconciler.policy.importing.imported import TEMPLATES, Imported, Skipped, imported
-from reconciler.policy.importing.portion import Kept
-from reconciler.policy.importing.template_text import template_text
 from reconciler.sources.defaults import default_templates
 
 DEFAULT = next(
@@ -83,7 +83,7 @@ def test_what_a_case_yields_is_valid_and_says_what_was_there_unless_a_note_says_
     case: Plain = yaml.safe_load(path.read_text())
     cluster = observed(case)
     found = imported(cluster, case.get("names", ()))
-    checkup = wiring.check_bundle(found.bundle)
+    checkup = controller.check_bundle(found.bundle)
     refused = {problem.file for problem in checkup.resolved.problems}
     assert refused == {
         note.file for note in found.notes if "nothing tells" in note.sentence or "RC307" in note.sentence
@@ -137,7 +137,7 @@ def edited(bundle: Bundle, before: str, after: str) -> Plain:
     """The NodePool that the policies yield once a person has edited them."""
     policies = tuple(Text(each.path, each.content.replace(before.encode(), after.encode())) for each in bundle.policies)
     assert policies != bundle.policies
-    checkup = wiring.check_bundle(msgspec.structs.replace(bundle, policies=policies))
+    checkup = controller.check_bundle(msgspec.structs.replace(bundle, policies=policies))
     assert checkup.resolved.problems == ()
     ((manifest,),) = (wish.manifests for wish in checkup.resolved.wishes)
     spec: Plain = json.loads(manifest.body)["spec"]
@@ -172,7 +172,7 @@ def test_where_the_node_pool_asks_for_no_capacity_type_none_is_asked_for_and_tho
     assert "- {key: karpenter.sh/capacity-type, operator: Exists}" in policy or (
         "requirements: [{key: karpenter.sh/capacity-type, operator: Exists}]" in policy
     )
-    (manifest,) = wiring.check_bundle(found.bundle).resolved.wishes[0].manifests
+    (manifest,) = controller.check_bundle(found.bundle).resolved.wishes[0].manifests
     assert "capacity-type" not in manifest.body
 
 
@@ -219,7 +219,7 @@ def test_names_as_long_as_a_gpu_pool_s_are_imported_and_longer_ones_left_alone()
     found = imported(observed({"given": [{**pool(), "metadata": {"name": name}} for name in names]}))
     assert {text.path.partition("/")[2].removeprefix("base/").partition(".")[0] for text in found.files} == {names[0]}
     assert found.skipped == (Skipped(names[1], "its name has more than the 63 characters of a GpuPool's"),)
-    assert {problem.code for problem in wiring.check_bundle(found.bundle).resolved.problems} == {
+    assert {problem.code for problem in controller.check_bundle(found.bundle).resolved.problems} == {
         "RC106"
     }  # UNKNOWN memory
 
@@ -228,7 +228,7 @@ def test_labels_that_contradict_what_is_known_of_a_type_are_told() -> None:
     node = {**NODE, "metadata": {"name": "a", "labels": {**NODE["metadata"]["labels"], "nvidia.com/gpu.count": "4"}}}
     found = imported(observed({"given": [pool(), node]}))
     assert "its nodes say of their GPUs what is not so of p4d.24xlarge" in found.notes[0].sentence
-    assert {problem.code for problem in wiring.check_bundle(found.bundle).resolved.problems} == {"RC307"}
+    assert {problem.code for problem in controller.check_bundle(found.bundle).resolved.problems} == {"RC307"}
 
 
 def sized(name: str, capacity: Plain, allocatable: Plain) -> Plain:

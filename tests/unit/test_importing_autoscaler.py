@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
-from reconciler import wiring
+from reconciler import controller
+from reconciler.importer.autoscaler.flags import Flags, NoFlags, documents, flags_in
+from reconciler.importer.autoscaler.policy import drain_policy
 from reconciler.model.bundle import Bundle
-from reconciler.model.kinds.drain_policy import DrainPolicy
-from reconciler.policy.importing.autoscaler.flags import Flags, NoFlags, documents, flags_in
-from reconciler.policy.importing.autoscaler.policy import drain_policy
+from reconciler.model.policy.drain_policy import DrainPolicy
 
 Json = dict[str, Any]
 
@@ -28,7 +28,7 @@ def flags(*words: str) -> Flags:
 def written(*words: str) -> DrainPolicy:
     """As it is read again; nothing is wrong with it."""
     text, _ = drain_policy(flags(*words))
-    checkup = wiring.check_bundle(Bundle("import", (text,)))
+    checkup = controller.check_bundle(Bundle("import", (text,)))
     assert checkup.resolved.problems == ()
     (declared,) = checkup.resolved.wishes[0].drains
     spec: DrainPolicy = declared.spec

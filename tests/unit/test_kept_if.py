@@ -5,20 +5,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reconciler.model.kinds.node_provisioner import NodeProvisioner
-from reconciler.model.planned.evaluated import Evaluated
+from reconciler.model.plan.size_evaluation import SizeEvaluation
+from reconciler.model.policy.node_provisioner import NodeProvisioner
 from reconciler.model.pool_use import Use
-from reconciler.plan.scaling.kept_if import KeptIf, kept_if
+from reconciler.plan.scaling.counterfactual_size import KeptIf, kept_if
 from reconciler.plan.scaling.size import decide_size
 from tests.unit.some_reasons import some_reason
 
 WISH = NodeProvisioner(pool_name="p", min_size=60, max_size=120, min_gpu_utilization_percent=70)
 
 
-def evaluated(use: Use, wish: NodeProvisioner, otherwise: int = 0) -> Evaluated:
+def evaluated(use: Use, wish: NodeProvisioner, otherwise: int = 0) -> SizeEvaluation:
     target = decide_size(use, wish).target
     surplus = max(0, use.nodes - otherwise - target)
-    return Evaluated("p", "p", use, target, some_reason("x"), surplus=surplus, leaving_otherwise=otherwise)
+    return SizeEvaluation("p", "p", use, target, some_reason("x"), surplus=surplus, leaving_otherwise=otherwise)
 
 
 def is_kept(use: Use, wish: NodeProvisioner, rank: int, otherwise: int) -> bool:

@@ -10,13 +10,13 @@ from hypothesis import strategies as some
 from reconciler.kube.policies import ResourcePolicies
 from reconciler.model.bundle import Bundle
 from reconciler.model.cluster.observed import Observed
-from reconciler.model.cluster.whole import Whole
+from reconciler.model.cluster.unstructured import Unstructured
 from reconciler.model.desired import Desired
 from reconciler.model.instant import Instant
-from reconciler.model.planned.inputs import Inputs
-from reconciler.plan.statuses.statuses import statuses
-from reconciler.plan.statuses.told import Told
-from reconciler.policy.custom_resources.rendering import digest_of
+from reconciler.model.plan.inputs import Inputs
+from reconciler.plan.status.context import StatusContext
+from reconciler.plan.status.statuses import statuses
+from reconciler.policy.custom_resources.render import digest_of
 from reconciler.policy.resolve import resolve
 from tests.unit.resource_stage import POLICIES, rendered, wish_of
 from tests.unit.status_stage import NOW, after
@@ -26,7 +26,7 @@ VARIANTS = (POLICIES, POLICIES.replace("maxSize: 9", "maxSize: 8"), "bad")
 CULPRIT = "NodeProvisioner/a100"
 
 
-def kstatus(resource: Whole) -> str:
+def kstatus(resource: Unstructured) -> str:
     """The generic rules of sigs.k8s.io/cli-utils/pkg/kstatus."""
     status = resource.rest.get("status", {"observedGeneration": -1})  # the definition's default
     if status.get("observedGeneration", resource.metadata.generation) != resource.metadata.generation:
@@ -43,7 +43,7 @@ class Cluster:
     """Custom resources as an API server keeps them, and a controller that follows them."""
 
     def __init__(self) -> None:
-        self.objects: dict[str, Whole] = {}
+        self.objects: dict[str, Unstructured] = {}
         self.followed = ""
         self.now = NOW
         self._source = ResourcePolicies(self._observe, lambda bundle: not resolve(bundle).problems)
@@ -51,7 +51,7 @@ class Cluster:
     def _observe(self) -> Observed:
         return Observed(policies=tuple(self.objects.values()))
 
-    def apply(self, new: Whole) -> None:
+    def apply(self, new: Unstructured) -> None:
         """A change of anything but metadata and status is a new generation."""
         title = f"{new.kind}/{new.name}"
         old = self.objects.get(title)
@@ -70,7 +70,7 @@ class Cluster:
         desired = Desired("", "") if good.problems else resolve(good).wishes[0]
         self.followed = "" if good.problems else digest_of(desired)
         problems = _problems(refused) if refused else ()
-        told = Told(problems, are_resources=True)
+        told = StatusContext(problems, are_resources=True)
         decided = statuses(Inputs(desired, self._observe(), self.now), None, told)
         for title, each in zip(self.objects, after(list(self.objects.values()), decided), strict=True):
             self.objects[title] = each
@@ -80,7 +80,7 @@ def _problems(refused: Bundle) -> Any:
     return refused.problems or resolve(refused).problems
 
 
-def bundle(variant: str, revision: str) -> list[Whole]:
+def bundle(variant: str, revision: str) -> list[Unstructured]:
     if variant != "bad":
         return rendered(wish_of(variant, revision))
     good = rendered(wish_of(POLICIES, revision))

@@ -8,10 +8,10 @@ from collections.abc import Mapping
 import pytest
 
 from reconciler.kube.api_server import JSON, Answer, Stream, Unreachable
-from reconciler.kube.seeing.changes import Identity
-from reconciler.kube.seeing.discovery import Discovery, identity, served
-from reconciler.kube.seeing.outcome import Setback, What
-from reconciler.model.cluster.kinds import SEEN, Seen
+from reconciler.kube.watch.changes import Identity
+from reconciler.kube.watch.discovery import Discovery, identity, served
+from reconciler.kube.watch.list_result import Setback, What
+from reconciler.model.cluster.kinds import SEEN, ResourceKind
 
 BY_KIND = {each.kind: each for each in reversed(SEEN)} | {each.title: each for each in SEEN if each.field == "leases"}
 
@@ -132,7 +132,7 @@ def test_a_failure_is_shared_by_those_who_waited_for_it_and_nobody_else() -> Non
     discovery = Discovery(server, "gpu-system")
     failed: list[str] = []
 
-    def look(seen: Seen) -> None:
+    def look(seen: ResourceKind) -> None:
         try:
             discovery.path(seen, 60)
         except Unreachable:

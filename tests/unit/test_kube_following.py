@@ -3,10 +3,10 @@
 import pytest
 
 from reconciler.kube.api_server import Answer
-from reconciler.kube.seeing.following import NEXT, Next, Phase, Tell, Wait, next_step
-from reconciler.kube.seeing.outcome import What, setback_of
-from reconciler.kube.seeing.versions import is_newer, is_older
-from reconciler.model.cluster.kinds import SEEN, Seen
+from reconciler.kube.watch.list_result import What, setback_of
+from reconciler.kube.watch.reflector_states import NEXT, Next, Phase, Tell, Wait, next_step
+from reconciler.kube.watch.resource_versions import is_newer, is_older
+from reconciler.model.cluster.kinds import SEEN, ResourceKind
 
 PODS, LEASES = (next(each for each in SEEN if each.kind == kind) for kind in ("Pod", "Lease"))
 
@@ -78,7 +78,7 @@ BOTH = "the role needs list and watch, and `reconciler rbac` prints one with bot
         (PODS, 502, b"<html>", "to watch pods was answered with 502"),
     ],
 )
-def test_a_refusal_says_what_is_missing(seen: Seen, status: int, body: bytes, why: str) -> None:
+def test_a_refusal_says_what_is_missing(seen: ResourceKind, status: int, body: bytes, why: str) -> None:
     assert str(setback_of(Answer(status, body), seen, "watch")) == why
 
 

@@ -2,13 +2,13 @@
 
 import threading
 
-from reconciler.kube.seeing.changes import Change, Identity
-from reconciler.kube.seeing.handover import Handover
+from reconciler.kube.watch.change_queue import ChangeQueue
+from reconciler.kube.watch.changes import Change, Identity
 
 CHANGES = [Identity(str(number)) for number in range(100)]
 
 
-def telling(handover: Handover, changes: list[Change]) -> threading.Thread:
+def telling(handover: ChangeQueue, changes: list[Change]) -> threading.Thread:
     def tell() -> None:
         for change in changes:
             handover.tell(change)
@@ -23,7 +23,7 @@ def nothing() -> None:
 
 
 def test_who_tells_waits_while_there_is_no_room_and_nothing_is_lost() -> None:
-    handover = Handover(nothing, most_changes=10)
+    handover = ChangeQueue(nothing, most_changes=10)
     thread = telling(handover, [*CHANGES])
     taken: list[Change] = []
     while len(taken) < len(CHANGES):
@@ -36,10 +36,10 @@ def test_who_tells_waits_while_there_is_no_room_and_nothing_is_lost() -> None:
 
 
 def test_closing_lets_go_of_who_waits_for_room_and_of_who_waits_for_news() -> None:
-    handover = Handover(nothing, most_changes=10)
+    handover = ChangeQueue(nothing, most_changes=10)
     thread = telling(handover, [*CHANGES])
     handover.wait(20)
-    waiting = threading.Thread(target=lambda: Handover.wait(handover, 60))
+    waiting = threading.Thread(target=lambda: ChangeQueue.wait(handover, 60))
     handover.close()
     waiting.start()
     for each in (thread, waiting):
@@ -49,6 +49,6 @@ def test_closing_lets_go_of_who_waits_for_room_and_of_who_waits_for_news() -> No
 
 
 def test_waiting_ends_when_its_time_is_up() -> None:
-    handover = Handover(nothing)
+    handover = ChangeQueue(nothing)
     handover.wait(0.01)
     assert handover.take() == []

@@ -3,10 +3,10 @@
 from typing import Any
 
 from reconciler.kube.decode import Event
-from reconciler.kube.seeing.changes import Absent, Change, Happened, Identity, Listed, Opened, Trouble, is_news
-from reconciler.kube.seeing.handover import Handover
-from reconciler.kube.seeing.store import NOT_YET, SEEN_STEP_MS, STALE_MS, Store
-from reconciler.model.cluster.kinds import SEEN, Seen
+from reconciler.kube.watch.change_queue import ChangeQueue
+from reconciler.kube.watch.changes import Absent, Change, Happened, Identity, Listed, Opened, Trouble, is_news
+from reconciler.kube.watch.store import NOT_YET, SEEN_STEP_MS, STALE_MS, Store
+from reconciler.model.cluster.kinds import SEEN, ResourceKind
 from reconciler.model.cluster.metadata import Metadata
 from reconciler.model.cluster.node import Node
 from reconciler.model.cluster.observed import QUIET_MS, Observed, Quiet, Unread
@@ -17,7 +17,7 @@ from reconciler.model.instant import Instant, instant
 START = instant("2026-11-02T08:00:00Z")
 
 
-def kind(name: str) -> Seen:
+def kind(name: str) -> ResourceKind:
     return next(each for each in SEEN if each.kind == name)
 
 
@@ -27,7 +27,7 @@ NODE, POD, JOB, DEPLOYMENT, NODE_POOL = map(kind, ("Node", "Pod", "Job", "Deploy
 class Stage:
     """A store of few kinds at a time that the test sets."""
 
-    def __init__(self, *seen: Seen) -> None:
+    def __init__(self, *seen: ResourceKind) -> None:
         self.now = START
         self.store = Store(seen, lambda: self.now)
         self.store.take([Identity("uid")])
@@ -40,10 +40,10 @@ class Stage:
         self.now = Instant(self.now + milliseconds)
         return self.store.observed()
 
-    def listed(self, seen: Seen, version: int, *items: Any) -> Observed:
+    def listed(self, seen: ResourceKind, version: int, *items: Any) -> Observed:
         return self.take(Listed(seen, items, str(version), self.now))
 
-    def event(self, seen: Seen, type_: str, version: int, item: Any = None) -> Observed:
+    def event(self, seen: ResourceKind, type_: str, version: int, item: Any = None) -> Observed:
         return self.take(Happened(seen, Event(type_, item, str(version)), self.now))
 
 
@@ -241,7 +241,7 @@ def test_it_is_settled_when_of_each_kind_something_final_is_known() -> None:
 
 def test_what_only_confirms_is_no_news() -> None:
     told = []
-    handover = Handover(lambda: told.append("news"))
+    handover = ChangeQueue(lambda: told.append("news"))
     confirming: list[Change] = [
         Happened(NODE, Event("BOOKMARK", None, "1"), START),
         Absent(NODE, START, again=True),

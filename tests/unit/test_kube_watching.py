@@ -6,8 +6,8 @@ from contextlib import AbstractContextManager
 
 from reconciler.kube.api_server import JSON, Answer, Stream
 from reconciler.kube.backoff import Waits
-from reconciler.kube.seeing.discovery import Discovery
-from reconciler.kube.seeing.watching import Means, Pace, Watcher
+from reconciler.kube.watch.discovery import Discovery
+from reconciler.kube.watch.reflector import Means, Pace, Reflector
 from reconciler.model.cluster.kinds import SEEN
 
 
@@ -35,7 +35,7 @@ def test_an_api_server_that_asks_for_ages_is_asked_again() -> None:
     server, stop = Busy(), threading.Event()
     pace = Pace(waits=Waits(first_seconds=0.001, most_seconds=0.002))
     means = Means(server, Discovery(server, "gpu-system"), lambda _: None, pace, stop)
-    thread = threading.Thread(target=Watcher(SEEN[0], means).run, daemon=True)
+    thread = threading.Thread(target=Reflector(SEEN[0], means).run, daemon=True)
     thread.start()
     try:
         for _ in range(3):

@@ -4,9 +4,9 @@ import re
 
 from reconciler.fleet.topology.breadth import MOST_PAIRS
 from reconciler.model.cluster import bounds
-from reconciler.plan.eviction import MOST_COMPARED
+from reconciler.plan.nodes.eviction import MOST_COMPARED
 from reconciler.policy import limits
-from reconciler.policy.texts import yaml_text
+from reconciler.policy.yaml import yaml_text
 from reconciler.sources.bounds import Bounds
 from tests.lab.places import REPOSITORY
 

@@ -6,27 +6,27 @@ import json
 import msgspec
 import pytest
 
+from reconciler.controller.log import Log
 from reconciler.loop import decide
 from reconciler.model.instant import Instant
-from reconciler.model.planned.action import Ref
-from reconciler.model.planned.cycled import Cycled
-from reconciler.model.planned.inputs import Inputs
-from reconciler.model.planned.outcome import Outcome
+from reconciler.model.plan.action import Ref
+from reconciler.model.plan.cycle_result import CycleResult
+from reconciler.model.plan.inputs import Inputs
+from reconciler.model.plan.outcome import Outcome
 from reconciler.model.problem import Problem
 from reconciler.report.log_lines import Line, lines
-from reconciler.wiring.log import Log
 from tests.unit.manifests_stage import inputs_of
 
 EDIT = {"nodes": 2, "wish": {"spec": {"limits": {"cpu": "480"}}}}
 NOW = Instant(1_795_000_000_000)
 
 
-def cycled(case: dict[str, object], **more: object) -> Cycled:
+def cycled(case: dict[str, object], **more: object) -> CycleResult:
     inputs: Inputs = inputs_of(case)
-    return msgspec.structs.replace(Cycled(NOW, inputs, decide(inputs).plan), **more)
+    return msgspec.structs.replace(CycleResult(NOW, inputs, decide(inputs).plan), **more)
 
 
-def events(before: Cycled | None, after: Cycled) -> list[str]:
+def events(before: CycleResult | None, after: CycleResult) -> list[str]:
     return [each.event for each in lines(before, after)]
 
 
@@ -66,7 +66,7 @@ def test_each_write_is_told_and_a_failure_is_a_warning() -> None:
 
 def test_trouble_and_refused_policies_are_told_when_they_come_and_go() -> None:
     problem = Problem("a.yaml", 3, 1, "RC107", 'unknown key "x"')
-    fine, bad = Cycled(NOW), Cycled(NOW, trouble="nobody answers", problems=(problem,))
+    fine, bad = CycleResult(NOW), CycleResult(NOW, trouble="nobody answers", problems=(problem,))
     assert [each.sentence for each in lines(fine, bad)] == ['a.yaml:3:1: RC107: unknown key "x"', "nobody answers"]
     assert events(bad, bad) == []
     assert events(bad, fine) == ["policies-good", "recovered"]

@@ -7,17 +7,17 @@ from hypothesis import given
 from hypothesis import strategies as some
 
 from reconciler.model import names
-from reconciler.model.cluster.whole import Whole
+from reconciler.model.cluster.unstructured import Unstructured
 from reconciler.plan.manifests.compare import compare
 from reconciler.plan.manifests.comparison import Comparison
-from reconciler.plan.manifests.settled import is_settled
+from reconciler.plan.manifests.up_to_date import is_settled
 from tests.unit.manifests_stage import Json, fields_of, patched, table, whole
 
 CASES = table("compare.yaml")
 OURS = {names.MANAGED: "true"}
 
 
-def live_of(case: Json) -> Whole:
+def live_of(case: Json) -> Unstructured:
     managed = dict(case.get("others", {}))
     if "ours" in case:
         managed[names.FIELD_MANAGER] = case["ours"]
@@ -66,7 +66,7 @@ def manifest(spec: Json) -> Json:
 
 
 @some.composite
-def standing(draw: some.DrawFn) -> tuple[Whole, Json]:
+def standing(draw: some.DrawFn) -> tuple[Unstructured, Json]:
     """An object that we applied and another then changed or added to; and the next wish, often one of these."""
     applied, added = draw(specs), draw(specs)
     managed = {names.FIELD_MANAGER: fields_of(manifest(applied)), "kubectl-edit": fields_of({"spec": added})}
@@ -75,7 +75,7 @@ def standing(draw: some.DrawFn) -> tuple[Whole, Json]:
 
 
 @given(standing())
-def test_what_was_applied_once_is_not_applied_again(both: tuple[Whole, Json]) -> None:
+def test_what_was_applied_once_is_not_applied_again(both: tuple[Unstructured, Json]) -> None:
     live, spec = both
     first = compare(live, manifest(spec))
     again = compare(applied_to(live, spec, first), manifest(spec))
@@ -83,7 +83,7 @@ def test_what_was_applied_once_is_not_applied_again(both: tuple[Whole, Json]) ->
     assert again.merged == first.merged
 
 
-def applied_to(live: Whole, spec: Json, comparison: Comparison) -> Whole:
+def applied_to(live: Unstructured, spec: Json, comparison: Comparison) -> Unstructured:
     """The object after the apply, with what we then own."""
     others = {each.manager: each.fields for each in live.metadata.managed_fields if each.manager != names.FIELD_MANAGER}
     ours = {names.FIELD_MANAGER: fields_of(manifest(spec))} if live.metadata.managed_fields else {}
@@ -91,13 +91,13 @@ def applied_to(live: Whole, spec: Json, comparison: Comparison) -> Whole:
 
 
 @given(standing())
-def test_an_object_differs_in_nothing_from_itself(both: tuple[Whole, Json]) -> None:
+def test_an_object_differs_in_nothing_from_itself(both: tuple[Unstructured, Json]) -> None:
     live, _ = both
     assert compare(live, manifest(live.spec)).changes == ()
 
 
 @given(standing())
-def test_what_is_surely_settled_has_no_change(both: tuple[Whole, Json]) -> None:
+def test_what_is_surely_settled_has_no_change(both: tuple[Unstructured, Json]) -> None:
     live, spec = both
     desired = manifest(spec)
     if is_settled(live, desired):
@@ -111,7 +111,7 @@ def test_what_we_applied_and_nobody_touched_is_surely_settled(spec: Json) -> Non
 
 
 @given(standing())
-def test_whatever_is_foreign_is_a_change(both: tuple[Whole, Json]) -> None:
+def test_whatever_is_foreign_is_a_change(both: tuple[Unstructured, Json]) -> None:
     live, spec = both
     found = compare(live, manifest(spec))
     assert {each.path for each in found.foreign} <= set(found.paths)

@@ -8,14 +8,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as some
 
 from reconciler.model import names
-from reconciler.model.planned.action import Apply, Delete, Hold, Label, Presumes
-from reconciler.model.planned.decision import Decision
-from reconciler.model.planned.inputs import Inputs
+from reconciler.model.plan.action import Apply, Delete, Hold, Label, Preconditions
+from reconciler.model.plan.decision import Decision
+from reconciler.model.plan.inputs import Inputs
 from reconciler.plan.draft import Draft, Verdict
-from reconciler.plan.explain import sentence
 from reconciler.plan.manifests.planner import manifests
 from reconciler.plan.manifests.reasons import REASONS
 from reconciler.plan.reasons import by_code
+from reconciler.plan.sentences import sentence
 from tests.unit.manifests_stage import POLICY, WISHED, decide, inputs_of, patched, table
 
 UNDECLARED: dict[str, Any] = {"wish": "nothing", "pools": {"l4": {}}}
@@ -65,7 +65,7 @@ def act_of(case: dict[str, Any], at: int = 0) -> Decision:
 def test_what_is_made_presumes_that_it_is_not_there() -> None:
     made = act_of({"live": "absent"})
     assert isinstance(made.act, Apply)
-    assert made.act.presumes == Presumes(absent=True)
+    assert made.act.presumes == Preconditions(absent=True)
     assert not made.subject.uid
 
 
@@ -75,7 +75,7 @@ def test_what_is_edited_or_pruned_presumes_what_was_seen() -> None:
     assert isinstance(edited.act, Apply)
     assert isinstance(pruned.act, Delete)
     for each in (edited, pruned):
-        assert each.act.presumes == Presumes(resource_version="7")  # type: ignore[union-attr]
+        assert each.act.presumes == Preconditions(resource_version="7")  # type: ignore[union-attr]
         assert each.subject.uid == "uid-a100"
 
 
@@ -85,7 +85,7 @@ def test_a_label_presumes_the_node_that_was_seen_and_waits_for_the_adoption() ->
     adopted, label = (act_of(case, at) for at in (0, 1))
     assert isinstance(label.act, Label)
     assert label.act.labels == ((names.GPU_TYPE, "a100"),)
-    assert label.act.presumes == Presumes()
+    assert label.act.presumes == Preconditions()
     assert label.subject.uid == "uid-node-0"
     assert label.after == (adopted.subject,)
 

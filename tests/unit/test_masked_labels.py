@@ -9,8 +9,8 @@ import pytest
 from reconciler.fleet.fleet import Fleet
 from reconciler.model.cluster.metadata import LabelSelector
 from reconciler.model.cluster.pod import Affinity, PodTerm, PodTerms
-from reconciler.model.planned.inputs import Inputs
-from reconciler.plan.kept.dump import read, write
+from reconciler.model.plan.inputs import Inputs
+from reconciler.plan.files.dump import read, write
 from reconciler.plan.planner import plan
 from tests.unit.drawn_fleets import Drawn
 from tests.unit.real_objects import SECRET

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from reconciler.kube.memory_store import HEAD, PART_BYTES, ConfigMapMemory
 from reconciler.model.instant import Instant
-from reconciler.model.planned.mark import Mark
-from reconciler.model.planned.memory import Memory
+from reconciler.model.plan.disruption_record import DisruptionRecord
+from reconciler.model.plan.memory import Memory
 from reconciler.ports import Stale, Stored, Unavailable
 from tests.unit.configmap_server import ConfigMaps, Killed, broken_connection
 
@@ -22,7 +22,9 @@ SMALL = 64  # bytes a part
 def memory(marks: int, seed: int = 0) -> Memory:
     """Names that can't be compressed."""
     chance = random.Random(seed)
-    return Memory(tuple(Mark(Instant(each), "Node", f"{chance.getrandbits(128):032x}") for each in range(marks)))
+    return Memory(
+        tuple(DisruptionRecord(Instant(each), "Node", f"{chance.getrandbits(128):032x}") for each in range(marks))
+    )
 
 
 def store(server: ConfigMaps, part_bytes: int = SMALL) -> ConfigMapMemory:

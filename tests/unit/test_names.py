@@ -7,7 +7,7 @@ import pytest
 
 from reconciler.cli.main import main
 from reconciler.model.fields import LABEL_VALUE, NAMESPACE, why_no_name
-from reconciler.policy.kinds import KINDS
+from reconciler.policy.rules.kinds import KINDS
 
 LONG = "ip-" + "0123456789-" * 22 + "a.eu"  # as long as the name of a node may be, without a dot in the first 246
 

@@ -9,7 +9,7 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as some
 
-from reconciler.model.kinds.gpu_pool import (
+from reconciler.model.policy.gpu_pool import (
     Budget,
     Devices,
     Disruption,

@@ -7,10 +7,10 @@ from reconciler.fleet.fleet import Fleet
 from reconciler.model import names
 from reconciler.model.cluster.pod import Named
 from reconciler.model.desired import Manifest
-from reconciler.model.planned.action import Delete, Evict, Hold, Label, Ref, Taint, Ungate
-from reconciler.model.planned.decision import Decision
-from reconciler.model.planned.inputs import Inputs
-from reconciler.model.planned.plan import Plan
+from reconciler.model.plan.action import Delete, Evict, Hold, Label, Ref, Taint, Ungate
+from reconciler.model.plan.decision import Decision
+from reconciler.model.plan.inputs import Inputs
+from reconciler.model.plan.plan import Plan
 from reconciler.plan.check import check
 from reconciler.plan.guards.one_action import one_action_each
 from reconciler.plan.planner import plan

@@ -7,20 +7,20 @@ from reconciler.cli.main import main
 from reconciler.fleet.fleet import Fleet
 from reconciler.kube.api_server import Answer, Request
 from reconciler.kube.cluster_file import read_cluster
-from reconciler.kube.seeing.store import Store
-from reconciler.model.cluster.difference import Replica, difference
+from reconciler.kube.watch.store import Store
 from reconciler.model.cluster.metadata import Annotations, Metadata
 from reconciler.model.cluster.namespace import Namespace
 from reconciler.model.cluster.observed import Observed
+from reconciler.model.cluster.observed_delta import Replica, difference
 from reconciler.model.desired import Desired
 from reconciler.model.instant import Instant
-from reconciler.model.planned.action import Delete, Ref
-from reconciler.model.planned.decision import Decision
-from reconciler.model.planned.inputs import Inputs
+from reconciler.model.plan.action import Delete, Ref
+from reconciler.model.plan.decision import Decision
+from reconciler.model.plan.inputs import Inputs
+from reconciler.plan.files import dump
 from reconciler.plan.guards.frozen import Freezes
-from reconciler.plan.kept import dump
-from reconciler.policy.published.kubectl import kubectl_line
-from reconciler.report.standing.controller import controller_of, controller_words
+from reconciler.report.status.controller import controller_of, controller_words
+from reconciler.schema.kubectl import kubectl_line
 from reconciler.simulate.world import World
 from tests.unit.real_objects import listed
 from tests.unit.some_reasons import some_reason

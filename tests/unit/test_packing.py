@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from reconciler.fleet.packing.pack import NO_LIMITS, pack
-from reconciler.fleet.packing.packed import Packed, Refusal
-from reconciler.fleet.packing.shape import Limits, Offering, Shape
-from reconciler.fleet.what_if import WhatIf
+from reconciler.fleet.binpack.pack import NO_LIMITS, pack
+from reconciler.fleet.binpack.result import Packed, Refusal
+from reconciler.fleet.binpack.shape import Limits, Offering, Shape
+from reconciler.fleet.snapshot.snapshot import Snapshot
 from reconciler.model import names
 from reconciler.model.cluster.metadata import LabelSelector, Metadata
 from reconciler.model.cluster.node import Node, NodeStatus, NodeTaint
@@ -35,7 +35,7 @@ NOTHING = Observed()
 def packing(
     waiting: list[Pod], offered: list[Shape], observed: Observed = NOTHING, limits: Limits = NO_LIMITS
 ) -> Packed:
-    return pack(WhatIf(observed), waiting, offered, limits)
+    return pack(Snapshot(observed), waiting, offered, limits)
 
 
 def bought(waiting: list[Pod], offered: list[Shape]) -> Counter[str]:

@@ -6,10 +6,10 @@ import msgspec
 from hypothesis import given, settings
 from hypothesis import strategies as some
 
-from reconciler.fleet.packing.pack import pack
-from reconciler.fleet.packing.packed import NewNode, Packed
-from reconciler.fleet.packing.shape import Limits, Offering, Shape
-from reconciler.fleet.what_if import WhatIf
+from reconciler.fleet.binpack.pack import pack
+from reconciler.fleet.binpack.result import NewNode, Packed
+from reconciler.fleet.binpack.shape import Limits, Offering, Shape
+from reconciler.fleet.snapshot.snapshot import Snapshot
 from reconciler.model.cluster.metadata import Metadata
 from reconciler.model.cluster.observed import Observed
 from reconciler.model.cluster.pod import Container, Pod, PodSpec, Resources
@@ -23,7 +23,7 @@ few = settings(max_examples=60)
 def test_every_pod_is_placed_once_where_every_filter_lets_it_or_has_a_reason(
     observed: Observed, waiting: list[Pod], offered: list[Shape]
 ) -> None:
-    packed = pack(WhatIf(observed), waiting, offered)
+    packed = pack(Snapshot(observed), waiting, offered)
     assert faults(observed, offered, waiting, packed) == []
     assert not packed.not_evaluated
 
@@ -38,7 +38,7 @@ def test_the_order_of_pods_shapes_offerings_and_nodes_does_not_matter(
     shuffled = list(waiting)
     chance.shuffle(shuffled)
     chance.shuffle(others)
-    assert told(pack(WhatIf(turned), shuffled, others)) == told(pack(WhatIf(observed), waiting, offered))
+    assert told(pack(Snapshot(turned), shuffled, others)) == told(pack(Snapshot(observed), waiting, offered))
 
 
 @given(
@@ -57,7 +57,7 @@ def test_equal_pods_cost_the_fewest_dollars_that_they_can_and_then_the_fewest_no
         for number, (cpus, price, most) in enumerate(offered)
     ]
     spec = PodSpec(containers=(Container(resources=Resources({"cpu": "1"})),))
-    packed = pack(WhatIf(Observed()), [Pod(Metadata(f"p{each}", "d"), spec) for each in range(count)], described)
+    packed = pack(Snapshot(Observed()), [Pod(Metadata(f"p{each}", "d"), spec) for each in range(count)], described)
     best = fewest_dollars_then_nodes(count, offered)
     if best is None:
         assert packed.unplaced
@@ -69,7 +69,7 @@ def test_equal_pods_cost_the_fewest_dollars_that_they_can_and_then_the_fewest_no
 def test_a_pod_alone_without_a_place_is_let_onto_no_node_that_is_on_offer(
     observed: Observed, pod: Pod, offered: list[Shape]
 ) -> None:
-    packed = pack(WhatIf(observed), [pod], offered)
+    packed = pack(Snapshot(observed), [pod], offered)
     if packed.unplaced:
         lets = [
             f"{shape.name} in {offering.zone}, {offering.capacity_type}"
@@ -84,7 +84,7 @@ def test_a_pod_alone_without_a_place_is_let_onto_no_node_that_is_on_offer(
 @few
 @given(fleets(), pods(), shapes())
 def test_packing_leaves_the_fleet_as_it_was(observed: Observed, waiting: list[Pod], offered: list[Shape]) -> None:
-    fleet = WhatIf(observed)
+    fleet = Snapshot(observed)
     pack(fleet, waiting, offered)
     before = fleet.fingerprint()
     pack(fleet, waiting, offered)
@@ -97,9 +97,9 @@ def test_packing_leaves_the_fleet_as_it_was(observed: Observed, waiting: list[Po
 def test_pods_that_the_steps_did_not_last_for_are_not_said_to_fit_nowhere(
     observed: Observed, waiting: list[Pod], offered: list[Shape], steps: int
 ) -> None:
-    packed = pack(WhatIf(observed), waiting, offered, Limits(steps=steps))
+    packed = pack(Snapshot(observed), waiting, offered, Limits(steps=steps))
     assert faults(observed, offered, waiting, packed) == []
-    whole = pack(WhatIf(observed), waiting, offered)
+    whole = pack(Snapshot(observed), waiting, offered)
     assert {each.pod.name for each in packed.unplaced} <= {each.pod.name for each in whole.unplaced}
     if whole.steps < steps:
         assert told(packed) == told(whole)

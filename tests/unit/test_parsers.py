@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reconciler.kube.loose import shallow
+from reconciler.kube.normalize import shallow
 from reconciler.model.cluster.refusal import TOO_DEEP
 from reconciler.model.instant import EARLIEST, LATEST, Instant, bounded, later, moment, timestamp, unix_seconds
 from reconciler.model.parsers import integer, json_value, natural
-from reconciler.plan.eviction import FOREVER, stays_until_of
+from reconciler.plan.nodes.eviction import FOREVER, stays_until_of
 
 
 class Read(msgspec.Struct):

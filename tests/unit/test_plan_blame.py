@@ -2,7 +2,7 @@
 
 import msgspec
 
-from reconciler.model.planned.consequence import Consequence, Hindrance
+from reconciler.model.plan.consequence import Consequence, Hindrance
 from reconciler.plan.impact.blame import Blame, blame
 from tests.unit.plan_samples import BLOCKED, REMOVED, REPLACED, STANDING, nodes, plan, spread
 

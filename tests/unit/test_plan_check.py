@@ -11,16 +11,16 @@ from reconciler.model import names
 from reconciler.model.cluster.metadata import Metadata
 from reconciler.model.cluster.node import Node, NodeSpec, NodeTaint
 from reconciler.model.cluster.observed import Observed, Unread
-from reconciler.model.cluster.whole import Whole, WholeMetadata
+from reconciler.model.cluster.unstructured import Unstructured, UnstructuredMetadata
 from reconciler.model.desired import Declared, Desired
 from reconciler.model.instant import Instant
-from reconciler.model.kinds.gpu_pool import GpuPool
 from reconciler.model.origin import Origin
-from reconciler.model.planned.action import Apply, Delete, Hold, Label, Presumes, Ref
-from reconciler.model.planned.decision import Decision
-from reconciler.model.planned.inputs import Inputs
-from reconciler.model.planned.memory import Hints, Memory
-from reconciler.model.planned.plan import Plan
+from reconciler.model.plan.action import Apply, Delete, Hold, Label, Preconditions, Ref
+from reconciler.model.plan.decision import Decision
+from reconciler.model.plan.inputs import Inputs
+from reconciler.model.plan.memory import Hints, Memory
+from reconciler.model.plan.plan import Plan
+from reconciler.model.policy.gpu_pool import GpuPool
 from reconciler.plan import planner
 from reconciler.plan.check import BrokenInvariant, check
 from reconciler.plan.draft import Verdict
@@ -33,8 +33,8 @@ POOL = {
 }
 NODE = Ref("Node", "", "n1", "uid-n1")
 NODE_POOL = Ref("NodePool", "", "a100", "uid-a100")
-LABEL = Label(labels=((names.GPU_TYPE, "a100"),), presumes=Presumes(resource_version="7"))
-DELETE = Delete(presumes=Presumes(resource_version="7"))
+LABEL = Label(labels=((names.GPU_TYPE, "a100"),), presumes=Preconditions(resource_version="7"))
+DELETE = Delete(presumes=Preconditions(resource_version="7"))
 
 MANIFEST = '{"apiVersion":"karpenter.sh/v1","kind":"NodePool","metadata":{"name":"a100"},"spec":{}}'
 
@@ -92,7 +92,9 @@ def test_a_node_that_someone_else_removes_is_left_alone(leaving: Node) -> None:
 
 
 def test_a_node_pool_that_is_being_deleted_is_left_alone() -> None:
-    going = Whole("karpenter.sh/v1", "NodePool", WholeMetadata("a100", deletion_timestamp="2026-11-02T08:00:00Z"))
+    going = Unstructured(
+        "karpenter.sh/v1", "NodePool", UnstructuredMetadata("a100", deletion_timestamp="2026-11-02T08:00:00Z")
+    )
     told = broken(inputs(node_pools=(going,)), decision(NODE_POOL, Apply(manifest="{}")))
     assert "someone else is removing: broken by manifests on NodePool/a100" in told
 
@@ -122,7 +124,9 @@ def test_in_observe_mode_nothing_is_done_unless_it_is_marked_as_would() -> None:
 def test_a_write_that_presumes_nothing_is_refused() -> None:
     blind = decision(Ref("NodePool", "", "a100"), Apply(manifest=MANIFEST))
     assert "presumes something" in broken(inputs(), blind)
-    judge(inputs(), decision(Ref("NodePool", "", "a100"), Apply(manifest=MANIFEST, presumes=Presumes(absent=True))))
+    judge(
+        inputs(), decision(Ref("NodePool", "", "a100"), Apply(manifest=MANIFEST, presumes=Preconditions(absent=True)))
+    )
 
 
 DEFAULT_CLASS = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "value": -1, "globalDefault": True}
@@ -139,7 +143,7 @@ DEFAULT_CLASS = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", 
 )
 def test_a_manifest_that_no_template_may_yield_is_refused(manifest: dict[str, object], why: str) -> None:
     text = json.dumps({**manifest, "metadata": {"name": "a"}})
-    act = Apply(manifest=text, presumes=Presumes(absent=True))
+    act = Apply(manifest=text, presumes=Preconditions(absent=True))
     found = broken(inputs(), decision(Ref(str(manifest["kind"]), "", "a"), act))
     assert "no manifest is applied that no template may yield: broken by manifests on" in found
     assert why in found

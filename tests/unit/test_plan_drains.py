@@ -12,14 +12,14 @@ from reconciler import report
 from reconciler.fleet.fleet import Fleet
 from reconciler.model.change import FieldChange, PolicyChange
 from reconciler.model.origin import Origin
-from reconciler.model.planned.action import Evict
+from reconciler.model.plan.action import Evict
 from reconciler.plan.drain.codes.emptying import Drained, PodLeaves
+from reconciler.plan.files.planning_result import PlanningResult
 from reconciler.plan.impact.impact import with_impact
-from reconciler.plan.kept.scene import Scene
 from reconciler.report.document import Document
+from reconciler.report.plans.build import Compared, planned_of
 from reconciler.report.plans.plan_document import plan_document
 from reconciler.report.plans.plan_schema import plan_schema
-from reconciler.report.plans.planned_of import Compared, planned_of
 from tests.unit.drain_stage import World, tables
 from tests.unit.plan_samples import ALONE
 from tests.unit.scaling_stage import NOW
@@ -36,10 +36,10 @@ LITTLE_USED: Json = {"nodes": {"a": {"pods": ["web 1"]}, "b": {"pods": ["web 2"]
 VALIDATOR = Draft7Validator(plan_schema())
 
 
-def scene(case: Json) -> Scene:
+def scene(case: Json) -> PlanningResult:
     world = World(case)
     fleet = Fleet(world.inputs.observed)
-    return Scene(world.inputs, fleet, world.planned())
+    return PlanningResult(world.inputs, fleet, world.planned())
 
 
 def document(case: Json, base: Json | None = None) -> Document:

@@ -9,12 +9,12 @@ import pytest
 
 from reconciler.fleet.fleet import Fleet
 from reconciler.model.desired import Declared, Desired
-from reconciler.model.planned.consequence import Consequence
-from reconciler.model.planned.inputs import Inputs
-from reconciler.plan.kept.scene import Scene
+from reconciler.model.plan.consequence import Consequence
+from reconciler.model.plan.inputs import Inputs
+from reconciler.plan.files.planning_result import PlanningResult
+from reconciler.report.plans.build import Compared, planned_of
 from reconciler.report.plans.plan_document import plan_document
 from reconciler.report.plans.planned import Planned
-from reconciler.report.plans.planned_of import Compared, planned_of
 from reconciler.report.wording import difference
 from tests.unit.fates_stage import NOW, POOL, gpu_pool, observed
 from tests.unit.impact_stage import table
@@ -26,7 +26,7 @@ THREE = {"n": {"count": 3, "pods": [8]}}
 NOTHING = {"pool": POOL, "node_pool": POOL, "gpus": 0, "gpus_in_use": 0, "pods": 0, "micro_dollars_per_hour": 0}
 
 
-def scene_of(case: Json, declared: Json | None, fates: Json) -> Scene:
+def scene_of(case: Json, declared: Json | None, fates: Json) -> PlanningResult:
     seen = observed({"nodes": case.get("nodes", THREE)})
     pools = () if declared is None else (Declared("GpuPool", POOL, gpu_pool(declared), ()),)
     consequences = []
@@ -35,7 +35,7 @@ def scene_of(case: Json, declared: Json | None, fates: Json) -> Scene:
         like = msgspec.convert({**NOTHING, "cause": cause, "fate": fate, "nodes": names}, Consequence)
         consequences.append(spread(msgspec.structs.replace(like, gpus=8 * len(names), pods=len(names))))
     inputs = Inputs(Desired("r", "prod", pools=pools), seen, NOW)
-    return Scene(inputs, Fleet(seen), plan(consequences=tuple(consequences)))
+    return PlanningResult(inputs, Fleet(seen), plan(consequences=tuple(consequences)))
 
 
 def planned(case: Json) -> Planned:

@@ -4,11 +4,11 @@ from reconciler.fleet.fleet import Fleet
 from reconciler.model.cluster.observed import Observed
 from reconciler.model.desired import Desired
 from reconciler.model.instant import Instant
-from reconciler.model.planned.consequence import Cause, Consequence, Fate
-from reconciler.model.planned.inputs import Inputs
-from reconciler.plan.kept.scene import Scene
+from reconciler.model.plan.consequence import Cause, Consequence, Fate
+from reconciler.model.plan.inputs import Inputs
+from reconciler.plan.files.planning_result import PlanningResult
+from reconciler.report.plans.build import Compared, planned_of
 from reconciler.report.plans.plan_shape import Amount
-from reconciler.report.plans.planned_of import Compared, planned_of
 from tests.unit.manifests_stage import nodes, pool
 from tests.unit.plan_samples import ALONE, plan, spread
 
@@ -24,8 +24,8 @@ def left(*head: Consequence, base: tuple[Consequence, ...] | None = None, **flee
     name = str(fleet.pop("name", "a100"))
     observed = Observed(nodes=tuple(nodes(THREE | fleet, name)))
     inputs = Inputs(Desired("r", "prod", pools=(pool("a100", {}),)), observed, Instant(0))
-    scene = Scene(inputs, Fleet(observed), plan(consequences=head))
-    before = None if base is None else Scene(inputs, Fleet(observed), plan(consequences=base))
+    scene = PlanningResult(inputs, Fleet(observed), plan(consequences=head))
+    before = None if base is None else PlanningResult(inputs, Fleet(observed), plan(consequences=base))
     compared = None if before is None else Compared(before, ())
     told = planned_of(ALONE, scene, compared)
     return told.nodes, told.gpus

@@ -12,7 +12,7 @@ import pytest
 from reconciler.model.change import PolicyChange
 from reconciler.model.instant import Instant
 from reconciler.model.origin import Origin
-from reconciler.model.planned.action import (
+from reconciler.model.plan.action import (
     Action,
     Annotate,
     Bind,
@@ -25,13 +25,13 @@ from reconciler.model.planned.action import (
     Taint,
     Ungate,
 )
-from reconciler.model.planned.decision import Decision
+from reconciler.model.plan.decision import Decision
 from reconciler.report import write
+from reconciler.report.decision_text import DecisionText
 from reconciler.report.plans.plan_document import plan_document
 from reconciler.report.plans.plan_json import change_digest
 from reconciler.report.plans.planned import Planned
-from reconciler.report.published.files import PLAN, published_files
-from reconciler.report.told import Told
+from reconciler.report.schema.files import PLAN, published_files
 from tests.lab.places import REPOSITORY
 from tests.unit.plan_samples import (
     A100,
@@ -65,7 +65,7 @@ ACTS: tuple[Action, ...] = (
     Status(body="{}"),
 )
 EVERY_ACT = tuple(
-    Told(Decision("scaling", Ref("Node", "", f"n{at}"), act, some_reason("Any", gpus=8)), "any.")
+    DecisionText(Decision("scaling", Ref("Node", "", f"n{at}"), act, some_reason("Any", gpus=8)), "any.")
     for at, act in enumerate(ACTS)
 )
 

@@ -8,17 +8,17 @@ import pytest
 
 from reconciler.fleet.fleet import Fleet
 from reconciler.model.desired import Declared, Desired
-from reconciler.model.kinds.gpu_pool import GpuPool
-from reconciler.model.planned.consequence import LEAVES
-from reconciler.model.planned.inputs import Inputs
+from reconciler.model.plan.consequence import LEAVES
+from reconciler.model.plan.inputs import Inputs
+from reconciler.model.policy.gpu_pool import GpuPool
+from reconciler.plan.files.planning_result import PlanningResult
 from reconciler.plan.impact.blame import blame, pool_of
 from reconciler.plan.impact.impact import with_impact
 from reconciler.plan.impact.pricing import Priced, machines_of
-from reconciler.plan.kept.scene import Scene
 from reconciler.plan.planner import plan
 from reconciler.plan.sums.cost import Machine, Tariff, successor
+from reconciler.report.plans.build import Compared, planned_of
 from reconciler.report.plans.plan_document import plan_document
-from reconciler.report.plans.planned_of import Compared, planned_of
 from tests.unit.drawn_edits import Edits, priced
 from tests.unit.drawn_fleets import Drawn
 from tests.unit.plan_samples import SETTING
@@ -27,14 +27,14 @@ replace = msgspec.structs.replace
 SEEDS = range(60)
 
 
-def scene_of(inputs: Inputs, edits: Edits) -> Scene:
+def scene_of(inputs: Inputs, edits: Edits) -> PlanningResult:
     """A plan by all planners, with what Karpenter does by edits that are drawn."""
     fleet = Fleet(inputs.observed)
     made = plan(inputs, fleet)
-    return Scene(inputs, fleet, replace(made, consequences=edits.fates(inputs.observed, inputs.desired)))
+    return PlanningResult(inputs, fleet, replace(made, consequences=edits.fates(inputs.observed, inputs.desired)))
 
 
-def drawn(seed: int, *, is_priced: bool) -> tuple[Scene, Scene]:
+def drawn(seed: int, *, is_priced: bool) -> tuple[PlanningResult, PlanningResult]:
     """Of a pull request, and of its base."""
     inputs = Drawn(seed).inputs()
     inputs = priced(inputs) if is_priced else inputs
@@ -42,13 +42,13 @@ def drawn(seed: int, *, is_priced: bool) -> tuple[Scene, Scene]:
     return scene_of(head, Edits(seed + 1_000)), scene_of(inputs, Edits(seed + 2_000))
 
 
-def tariff_of(pool: str, scene: Scene, base: Scene | None) -> Tariff | None:
+def tariff_of(pool: str, scene: PlanningResult, base: PlanningResult | None) -> Tariff | None:
     own, before = scene.inputs.desired.pool(pool), base.inputs.desired.pool(pool) if base else None
     first = own or before
     return Tariff(first.spec, before.spec if before else None) if first else None
 
 
-def bill_after(scene: Scene, pool: str, spec: GpuPool | None, tariff: Tariff | None) -> int:
+def bill_after(scene: PlanningResult, pool: str, spec: GpuPool | None, tariff: Tariff | None) -> int:
     """Of the fleet that a plan leads to, node by node."""
     machines: dict[str, Machine] = dict(machines_of(scene, pool))
     for each in scene.plan.consequences:

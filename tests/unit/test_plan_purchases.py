@@ -11,17 +11,17 @@ from reconciler import report
 from reconciler.fleet.fleet import Fleet
 from reconciler.model.change import FieldChange, PolicyChange
 from reconciler.model.origin import Origin
-from reconciler.plan.explanation.subject import about, asked
+from reconciler.plan.explain.subject import about, asked
+from reconciler.plan.files.planning_result import PlanningResult
 from reconciler.plan.impact.impact import with_impact
-from reconciler.plan.kept.scene import Scene
 from reconciler.plan.planner import plan
 from reconciler.plan.scaling.planner import scaling
 from reconciler.plan.smart_pods.planner import smart_pods
 from reconciler.report.document import Document
+from reconciler.report.plans.build import Compared, planned_of
 from reconciler.report.plans.plan_document import plan_document
 from reconciler.report.plans.plan_schema import plan_schema
-from reconciler.report.plans.planned_of import Compared, planned_of
-from reconciler.report.standing.overview_of import overview_of
+from reconciler.report.status.build import overview_of
 from tests.unit.impact_stage import COMES, planned, rows, scene_of, table
 from tests.unit.plan_samples import ALONE, SETTING
 from tests.unit.scaling_stage import NOW
@@ -161,7 +161,7 @@ def test_machines_that_run_already_cost_nothing_more() -> None:
     observed = msgspec.structs.replace(seen, node_claims=tuple(launched))
     inputs = msgspec.structs.replace(scene.inputs, observed=observed)
     fleet = Fleet(observed)
-    told = planned_of(ALONE, Scene(inputs, fleet, plan(inputs, fleet, (scaling, smart_pods))), None)
+    told = planned_of(ALONE, PlanningResult(inputs, fleet, plan(inputs, fleet, (scaling, smart_pods))), None)
     (row,) = rows(told)
     assert row == "standing 1 bought machine p4d.24xlarge on-demand 8 GPUs 0"
     impact = plan_document(told).payload["impact"]

@@ -5,16 +5,16 @@ import pytest
 
 from reconciler.model.change import FieldChange, PolicyChange
 from reconciler.model.origin import Origin
-from reconciler.model.planned.action import Hold, Ref
-from reconciler.model.planned.consequence import Consequence, Hindrance
-from reconciler.model.planned.decision import Decision
-from reconciler.model.planned.reason import Reason
+from reconciler.model.plan.action import Hold, Ref
+from reconciler.model.plan.consequence import Consequence, Hindrance
+from reconciler.model.plan.decision import Decision
+from reconciler.model.plan.reason import Reason
 from reconciler.plan.guards.observing import Observation
 from reconciler.report import FORMATS, write
+from reconciler.report.decision_text import MOST_ALIKE, DecisionText
 from reconciler.report.plans.plan_document import plan_document
 from reconciler.report.plans.plan_shape import Amount
 from reconciler.report.plans.planned import Planned
-from reconciler.report.told import MOST_ALIKE, Told
 from tests.unit.block_samples import HOSTILE
 from tests.unit.plan_samples import (
     A100,
@@ -233,7 +233,7 @@ def test_what_a_guard_refuses_is_warned_of() -> None:
 
 def test_many_holds_for_one_reason_are_told_once_they_are_understood() -> None:
     held = tuple(
-        Told(
+        DecisionText(
             Decision("manifests", Ref("Node", "", name), Hold(), some_reason("CordonedByOthers")),
             f"{name} was cordoned.",
         )
@@ -247,7 +247,7 @@ def test_many_holds_for_one_reason_are_told_once_they_are_understood() -> None:
 
 def test_a_hold_of_another_day_has_its_date() -> None:
     until = replace(HELD.decision, act=Hold(type(NOW)(NOW + 2 * 86_400_000)))
-    assert "looked at again at 2026-11-20 14:41Z (in 2 d)" in told(planned(Told(until, "not yet.")))
+    assert "looked at again at 2026-11-20 14:41Z (in 2 d)" in told(planned(DecisionText(until, "not yet.")))
 
 
 def test_github_has_an_annotation_beside_each_line_with_a_consequence_and_nothing_else() -> None:
@@ -280,7 +280,7 @@ def test_a_hostile_name_is_told_as_a_name_in_every_format(trick: str) -> None:
         "GpuPool", trick, "change", Origin(trick, 3, trick), (FieldChange(trick, trick, None, Origin(trick, 4)),)
     )
     consequence = replace(REMOVED, pool=trick, node_pool=trick, held_by=((Hindrance(trick, "annotation"), 2),))
-    held = Told(
+    held = DecisionText(
         replace(HELD.decision, subject=Ref(trick, trick, trick), reason=Reason(MadeUp(trick, ((trick, trick),)))),
         trick,
         trick,

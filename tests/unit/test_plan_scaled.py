@@ -3,14 +3,14 @@
 import msgspec
 
 from reconciler.model.instant import Instant
-from reconciler.model.planned.action import Hold, Ref
-from reconciler.model.planned.decision import Decision
-from reconciler.plan.impact.scaled import Departing
+from reconciler.model.plan.action import Hold, Ref
+from reconciler.model.plan.decision import Decision
+from reconciler.plan.impact.scale_down import Departing
 from reconciler.plan.scaling.reasons import SurplusEmptyNode
 from reconciler.report import write
+from reconciler.report.decision_text import DecisionText
 from reconciler.report.plans.plan_document import plan_document
 from reconciler.report.plans.planned import Planned
-from reconciler.report.told import Told
 from tests.unit.plan_samples import A100, EDITED, NOW, PULL_REQUEST, STANDING, plan, planned
 from tests.unit.some_reasons import reason_of
 
@@ -39,5 +39,5 @@ def test_nodes_that_are_scaled_down_are_told_with_their_time_and_since_when() ->
 
 def test_a_marked_node_that_waits_is_not_told_as_held() -> None:
     waits = Decision("scaling", Ref("Node", "", "n"), Hold(NOW), reason_of(SurplusEmptyNode.__name__), A100)
-    one = Told(waits, "n is empty.")
+    one = DecisionText(waits, "n is empty.")
     assert "held" not in told(planned(one, EDITED))

@@ -6,8 +6,8 @@ import msgspec
 import pytest
 
 from reconciler.model.desired import Declared, Desired
-from reconciler.model.kinds.node_provisioner import NodeProvisioner
 from reconciler.model.origin import Origin
+from reconciler.model.policy.node_provisioner import NodeProvisioner
 from reconciler.plan.guards.digests import policy_digest
 from tests.unit.manifests_stage import WISHED, inputs_of, manifest, patched
 

@@ -7,11 +7,11 @@ import msgspec
 from reconciler.fleet.fleet import Fleet
 from reconciler.model.cluster.observed import Observed, Unread
 from reconciler.model.desired import Declared, Desired
-from reconciler.model.planned.consequence import Cause, Consequence, Fate, Order
-from reconciler.model.planned.inputs import Inputs
+from reconciler.model.plan.consequence import Cause, Consequence, Fate, Order
+from reconciler.model.plan.inputs import Inputs
 from reconciler.model.quantity import Money
+from reconciler.plan.files.planning_result import PlanningResult
 from reconciler.plan.impact.pricing import priced
-from reconciler.plan.kept.scene import Scene
 from reconciler.report.plans.planned import Cost, PoolLine
 from reconciler.report.plans.pool_lines import pool_lines
 from tests.unit.fates_stage import NOW, POOL, gpu_pool, observed
@@ -21,19 +21,19 @@ THREE = {"nodes": {"n": {"count": 3, "pods": [8]}}}
 L4 = Declared("GpuPool", "l4", gpu_pool({}), ())
 
 
-def scene(pool: dict[str, Any] | None, *consequences: Consequence, seen: Observed | None = None) -> Scene:
+def scene(pool: dict[str, Any] | None, *consequences: Consequence, seen: Observed | None = None) -> PlanningResult:
     """Three nodes on demand, of a pool as these words declare it, or that nobody declares."""
     there = seen or observed(THREE)
     declared = () if pool is None else (Declared("GpuPool", POOL, gpu_pool(pool), ()),)
     inputs = Inputs(Desired("r", "prod", pools=(L4, *declared)), there, NOW)
-    return Scene(inputs, Fleet(there), plan(consequences=consequences))
+    return PlanningResult(inputs, Fleet(there), plan(consequences=consequences))
 
 
 def fated(fate: Fate, cause: Cause, *names: str) -> Consequence:
     return spread(Consequence(POOL, POOL, cause, fate, names, 8 * len(names), 8 * len(names), len(names), 0))
 
 
-def line(head: Scene, base: Scene | None = None) -> PoolLine:
+def line(head: PlanningResult, base: PlanningResult | None = None) -> PoolLine:
     told = priced(head, base)
     return next(each for each in pool_lines(told.scene, told.base, told.bills) if each.pool == POOL)
 

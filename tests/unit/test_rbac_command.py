@@ -10,8 +10,8 @@ import pytest
 import yaml
 
 from reconciler.cli.main import main
-from reconciler.policy.published.generated import RIGHTS
-from reconciler.policy.published.rights.page import reading_page
+from reconciler.schema.generated import RIGHTS
+from reconciler.schema.rights.page import reading_page
 from tests.lab.places import REPOSITORY
 from tests.unit.rights_stage import (
     NODE_POOLS,

@@ -10,9 +10,8 @@ import pytest
 from reconciler.model.cluster.set_aside import Refusal
 from reconciler.model.instant import Instant
 from reconciler.model.origin import Origin
-from reconciler.model.planned.action import Ref
-from reconciler.model.planned.reason import CodeFacts, Reason
-from reconciler.plan.explain import REASONS, sentence
+from reconciler.model.plan.action import Ref
+from reconciler.model.plan.reason import CodeFacts, Reason
 from reconciler.plan.guards.frozen import Freeze, Frozen, PoolSuspended, Scope
 from reconciler.plan.guards.observing import Observation
 from reconciler.plan.guards.reasons import GuardSum, HourIsFull, OverPlanLimit
@@ -20,9 +19,10 @@ from reconciler.plan.guards.set_aside import BehindSetAside
 from reconciler.plan.holds.standstill import TaintStays
 from reconciler.plan.manifests.reasons import EditDriftsSome, NodeLabel, NodeLacksLabels, NotOurs
 from reconciler.plan.reason_codec import decoded
+from reconciler.plan.sentences import REASONS, sentence
 from reconciler.report.plans.facts_document import facts_document
-from reconciler.report.published.files import PLAN, published_files
-from reconciler.report.published.reasons_page import facts_of, reasons_page
+from reconciler.report.schema.files import PLAN, published_files
+from reconciler.report.schema.reasons_page import facts_of, reasons_page
 from tests.unit.some_reasons import reason_of
 
 SCHEMA = json.loads(published_files()[PLAN])

@@ -9,18 +9,11 @@ import pytest
 
 from reconciler.model.cluster.observed import Unread
 from reconciler.model.instant import Instant
-from reconciler.model.planned.action import Ref
-from reconciler.model.planned.capacity_limit import CapacityLimit
-from reconciler.model.planned.reason import CodeFacts, Reason
-from reconciler.plan.drain.codes import words as drain_words
-from reconciler.plan.explain import PARTS, REASONS, WORDS, asked, fact_words, sentence
-from reconciler.plan.guards import words as guard_words
-from reconciler.plan.guards.frozen import Freeze, Scope
-from reconciler.plan.guards.observing import Observation
-from reconciler.plan.manifests import words as manifest_words
-from reconciler.plan.reason_codec import decoded
-from reconciler.plan.requests.choices import Choice
-from reconciler.plan.requests.refusals import (
+from reconciler.model.plan.action import Ref
+from reconciler.model.plan.capacity_limit import CapacityLimit
+from reconciler.model.plan.reason import CodeFacts, Reason
+from reconciler.plan.capacity.offerings import LaunchOption
+from reconciler.plan.capacity.refusals import (
     ClaimState,
     ClaimUnseen,
     ClaimUnusable,
@@ -36,25 +29,32 @@ from reconciler.plan.requests.refusals import (
     Refusals,
     Unserved,
 )
+from reconciler.plan.drain.codes import words as drain_words
+from reconciler.plan.guards import words as guard_words
+from reconciler.plan.guards.frozen import Freeze, Scope
+from reconciler.plan.guards.observing import Observation
+from reconciler.plan.manifests import words as manifest_words
+from reconciler.plan.reason_codec import decoded
 from reconciler.plan.scaling.growth import Claimants, Growth
 from reconciler.plan.scaling.marks import MarkTime
 from reconciler.plan.scaling.reasons import ForPods, HeldWhile, KeptWhile, NextWindow, SizedBy
 from reconciler.plan.scaling.size import SizeReason
+from reconciler.plan.sentences import PARTS, REASONS, WORDS, asked, fact_words, sentence
 from reconciler.plan.smart_pods.reasons import Unbought
-from reconciler.plan.statuses.reasons import ProblemCount
+from reconciler.plan.status.reasons import ProblemCount
 from reconciler.report.plans.facts_document import facts_document
 from tests.unit.some_reasons import reason_of
 
 TYPED = REASONS
 POOL, PROVISIONER = Ref("GpuPool", "", "a100"), Ref("NodeProvisioner", "", "a100")
 LIMIT = CapacityLimit("limits", "a100", "nvidia.com/gpu", "16")
-SPOT = Choice("p4d", "spot", "eu-1a")
+SPOT = LaunchOption("p4d", "spot", "eu-1a")
 UNREAD = Unread("pods", "refused")
 FACTS: tuple[tuple[Any, str], ...] = (
-    (Choice("p4d"), "p4d"),
-    (Choice("p4d", zone="eu-1a"), "p4d (in eu-1a)"),
+    (LaunchOption("p4d"), "p4d"),
+    (LaunchOption("p4d", zone="eu-1a"), "p4d (in eu-1a)"),
     (SPOT, "p4d (spot, in eu-1a)"),
-    ((SPOT, Choice("p5", "spot")), "p4d (spot, in eu-1a), p5 (spot)"),
+    ((SPOT, LaunchOption("p5", "spot")), "p4d (spot, in eu-1a), p5 (spot)"),
     (LIMIT, "limits.nvidia.com/gpu 16 of GpuPool/a100"),
     (CapacityLimit("maxSize", "a100", amount="4"), "maxSize 4 of NodeProvisioner/a100"),
     (CapacityLimit("instanceTypes", "a100"), "no instance type of GpuPool/a100 is declared"),

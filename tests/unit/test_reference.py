@@ -5,8 +5,8 @@ import re
 import pytest
 
 from reconciler.policy.kind import Kind
-from reconciler.policy.kinds import KINDS
-from reconciler.policy.published.reference import reference_page
+from reconciler.policy.rules.kinds import KINDS
+from reconciler.schema.reference import reference_page
 
 PAGE = reference_page(KINDS)
 LINES = PAGE.splitlines()

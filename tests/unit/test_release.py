@@ -7,17 +7,17 @@ import msgspec
 import pytest
 
 from reconciler.cli.main import main
+from reconciler.controller.release import Taken, take_off
 from reconciler.model.cluster.observed import Observed, Unread
-from reconciler.model.kinds.gpu_pool import SmartPods
-from reconciler.model.planned.action import Hold, Ref
-from reconciler.model.planned.decision import Decision
-from reconciler.plan.explain import REASONS
+from reconciler.model.plan.action import Hold, Ref
+from reconciler.model.plan.decision import Decision
+from reconciler.model.policy.gpu_pool import SmartPods
 from reconciler.plan.guards.frozen import RELEASE
 from reconciler.plan.release.reasons import REASONS as OWN
 from reconciler.plan.release.reasons import LabelsReleased, ReleasedWhenUnused
 from reconciler.plan.release.release import release, why_unsure
+from reconciler.plan.sentences import REASONS
 from reconciler.simulate.world import World
-from reconciler.wiring.releasing import Taken, take_off
 from tests.unit.release_stage import NODE_POOL, Object, kept, node, pod, said, world
 
 EVICT_AT = "gpu.scheduling/evict-at"

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reconciler.model.kinds.drain_policy import DrainPolicy
-from reconciler.model.kinds.gpu_pool import GpuPool
+from reconciler.model.policy.drain_policy import DrainPolicy
+from reconciler.model.policy.gpu_pool import GpuPool
 from reconciler.model.quantity import Quantity
 from reconciler.policy.rules.resources import OF_NODES, resource_problems, wrong_amounts, wrong_names
 from tests.unit.policy_texts import convert

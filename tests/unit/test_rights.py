@@ -10,8 +10,8 @@ from reconciler.model.cluster.kinds import SEEN
 from reconciler.model.cluster.observed import Observed
 from reconciler.model.desired import Desired
 from reconciler.model.manifest_rules.kinds import YIELDED as KINDS
-from reconciler.policy.published.rights.page import person_page, reading_page, writing_page
-from reconciler.policy.published.rights.reading import reading_rights
+from reconciler.schema.rights.page import person_page, reading_page, writing_page
+from reconciler.schema.rights.reading import reading_rights
 from tests.unit.rights_stage import (
     LOOKS,
     NODE_POOLS,

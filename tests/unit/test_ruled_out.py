@@ -1,13 +1,13 @@
 """What rules out nodes for a pod, by predicate and kind of node, and how that is told."""
 
-from reconciler.fleet.books.node_kinds import NodeKinds
-from reconciler.fleet.books.ruled_out import ruled_out
-from reconciler.fleet.judging import Judging
-from reconciler.fleet.what_if import WhatIf
+from reconciler.fleet.filters.chain import FilterChain
+from reconciler.fleet.snapshot.node_kinds import NodeKinds
+from reconciler.fleet.snapshot.rejections import ruled_out
+from reconciler.fleet.snapshot.snapshot import Snapshot
 from reconciler.model import names
 from reconciler.model.cluster.node import Node
 from reconciler.model.cluster.observed import Observed
-from reconciler.plan.requests.ruled_out_words import ruled_out_words
+from reconciler.plan.capacity.ruled_out_words import ruled_out_words
 from tests.unit.fleet_stage import node, pod
 
 
@@ -16,10 +16,10 @@ def of_kind(name: str, instance_type: str = "", **labels: str) -> Node:
     return node(name, {"has": {"cpu": 4, "pods": 10}, "labels": {**typed, **labels}})
 
 
-def fleet() -> WhatIf:
+def fleet() -> Snapshot:
     """Pools by Karpenter's label, or by ours; one node is of none."""
     karpenter, ours = names.KARPENTER_POOL, names.POOL
-    return WhatIf(
+    return Snapshot(
         Observed(
             nodes=(
                 of_kind("n0", "p4d", **{karpenter: "a100"}),
@@ -45,7 +45,7 @@ def test_nodes_are_counted_by_pool_and_instance_type() -> None:
 def test_what_nothing_rules_out_is_counted_apart() -> None:
     what_if = fleet()
     asked = pod("p", {"cpu": 1, "nodeSelector": {names.KARPENTER_POOL: "a100"}})
-    found = what_if.part(Judging).counted(what_if.classes.of(asked).anew, None)
+    found = what_if.part(FilterChain).counted(what_if.classes.of(asked).anew, None)
     assert found == ruled_out({"selection": {"a100 p4d": 1, "l4 g6": 1, "no pool": 1}}, {"a100 p4d": 2})
     assert found.totals == {"selection": 3}
     assert ruled_out_words(found) == (

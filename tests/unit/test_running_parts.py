@@ -7,22 +7,22 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from reconciler.controller import wake_clock
+from reconciler.controller.policies import Origins, read, watch
+from reconciler.controller.policy_cache import PolicyCache
+from reconciler.controller.wake_clock import WakingClock
 from reconciler.kube.api_server import Answer, Request
 from reconciler.kube.leader import Candidacy, Leader
-from reconciler.kube.term import Term, monotonic_ms
+from reconciler.kube.leader_fence import LeaderFence, monotonic_ms
 from reconciler.model.bundle import Bundle
 from reconciler.model.instant import Instant
-from reconciler.model.planned.action import Ref
-from reconciler.model.planned.cycled import Cycled
-from reconciler.model.planned.memory import Hints, Memory
-from reconciler.model.planned.outcome import Outcome
-from reconciler.model.planned.plan import Plan
+from reconciler.model.plan.action import Ref
+from reconciler.model.plan.cycle_result import CycleResult
+from reconciler.model.plan.memory import Hints, Memory
+from reconciler.model.plan.outcome import Outcome
+from reconciler.model.plan.plan import Plan
 from reconciler.protocol.leadership import Monotonic
 from reconciler.serve.metrics import Metrics
-from reconciler.wiring import waking
-from reconciler.wiring.policies import Origins, read, watch
-from reconciler.wiring.waking import WakingClock
-from reconciler.wiring.wishing import Wishes
 from tests.lab.places import REPOSITORY
 
 GUARD = (REPOSITORY / "tests/policies/good/shared/base/guard.yaml").read_text()
@@ -41,7 +41,7 @@ class Hand:
 
 def test_a_term_that_has_ended_stays_ended_whatever_is_heard_later() -> None:
     clock = Hand()
-    term = Term(Monotonic(10), clock)
+    term = LeaderFence(Monotonic(10), clock)
     assert term.holds()
     clock.now = 9
     assert term.extend(Monotonic(20))
@@ -50,7 +50,7 @@ def test_a_term_that_has_ended_stays_ended_whatever_is_heard_later() -> None:
     clock.now = 20
     assert not term.extend(Monotonic(1_000))
     assert not term.holds()
-    another = Term(Monotonic(10**9), clock)
+    another = LeaderFence(Monotonic(10**9), clock)
     another.end()
     assert not another.holds()
     assert not another.extend(Monotonic(10**9))
@@ -127,9 +127,9 @@ def test_who_waits_is_woken_by_a_change_or_by_the_hour_and_not_kept_when_it_ends
 
 
 def test_an_hour_that_is_set_back_keeps_nobody_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(waking, "LOOK_SECONDS", 0.01)
+    monkeypatch.setattr(wake_clock, "LOOK_SECONDS", 0.01)
     hours = iter([50_000_000, 50_000_000, 10_000_000])
-    monkeypatch.setattr(waking, "current_instant", lambda: Instant(next(hours)))
+    monkeypatch.setattr(wake_clock, "current_instant", lambda: Instant(next(hours)))
     WakingClock().wait(Instant(50_001_000))
     assert next(hours, None) is None
 
@@ -154,7 +154,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def test_the_last_good_wish_stays_while_what_comes_after_it_is_refused(folder: Path) -> None:
-    changed, wishes = threading.Semaphore(0), Wishes()
+    changed, wishes = threading.Semaphore(0), PolicyCache()
     source = watch(Origins((folder,)), changed.release, wishes.judge)
     assert wishes.wish(CLUSTER).desired is None
     wishes.follow(source)
@@ -186,7 +186,7 @@ def test_where_several_environments_could_be_meant_nothing_is_wished_and_why_is_
 
     bundle = read(Origins((folder,)))
     for environment, expected in ((None, None), ("stage", "stage"), ("prod", None)):
-        wishes = Wishes(environment)
+        wishes = PolicyCache(environment)
         assert wishes.judge(bundle)
         wishes.follow(Once(bundle))
         found = wishes.wish("unknown")
@@ -197,21 +197,21 @@ def test_where_several_environments_could_be_meant_nothing_is_wished_and_why_is_
 def test_writes_that_are_refused_are_told_until_they_succeed_or_nobody_asks_for_them() -> None:
     metrics, ref = Metrics(), Ref("Pod", "team-a", "p")
     told = 'reconciler_writes_refused{verb="delete"}'
-    refused = Cycled(Instant(1_000), outcomes=(Outcome(ref, "delete", "refused", "no rights"),))
+    refused = CycleResult(Instant(1_000), outcomes=(Outcome(ref, "delete", "refused", "no rights"),))
     metrics.publish(refused)
     assert f"{told} 1.0" in metrics.text().decode().splitlines()
-    metrics.publish(Cycled(Instant(2_000), outcomes=(Outcome(ref, "delete", "done"),)))
+    metrics.publish(CycleResult(Instant(2_000), outcomes=(Outcome(ref, "delete", "done"),)))
     assert f"{told} 0.0" in metrics.text().decode().splitlines()
     metrics.publish(refused)
-    metrics.publish(Cycled(Instant(3_000), plan=Plan("", (), (), Memory(), Hints(), None)))
+    metrics.publish(CycleResult(Instant(3_000), plan=Plan("", (), (), Memory(), Hints(), None)))
     assert f"{told} 0.0" in metrics.text().decode().splitlines()
 
 
 def test_what_is_measured_is_counted_and_what_is_no_more_is_told_as_none() -> None:
     metrics = Metrics()
     done = Outcome(Ref("Node", "", "n1"), "taint", "done")
-    metrics.publish(Cycled(Instant(2_000), outcomes=(done, done)))
-    metrics.publish(Cycled(Instant(3_000), trouble="nobody answers"))
+    metrics.publish(CycleResult(Instant(2_000), outcomes=(done, done)))
+    metrics.publish(CycleResult(Instant(3_000), trouble="nobody answers"))
     metrics.lead(True)
     told = metrics.text().decode()
     for line in (

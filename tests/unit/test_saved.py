@@ -9,12 +9,12 @@ import pytest
 
 from reconciler.fleet.fleet import Fleet
 from reconciler.model.instant import Instant, later
-from reconciler.model.planned.action import Evict
-from reconciler.model.planned.inputs import Inputs
-from reconciler.model.planned.memory import Memory
-from reconciler.plan.kept import saved
-from reconciler.plan.kept.saved import BadPlan
-from reconciler.plan.kept.scene import Scene
+from reconciler.model.plan.action import Evict
+from reconciler.model.plan.inputs import Inputs
+from reconciler.model.plan.memory import Memory
+from reconciler.plan.files import saved_plan
+from reconciler.plan.files.planning_result import PlanningResult
+from reconciler.plan.files.saved_plan import BadPlan
 from reconciler.report.differences import difference_words
 from tests.unit.drain_stage import World as Drains
 from tests.unit.guards_stage import MINUTE_MS, NOW, World
@@ -28,21 +28,21 @@ CASE: dict[str, Any] = {
 }
 
 
-def scene(**changes: Any) -> Scene:
+def scene(**changes: Any) -> PlanningResult:
     world = World(CASE | changes)
-    return Scene(world.inputs, Fleet(world.inputs.observed), world.planned())
+    return PlanningResult(world.inputs, Fleet(world.inputs.observed), world.planned())
 
 
-def written(of: Scene) -> bytes:
-    return saved.write(of, LATER).content
+def written(of: PlanningResult) -> bytes:
+    return saved_plan.write(of, LATER).content
 
 
-def words(kept: saved.SavedPlan, now: Scene) -> tuple[str, ...]:
-    return tuple(map(difference_words, saved.moved(kept, now)))
+def words(kept: saved_plan.SavedPlan, now: PlanningResult) -> tuple[str, ...]:
+    return tuple(map(difference_words, saved_plan.moved(kept, now)))
 
 
-def moved(now: Scene) -> tuple[str, ...]:
-    return words(saved.read(written(scene())), now)
+def moved(now: PlanningResult) -> tuple[str, ...]:
+    return words(saved_plan.read(written(scene())), now)
 
 
 def pools(**said: Any) -> dict[str, Any]:
@@ -51,19 +51,19 @@ def pools(**said: Any) -> dict[str, Any]:
 
 def test_where_nothing_moved_it_is_applied_as_it_was_saved() -> None:
     now = scene()
-    kept = saved.read(written(now))
-    assert saved.moved(kept, now) == ()
-    made = saved.exactly(kept, now)
+    kept = saved_plan.read(written(now))
+    assert saved_plan.moved(kept, now) == ()
+    made = saved_plan.exactly(kept, now)
     assert made.decisions == now.plan.decisions
     assert made.memory == now.plan.memory
     assert len(made.memory.marks) == 5
 
 
 def test_what_came_to_the_plan_since_is_left_out_and_not_remembered() -> None:
-    kept = saved.read(written(scene(does=["scale-down a100 2-3"])))
+    kept = saved_plan.read(written(scene(does=["scale-down a100 2-3"])))
     now = scene()
-    assert saved.moved(kept, now) == ()
-    made = saved.exactly(kept, now)
+    assert saved_plan.moved(kept, now) == ()
+    made = saved_plan.exactly(kept, now)
     assert {each.subject.name for each in made.decisions} == {"a100-2", "a100-3"}
     assert {each.name for each in made.memory.marks} == {"a100-2", "a100-3"}
 
@@ -115,27 +115,27 @@ def test_a_guard_that_is_full_by_now_refuses_it() -> None:
 
 def test_an_object_that_was_only_written_again_moves_nothing() -> None:
     now = scene()
-    kept = saved.read(written(now))
+    kept = saved_plan.read(written(now))
     step = kept.steps[0]
     newer = msgspec.structs.replace(step.decision.act.presumes, resource_version="6")  # type: ignore[union-attr]
     act = msgspec.structs.replace(step.decision.act, presumes=newer)
     older = msgspec.structs.replace(step, decision=msgspec.structs.replace(step.decision, act=act))
-    assert saved.moved(msgspec.structs.replace(kept, steps=(older, *kept.steps[1:])), now) == ()
+    assert saved_plan.moved(msgspec.structs.replace(kept, steps=(older, *kept.steps[1:])), now) == ()
 
 
 def test_a_pod_that_is_evicted_and_would_go_elsewhere_now_moves_nothing() -> None:
     world = Drains({"nodes": {"a": {"pods": ["web 1"], "draining": 60}, "b": {"pods": ["web 5"]}}})
-    now = Scene(world.inputs, Fleet(world.inputs.observed), world.planned())
-    kept = saved.read(saved.write(now, later(now.inputs.now, 60 * MINUTE_MS)).content)
+    now = PlanningResult(world.inputs, Fleet(world.inputs.observed), world.planned())
+    kept = saved_plan.read(saved_plan.write(now, later(now.inputs.now, 60 * MINUTE_MS)).content)
     (step,) = (each for each in kept.steps if isinstance(each.decision.act, Evict))
     act = msgspec.structs.replace(step.decision.act, destination="c")
     older = msgspec.structs.replace(step, decision=msgspec.structs.replace(step.decision, act=act))
-    assert saved.moved(msgspec.structs.replace(kept, steps=(older,)), now) == ()
+    assert saved_plan.moved(msgspec.structs.replace(kept, steps=(older,)), now) == ()
 
 
 def test_an_object_of_the_same_name_that_was_made_anew_is_another() -> None:
     now = scene()
-    kept = saved.read(written(now))
+    kept = saved_plan.read(written(now))
     step = kept.steps[0]
     subject = msgspec.structs.replace(step.decision.subject, uid="before")
     older = msgspec.structs.replace(step, decision=msgspec.structs.replace(step.decision, subject=subject))
@@ -149,13 +149,13 @@ def test_it_holds_no_object_of_the_cluster_and_the_policies_that_it_follows_from
     content = written(now)
     assert written(now) == content
     assert b"train-a100-0" not in content
-    inputs = saved.inputs_for(saved.read(content), now.inputs.observed, Memory(), now.inputs.now)
+    inputs = saved_plan.inputs_for(saved_plan.read(content), now.inputs.observed, Memory(), now.inputs.now)
     assert inputs == Inputs(now.inputs.desired, now.inputs.observed, now.inputs.now)
 
 
 def test_what_a_guard_holds_is_not_in_it() -> None:
     held = scene(guards={"fleet": {"perPlan": {"maxRemovedNodes": 0}}})
-    assert saved.saved_of(held, LATER).steps == ()
+    assert saved_plan.saved_of(held, LATER).steps == ()
 
 
 @pytest.mark.parametrize(
@@ -170,20 +170,20 @@ def test_what_a_guard_holds_is_not_in_it() -> None:
 )
 def test_what_is_no_saved_plan_is_refused_with_a_remedy(content: bytes, told: str) -> None:
     with pytest.raises(BadPlan, match=told) as raised:
-        saved.read(content)
+        saved_plan.read(content)
     assert raised.value.remedy
 
 
 def test_a_file_that_was_only_laid_out_anew_is_the_same() -> None:
     content = written(scene())
-    assert saved.read(msgspec.json.format(content, indent=2)) == saved.read(content)
+    assert saved_plan.read(msgspec.json.format(content, indent=2)) == saved_plan.read(content)
 
 
 def test_its_digest_is_told_whole_and_covers_the_file() -> None:
-    made = saved.write(scene(), LATER)
+    made = saved_plan.write(scene(), LATER)
     assert re.fullmatch(r"sha256:[0-9a-f]{64}", made.digest)
-    assert saved.digest_of_saved(saved.read(made.content)) == made.digest
-    assert saved.write(scene(), Instant(LATER + 1)).digest != made.digest
+    assert saved_plan.digest_of_saved(saved_plan.read(made.content)) == made.digest
+    assert saved_plan.write(scene(), Instant(LATER + 1)).digest != made.digest
     assert (made.actions, made.expires_at) == (3, LATER)
 
 
@@ -193,7 +193,7 @@ def test_a_file_of_which_one_byte_was_changed_is_refused_wherever_it_is() -> Non
     for place in range(len(content)):
         changed = content[:place] + bytes([content[place] ^ 1]) + content[place + 1 :]
         with pytest.raises(BadPlan) as raised:
-            saved.read(changed)
+            saved_plan.read(changed)
         assert raised.value.remedy
 
 
@@ -201,7 +201,7 @@ def sealed(plan: Any) -> bytes:
     """With a digest that fits, as whoever forges a file would write it."""
     content = msgspec.json.encode(plan, order="sorted")
     digest = f"sha256:{sha256(content).hexdigest()}"
-    return msgspec.json.encode({"format": saved.FORMAT, "digest": digest, "plan": msgspec.Raw(content)})
+    return msgspec.json.encode({"format": saved_plan.FORMAT, "digest": digest, "plan": msgspec.Raw(content)})
 
 
 def forged(path: str, value: Any) -> bytes:
@@ -238,7 +238,7 @@ NAMES = (
 @pytest.mark.parametrize("path", ["steps.0.decision.subject.name", "desired.pools.0.name", "desired.manifests.0.name"])
 def test_a_forged_name_is_refused_though_its_digest_fits(path: str, name: str) -> None:
     with pytest.raises(BadPlan, match=r"no name|is one of") as raised:
-        saved.read(forged(path, name))
+        saved_plan.read(forged(path, name))
     assert "plan again" in raised.value.remedy
     assert raised.value.args[0].isascii()
 
@@ -246,26 +246,26 @@ def test_a_forged_name_is_refused_though_its_digest_fits(path: str, name: str) -
 @pytest.mark.parametrize("kind", ["ClusterRoleBinding", "Secret", "", "../Node"])
 def test_a_kind_that_is_never_written_is_refused(kind: str) -> None:
     with pytest.raises(BadPlan, match="no kind of object"):
-        saved.read(forged("steps.1.decision.subject.kind", kind))
+        saved_plan.read(forged("steps.1.decision.subject.kind", kind))
 
 
 def test_a_namespace_that_leads_elsewhere_is_refused() -> None:
     with pytest.raises(BadPlan, match="no namespace"):
-        saved.read(forged("steps.1.decision.subject.namespace", "../../x"))
+        saved_plan.read(forged("steps.1.decision.subject.namespace", "../../x"))
 
 
 def test_a_manifest_of_another_object_than_its_decision_is_refused() -> None:
     manifest = {"kind": "ClusterRoleBinding", "metadata": {"name": "x"}}
     with pytest.raises(BadPlan, match="is one of 'ClusterRoleBinding/x'"):
-        saved.read(forged("steps.0.decision.act.manifest", msgspec.json.encode(manifest).decode()))
+        saved_plan.read(forged("steps.0.decision.act.manifest", msgspec.json.encode(manifest).decode()))
 
 
 def test_what_the_digest_covers_and_nobody_reads_is_refused() -> None:
     with pytest.raises(BadPlan, match="does not know"):
-        saved.read(forged("desired.extra", "x"))
+        saved_plan.read(forged("desired.extra", "x"))
 
 
 def test_a_plan_that_was_forged_with_a_digest_that_fits_has_another_digest() -> None:
-    honest = saved.write(scene(), LATER).digest
-    later = saved.read(forged("expires_at", LATER + 1))
-    assert saved.digest_of_saved(later) != honest
+    honest = saved_plan.write(scene(), LATER).digest
+    later = saved_plan.read(forged("expires_at", LATER + 1))
+    assert saved_plan.digest_of_saved(later) != honest

@@ -8,8 +8,8 @@ from typing import Any
 import msgspec
 import pytest
 
+from reconciler.controller.policies import Origins, check, saved_problems
 from reconciler.model.desired import Desired, Manifest
-from reconciler.wiring.policies import Origins, check, saved_problems
 
 REPOSITORY = Path(__file__).parents[2]
 Change = Callable[[Any], Any]

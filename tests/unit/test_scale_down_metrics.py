@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from reconciler.model.planned.action import Delete
-from reconciler.model.planned.cycled import Cycled
-from reconciler.model.planned.outcome import Outcome, Result
+from reconciler.model.plan.action import Delete
+from reconciler.model.plan.cycle_result import CycleResult
+from reconciler.model.plan.outcome import Outcome, Result
 from reconciler.serve.metrics import Metrics
 from tests.unit.drain_stage import World
 from tests.unit.scaling_stage import World as EmptyWorld
@@ -23,7 +23,7 @@ def told(case: dict[str, Any], result: Result, *seconds: int) -> str:
     acted = [each for each in made.decisions if type(each.act).__name__ in {"Delete", "Evict"}]
     outcomes = tuple(Outcome(each.subject, type(each.act).__name__.lower(), result) for each in acted)
     for second in seconds or (0,):
-        metrics.publish(Cycled(after(second), world.inputs, made, outcomes))
+        metrics.publish(CycleResult(after(second), world.inputs, made, outcomes))
     return metrics.text().decode()
 
 
@@ -49,7 +49,7 @@ def test_a_node_that_was_empty_anyway_takes_the_time_since_pods_were_kept_from_i
     metrics, world = Metrics(), EmptyWorld({"nodes": 3, "busy": 0, "marked": {1: "hard 0"}})
     made = world.planned()
     outcomes = tuple(Outcome(each.subject, "delete", "done") for each in made.decisions if isinstance(each.act, Delete))
-    metrics.publish(Cycled(after(2), world.inputs, made, outcomes))
+    metrics.publish(CycleResult(after(2), world.inputs, made, outcomes))
     text = metrics.text().decode()
     assert 'reconciler_scaled_down_nodes_total{reason="empty"} 1.0' in text
     assert 'reconciler_function_duration_seconds_sum{function="scale_down_empty"} 32.0' in text
@@ -58,7 +58,7 @@ def test_a_node_that_was_empty_anyway_takes_the_time_since_pods_were_kept_from_i
 
 def test_the_parts_of_a_cycle_and_the_whole_of_it_are_measured() -> None:
     metrics = Metrics()
-    metrics.publish(Cycled(after(0), spent_ms=(("observe", 20), ("plan", 700))))
+    metrics.publish(CycleResult(after(0), spent_ms=(("observe", 20), ("plan", 700))))
     text = metrics.text().decode()
     for function, seconds in (("observe", "0.02"), ("plan", "0.7"), ("main", "0.72")):
         assert f'reconciler_function_duration_seconds_sum{{function="{function}"}} {seconds}' in text

@@ -7,10 +7,10 @@ import pytest
 
 from reconciler.fleet.fleet import Fleet
 from reconciler.plan.draft import Draft
-from reconciler.plan.explain import sentence
 from reconciler.plan.reasons import code_of
 from reconciler.plan.scaling.planner import scaling
 from reconciler.plan.scaling.reasons import REASONS, NoMoreNodes
+from reconciler.plan.sentences import sentence
 from tests.unit.scaling_stage import World, table
 from tests.unit.scaling_told import told
 

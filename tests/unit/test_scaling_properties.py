@@ -8,22 +8,22 @@ import msgspec
 from hypothesis import given, settings
 from hypothesis import strategies as some
 
+from reconciler.fleet.filters.taints import untolerated
 from reconciler.fleet.fleet import Fleet
-from reconciler.fleet.predicates.taints import untolerated
 from reconciler.model import names
 from reconciler.model.cluster.node import Node, NodeTaint
 from reconciler.model.cluster.observed import Observed
 from reconciler.model.cluster.pod import Pod
 from reconciler.model.instant import Instant
-from reconciler.model.kinds.node_provisioner import NodeProvisioner
-from reconciler.model.planned.action import Delete, Hold, Label, Taint
-from reconciler.model.planned.inputs import Inputs
-from reconciler.model.planned.memory import Memory
-from reconciler.model.planned.plan import Plan
+from reconciler.model.plan.action import Delete, Hold, Label, Taint
+from reconciler.model.plan.inputs import Inputs
+from reconciler.model.plan.memory import Memory
+from reconciler.model.plan.plan import Plan
+from reconciler.model.policy.node_provisioner import NodeProvisioner
 from reconciler.model.pool_use import Use
 from reconciler.plan.check import check
+from reconciler.plan.nodes.ownership import opt_out
 from reconciler.plan.planner import plan
-from reconciler.plan.removal import opt_out
 from reconciler.plan.scaling import marks
 from reconciler.plan.scaling.planner import scaling
 from reconciler.plan.scaling.size import decide_size

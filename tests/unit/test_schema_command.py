@@ -7,9 +7,9 @@ import pytest
 import yaml
 
 from reconciler.cli.main import main
-from reconciler.policy.kinds import KINDS
-from reconciler.policy.published.generated import generated_files
-from reconciler.report.published.files import published_files
+from reconciler.policy.rules.kinds import KINDS
+from reconciler.report.schema.files import published_files
+from reconciler.schema.generated import generated_files
 from reconciler.simulate.scenario.kind import scenario_files
 
 

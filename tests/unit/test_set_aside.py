@@ -6,13 +6,15 @@ from typing import Any
 import msgspec
 import pytest
 
+from reconciler.controller.notices import Notices
+from reconciler.controller.set_aside_publisher import SetAsidePublisher
 from reconciler.fleet.fleet import Fleet
 from reconciler.kube.apply.events import Told
 from reconciler.kube.cluster_file import read_cluster
 from reconciler.kube.decode import Event, Undecodable, event, one, page
-from reconciler.kube.seeing.changes import Happened, Listed
-from reconciler.kube.seeing.store import Store
-from reconciler.kube.stand_ins import StandIn
+from reconciler.kube.placeholders import StandIn
+from reconciler.kube.watch.changes import Happened, Listed
+from reconciler.kube.watch.store import Store
 from reconciler.model import names
 from reconciler.model.cluster.kinds import SEEN
 from reconciler.model.cluster.metadata import Metadata, OwnerReference
@@ -23,22 +25,20 @@ from reconciler.model.cluster.set_aside import SetAside
 from reconciler.model.cluster.workload import PodDisruptionBudget
 from reconciler.model.desired import Desired
 from reconciler.model.instant import Instant
-from reconciler.model.planned.action import Action, Annotate, Delete, Evict, Hold, Presumes, Ref, Taint, Ungate
-from reconciler.model.planned.cycled import Cycled
-from reconciler.model.planned.decision import Decision
-from reconciler.model.planned.inputs import Inputs
-from reconciler.model.planned.plan import Plan
-from reconciler.model.planned.trouble import Trouble
+from reconciler.model.plan.action import Action, Annotate, Delete, Evict, Hold, Preconditions, Ref, Taint, Ungate
+from reconciler.model.plan.cycle_result import CycleResult
+from reconciler.model.plan.decision import Decision
+from reconciler.model.plan.inputs import Inputs
+from reconciler.model.plan.plan import Plan
+from reconciler.model.plan.trouble import Trouble
 from reconciler.model.resource_quantity import MOST
 from reconciler.plan.check import BrokenInvariant, check
-from reconciler.plan.eviction import EvictionObstacle, PodBudgets, Remaining
 from reconciler.plan.guards.set_aside import BehindSetAside, ObjectSetAside, SetAsides
+from reconciler.plan.nodes.eviction import EvictionObstacle, PodBudgets, Remaining
+from reconciler.plan.nodes.ownership import untouchable
 from reconciler.plan.planner import plan
-from reconciler.plan.removal import untouchable
-from reconciler.policy.custom_resources.standing import bundle_of
+from reconciler.policy.custom_resources.bundle import bundle_of
 from reconciler.serve.metrics import Metrics
-from reconciler.wiring.notices import Notices
-from reconciler.wiring.set_aside_publisher import SetAsidePublisher
 from tests.unit.real_objects import OBJECTS, Object, an, listed, seen
 from tests.unit.scaling_stage import World
 from tests.unit.some_reasons import some_reason
@@ -178,7 +178,10 @@ def test_policies_of_which_one_is_set_aside_are_refused_as_a_whole() -> None:
 
 NODE, OTHER_NODE = Ref("Node", "", "n1", "u1"), Ref("Node", "", "n2", "u2")
 POD = Ref("Pod", "team", "p", "up")
-EVICT, DELETE = Evict(30, presumes=Presumes(resource_version="1")), Delete(presumes=Presumes(resource_version="1"))
+EVICT, DELETE = (
+    Evict(30, presumes=Preconditions(resource_version="1")),
+    Delete(presumes=Preconditions(resource_version="1")),
+)
 
 UNGATE, UNTAINT, EDIT = Ungate(names.CAPACITY_GATE), Taint("x", None, "NoSchedule"), Annotate(())
 
@@ -273,8 +276,8 @@ def test_a_plan_tells_of_each_object_and_acts_on_none_of_them() -> None:
 ASIDE = (SetAside("Pod", "team", "p", "u", "Quantity", "spec", "is odd"), SetAside("Pod", "team", "q", "v", "Quantity"))
 
 
-def cycle(*aside: SetAside, **more: Any) -> Cycled:
-    return Cycled(NOW, Inputs(Desired("", ""), Observed(set_aside=aside), NOW), **more)
+def cycle(*aside: SetAside, **more: Any) -> CycleResult:
+    return CycleResult(NOW, Inputs(Desired("", ""), Observed(set_aside=aside), NOW), **more)
 
 
 def test_metrics_count_objects_by_kind_and_reason_until_none_is_left() -> None:

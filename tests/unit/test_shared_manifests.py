@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from reconciler import wiring
+from reconciler import controller
 from reconciler.cli.main import main
 from reconciler.model.bundle import Bundle, Text
 from reconciler.model.desired import Desired
 from reconciler.model.problem import Problem
-from reconciler.plan.manifests.wish import wish_of
+from reconciler.plan.manifests.wanted_manifest import wish_of
 from reconciler.plan.release.release import release
 from tests.unit.release_stage import NODE_POOL, Object, pod, world
 from tests.unit.rights_stage import POOL, WISHED
@@ -23,7 +23,7 @@ def checked(*pools: dict[str, str], template: str = "") -> tuple[Desired, tuple[
         Text(f"{each['name']}.yaml", POOL.format_map(WISHED | {"mode": "Observe"} | each).encode()) for each in pools
     )
     own = (Text("node_pool.yaml.j2", template.encode(), "templates/node_pool.yaml.j2"),) if template else ()
-    resolved = wiring.check_bundle(Bundle("r", texts, own)).resolved
+    resolved = controller.check_bundle(Bundle("r", texts, own)).resolved
     (wish,) = resolved.wishes
     return wish, resolved.problems
 

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as some
 
 from reconciler.kube.decode import page
-from reconciler.kube.seeing.sharing import Sharing
+from reconciler.kube.watch.interning import Interning
 from reconciler.model import names
 from reconciler.model.cluster.metadata import Metadata
 from reconciler.model.cluster.pod import Pod
@@ -78,15 +78,15 @@ def a_pod(name: str, said: dict[str, Any]) -> Object:
 def test_pods_of_one_owner_read_as_each_would_alone(said: list[dict[str, Any]]) -> None:
     """Whatever they differ in, their namespaces included: an owner without a namespace has pods in several."""
     bodies = [a_pod(f"p{number}", each) for number, each in enumerate(said)]
-    sharing = Sharing()
+    sharing = Interning()
     together = [sharing.pod(msgspec.json.decode(raw(each), type=Pod)) for each in bodies]
-    assert together == [Sharing().pod(msgspec.json.decode(raw(each), type=Pod)) for each in bodies]
+    assert together == [Interning().pod(msgspec.json.decode(raw(each), type=Pod)) for each in bodies]
     assert [each.metadata.namespace for each in together] == [each["namespace"] for each in said]
 
 
 def test_sharing_leaves_defaults_alone() -> None:
     default = msgspec.json.encode(Pod(metadata=msgspec.json.decode(b'{"name": "a"}', type=Metadata)))
-    sharing = Sharing()
+    sharing = Interning()
     for content in (
         b'{"metadata": {"name": "a"}}',
         b'{"metadata": {"name": "b"}, "spec": {"nodeName": "n"}}',

@@ -8,14 +8,14 @@ import pytest
 from reconciler.model import names
 from reconciler.model.desired import Declared, Desired
 from reconciler.model.instant import Instant
-from reconciler.model.kinds.change_guard import Ceiling, ChangeGuard
-from reconciler.model.kinds.drain_policy import DrainPolicy
-from reconciler.model.kinds.node_provisioner import NodeProvisioner
-from reconciler.model.planned.action import Ref
-from reconciler.model.planned.memory import Memory
-from reconciler.simulate.checkers.watching import Watching
+from reconciler.model.plan.action import Ref
+from reconciler.model.plan.memory import Memory
+from reconciler.model.policy.change_guard import Ceiling, ChangeGuard
+from reconciler.model.policy.drain_policy import DrainPolicy
+from reconciler.model.policy.node_provisioner import NodeProvisioner
 from reconciler.simulate.engine import Engine
-from reconciler.simulate.outcome.meter import Meter
+from reconciler.simulate.invariants.monitor import Watching
+from reconciler.simulate.results.meter import Meter
 from reconciler.simulate.stage import Stage
 from reconciler.simulate.world import World
 from tests.unit.manifests_stage import POLICY, pool

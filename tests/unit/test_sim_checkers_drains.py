@@ -6,12 +6,12 @@ import pytest
 
 from reconciler.model import names
 from reconciler.model.instant import Instant
-from reconciler.model.kinds.drain_policy import DrainPolicy
-from reconciler.model.kinds.node_provisioner import NodeProvisioner
-from reconciler.model.kinds.window import Window
-from reconciler.model.planned.action import Ref
-from reconciler.model.planned.drained import Batch, Drained
-from reconciler.model.planned.memory import Memory
+from reconciler.model.plan.action import Ref
+from reconciler.model.plan.drain_memory import Batch, DrainMemory
+from reconciler.model.plan.memory import Memory
+from reconciler.model.policy.drain_policy import DrainPolicy
+from reconciler.model.policy.node_provisioner import NodeProvisioner
+from reconciler.model.policy.window import Window
 from reconciler.model.quantity import Duration, Quantity
 from tests.unit.planted_drains import ANEW, BATCH, BUDGET, EMPTY, GANG, LEAST, OFF, PLACE, SLOTS, WINDOW
 from tests.unit.test_sim_checkers import US, Site, pod
@@ -191,7 +191,7 @@ def test_a_gang_goes_as_a_whole(second: bool, rules: set[str]) -> None:
 def test_nothing_is_moved_before_its_batch_is_whole(tainted: tuple[str, ...], rules: set[str]) -> None:
     site = settled(running("web-0", "n1"))
     nodes = tuple((name, site.world.get(Ref("Node", "", name))["metadata"]["uid"]) for name in ("n1", "n2"))  # type: ignore[index]
-    site.memory = Memory(drained=Drained(batch=Batch(site.stage.now, nodes)))
+    site.memory = Memory(drained=DrainMemory(batch=Batch(site.stage.now, nodes)))
     begin(site, *tainted)
     site.memory = Memory()
     move(site, "web-0")

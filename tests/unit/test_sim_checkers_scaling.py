@@ -6,8 +6,8 @@ import pytest
 
 from reconciler.model import names
 from reconciler.model.instant import Instant
-from reconciler.model.kinds.node_provisioner import NodeProvisioner
-from reconciler.model.planned.action import Ref
+from reconciler.model.plan.action import Ref
+from reconciler.model.policy.node_provisioner import NodeProvisioner
 from tests.unit.test_sim_checkers import DRAINING, US, Site, pod
 
 EARLY = "no node is deleted before its time, nor within 30 s of pods being kept away"

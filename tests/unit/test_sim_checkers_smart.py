@@ -6,8 +6,8 @@ import pytest
 
 from reconciler.model import names
 from reconciler.model.instant import Instant
-from reconciler.model.planned.action import Ref
-from reconciler.simulate.outcome.reading import SMART
+from reconciler.model.plan.action import Ref
+from reconciler.simulate.results.read_objects import SMART
 from tests.unit.test_sim_checkers import DELETION, US, Site, pod
 
 TWICE = "no two smart pods are there for one need"

@@ -3,7 +3,7 @@
 from typing import Any
 
 from reconciler.model import names
-from reconciler.model.planned.action import Ref
+from reconciler.model.plan.action import Ref
 from reconciler.simulate.actors.karpenter.cloud import Stockout
 from reconciler.simulate.actors.karpenter.timing import Timing
 from tests.lab.capacity import P4D, P5, NodePool

@@ -6,17 +6,17 @@ from typing import Any
 
 import pytest
 
-from reconciler.fleet.judging import Judging
-from reconciler.fleet.what_if import WhatIf
+from reconciler.fleet.filters.chain import FilterChain
+from reconciler.fleet.snapshot.snapshot import Snapshot
 from reconciler.loop import InProcess
 from reconciler.model import names
 from reconciler.model.desired import Desired
-from reconciler.model.planned.action import Ref
-from reconciler.model.planned.cycled import Cycled
-from reconciler.model.planned.inputs import Inputs
-from reconciler.model.planned.plan import Plan
+from reconciler.model.plan.action import Ref
+from reconciler.model.plan.cycle_result import CycleResult
+from reconciler.model.plan.inputs import Inputs
+from reconciler.model.plan.plan import Plan
 from reconciler.ports import Wished
-from reconciler.simulate import collecting
+from reconciler.simulate import garbage_collection
 from reconciler.simulate.controller import Controller, Setting
 from reconciler.simulate.objects import Written
 from tests.unit.manifests_stage import WISHED, manifest, patched, pool
@@ -40,7 +40,7 @@ class Play:
     def wish(self, cluster_uid: str) -> Wished:
         return self.wished
 
-    def publish(self, cycled: Cycled) -> None:
+    def publish(self, cycled: CycleResult) -> None:
         assert not cycled.trouble, cycled.trouble
         self.at.append((cycled.at - START) / 1_000)
 
@@ -128,15 +128,15 @@ def test_killed_after_any_write_it_starts_again_and_repeats_none(after_writes: i
 
 
 def test_killed_it_lets_go_of_what_it_held_where_that_is_much(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(collecting, "LARGE", 1)
-    held: list[weakref.ref[WhatIf]] = []
+    monkeypatch.setattr(garbage_collection, "LARGE", 1)
+    held: list[weakref.ref[Snapshot]] = []
 
     class Held(InProcess):
         def plan(self, inputs: Inputs) -> Plan:
             planned = super().plan(inputs)
             assert self.scene is not None
             what_if = self.scene.fleet.what_if
-            assert what_if.part(Judging).fleet is what_if, "a circle, or this would show nothing"
+            assert what_if.part(FilterChain).fleet is what_if, "a circle, or this would show nothing"
             held.append(weakref.ref(what_if))
             return planned
 

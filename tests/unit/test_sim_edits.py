@@ -5,20 +5,20 @@ from typing import Literal
 
 import pytest
 
-from reconciler.model.kinds.gpu_pool import Taint
-from reconciler.model.planned.action import Ref
+from reconciler.controller.simulation.load import Asked, prepared
+from reconciler.model.plan.action import Ref
+from reconciler.model.policy.gpu_pool import Taint
 from reconciler.model.quantity import Duration
-from reconciler.protocol.presumed import Object
-from reconciler.report.simulated.simulated import Simulated
+from reconciler.protocol.preconditions import Object
+from reconciler.report.simulation.simulated import Simulated
 from reconciler.simulate.engine import Engine
-from reconciler.simulate.playing.edits import Edits
-from reconciler.simulate.playing.staging import run
+from reconciler.simulate.runner.edits import Edits
+from reconciler.simulate.runner.run import run
 from reconciler.simulate.scenario.edit import Edit
 from reconciler.simulate.scenario.spec import Scenario
 from reconciler.simulate.scenario.workload import Constant, Workload
 from reconciler.simulate.stage import Stage
 from reconciler.simulate.world import World
-from reconciler.wiring.simulated.reading import Asked, prepared
 from tests.lab.places import REPOSITORY
 from tests.unit.simulate_stage import START, node, pod
 from tests.unit.test_sim_scenario import WHOLE, told

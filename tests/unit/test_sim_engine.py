@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from reconciler.model.instant import Instant
-from reconciler.model.planned.action import Ref
+from reconciler.model.plan.action import Ref
 from reconciler.simulate.engine import Engine
 from reconciler.simulate.objects import Key, Written
 from reconciler.simulate.stage import Stage

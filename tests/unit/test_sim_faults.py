@@ -6,16 +6,16 @@ from typing import Any
 import msgspec
 
 from reconciler.model.instant import Instant
-from reconciler.model.planned.action import Evict, Ref
-from reconciler.model.planned.decision import Decision
+from reconciler.model.plan.action import Evict, Ref
+from reconciler.model.plan.decision import Decision
 from reconciler.model.quantity import Duration
 from reconciler.ports import Wished
-from reconciler.protocol.presumed import Object
+from reconciler.protocol.preconditions import Object
 from reconciler.simulate.actors.conditions import says
 from reconciler.simulate.actors.karpenter.cloud import Stockout
 from reconciler.simulate.actors.karpenter.karpenter import Karpenter
 from reconciler.simulate.controller import Controller
-from reconciler.simulate.playing.faults import Faults, Victims
+from reconciler.simulate.runner.faults import Faults, Victims
 from reconciler.simulate.scenario.fault import Fault
 from tests.stages.buying.purchases import market
 from tests.unit.simulate_stage import START, Small, node, pod, template, workload

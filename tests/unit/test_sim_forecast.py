@@ -9,17 +9,17 @@ import msgspec
 import pytest
 
 from reconciler.cli.main import main
+from reconciler.controller.simulation.load import Asked, prepared
 from reconciler.model.instant import Instant
-from reconciler.model.planned.inputs import Inputs
-from reconciler.plan.kept import dump
-from reconciler.report.published.files import PLAN, published_files
-from reconciler.simulate.beginning.market_of import market_of
-from reconciler.simulate.beginning.nodes import put_nodes
-from reconciler.simulate.beginning.pools import put_pools
+from reconciler.model.plan.inputs import Inputs
+from reconciler.plan.files import dump
+from reconciler.report.schema.files import PLAN, published_files
+from reconciler.simulate.bootstrap.market import market_of
+from reconciler.simulate.bootstrap.nodes import put_nodes
+from reconciler.simulate.bootstrap.pools import put_pools
 from reconciler.simulate.scenario.workload import Constant, Toleration, Workload
 from reconciler.simulate.workloads.pods import replicas_of
 from reconciler.simulate.world import World
-from reconciler.wiring.simulated.reading import Asked, prepared
 from tests.lab.places import REPOSITORY
 from tests.processes.script_worlds import pull_request
 

@@ -8,10 +8,10 @@ import pytest
 from reconciler.fleet.fleet import Fleet
 from reconciler.model import names
 from reconciler.model.instant import Instant, timestamp
-from reconciler.model.planned.action import Ref
-from reconciler.model.planned.inputs import Inputs
-from reconciler.model.planned.memory import Memory
-from reconciler.model.planned.plan import Plan
+from reconciler.model.plan.action import Ref
+from reconciler.model.plan.inputs import Inputs
+from reconciler.model.plan.memory import Memory
+from reconciler.model.plan.plan import Plan
 from reconciler.plan.check import check
 from reconciler.plan.drain.planner import drain
 from reconciler.plan.planner import plan

@@ -7,10 +7,10 @@ import pytest
 
 from reconciler.model import names
 from reconciler.model.instant import timestamp
-from reconciler.model.planned.action import Apply, Ref, Ungate
-from reconciler.model.planned.decision import Decision
-from reconciler.model.planned.outcome import Outcome
-from reconciler.protocol.presumed import Object
+from reconciler.model.plan.action import Apply, Ref, Ungate
+from reconciler.model.plan.decision import Decision
+from reconciler.model.plan.outcome import Outcome
+from reconciler.protocol.preconditions import Object
 from reconciler.simulate.api_server.admission import refusal
 from reconciler.simulate.objects import Objects, Write
 from reconciler.simulate.scenario.workload import Constant, Workload

@@ -6,9 +6,9 @@ import msgspec
 import pytest
 
 from reconciler.model import names
-from reconciler.model.planned.action import Ref
-from reconciler.simulate.actors.karpenter.arriving import born
+from reconciler.model.plan.action import Ref
 from reconciler.simulate.actors.karpenter.cloud import Stockout
+from reconciler.simulate.actors.karpenter.registration import born
 from reconciler.simulate.actors.karpenter.timing import Timing
 from tests.lab.capacity import G5, G6, P4D, P5, NodePool
 from tests.lab.fleet import Pod

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from reconciler.cli.main import main
-from reconciler.wiring.simulated.reading import Asked, prepared
+from reconciler.controller.simulation.load import Asked, prepared
 from tests.stages.scaling.drawn import STARTS, pool
 
 NODE = {

@@ -3,13 +3,13 @@
 import pytest
 
 from reconciler.model import names
-from reconciler.model.planned.action import Ref
+from reconciler.model.plan.action import Ref
 from reconciler.model.quantity import Duration
-from reconciler.simulate.actors.deaths import Deaths
 from reconciler.simulate.actors.kubelets import Kubelets
-from reconciler.simulate.actors.lapses import Lapses
+from reconciler.simulate.actors.node_failures import Deaths
+from reconciler.simulate.actors.unready_nodes import Lapses
 from reconciler.simulate.actors.workloads import Workloads
-from reconciler.simulate.playing.faults import Faults, Victims
+from reconciler.simulate.runner.faults import Faults, Victims
 from reconciler.simulate.scenario.fault import Fault
 from tests.lab.capacity import P4D, P5, NodePool
 from tests.lab.fleet import Pod

@@ -8,12 +8,12 @@ import msgspec
 import pytest
 
 from reconciler.cli.main import main
+from reconciler.controller.simulation.load import Asked, prepared
 from reconciler.model.bundle import Text
-from reconciler.simulate.playing.staging import run
+from reconciler.simulate.runner.run import run
 from reconciler.simulate.workloads.openb.columns import MOST_PROBLEMS
 from reconciler.simulate.workloads.openb.nodes import read_nodes
 from reconciler.simulate.workloads.openb.pods import read_pods
-from reconciler.wiring.simulated.reading import Asked, prepared
 from tests.lab.places import REPOSITORY
 
 PAIR = REPOSITORY / "tests" / "cases" / "openb"

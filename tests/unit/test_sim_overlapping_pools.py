@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from reconciler.report.simulated.simulated import Simulated
-from reconciler.wiring.simulated.reading import Asked, prepared
+from reconciler.controller.simulation.load import Asked, prepared
+from reconciler.report.simulation.simulated import Simulated
 from tests.stages.stories.waiting import waited
 
 POLICIES = """\

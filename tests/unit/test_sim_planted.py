@@ -7,24 +7,24 @@ import msgspec
 import pytest
 import yaml
 
+from reconciler.controller.simulation.load import Asked, prepared
 from reconciler.model import names
 from reconciler.model.bundle import Text
 from reconciler.model.desired import Declared, Desired
-from reconciler.model.kinds.change_guard import Ceiling, ChangeGuard
-from reconciler.model.kinds.drain_policy import DrainPolicy
-from reconciler.model.kinds.node_provisioner import NodeProvisioner
+from reconciler.model.policy.change_guard import Ceiling, ChangeGuard
+from reconciler.model.policy.drain_policy import DrainPolicy
+from reconciler.model.policy.node_provisioner import NodeProvisioner
 from reconciler.model.quantity import Duration, Quantity
-from reconciler.report.simulated.simulated import Simulated
-from reconciler.simulate.checkers.watching import CHECKERS
-from reconciler.simulate.playing.play import Play, Revised
-from reconciler.simulate.playing.shrinking import how_it_fails, shrink
-from reconciler.simulate.playing.staging import Watched, run
+from reconciler.report.simulation.simulated import Simulated
+from reconciler.simulate.invariants.monitor import CHECKERS
+from reconciler.simulate.runner.play import Play, Revised
+from reconciler.simulate.runner.run import Watched, run
+from reconciler.simulate.runner.shrink import how_it_fails, shrink
 from reconciler.simulate.scenario.cluster import Beginning, Nodes
 from reconciler.simulate.scenario.edit import Edit
 from reconciler.simulate.scenario.reading import read_scenario
 from reconciler.simulate.scenario.workload import Constant, Workload
 from reconciler.simulate.scenario.writing import scenario_text
-from reconciler.wiring.simulated.reading import Asked, prepared
 from tests.lab.places import REPOSITORY
 from tests.slow import long
 from tests.unit import planted_drains as drains

@@ -7,18 +7,18 @@ import msgspec
 import pytest
 
 from reconciler.cli.main import main
+from reconciler.controller.simulation.load import Asked, prepared
+from reconciler.controller.simulation.report_page import page_of
 from reconciler.loop import InProcess
-from reconciler.model.planned.action import Delete, Presumes, Ref
-from reconciler.model.planned.decision import Decision
-from reconciler.model.planned.inputs import Inputs
-from reconciler.model.planned.plan import Plan
+from reconciler.model.plan.action import Delete, Preconditions, Ref
+from reconciler.model.plan.decision import Decision
+from reconciler.model.plan.inputs import Inputs
+from reconciler.model.plan.plan import Plan
 from reconciler.model.quantity import Duration
-from reconciler.report.simulated.simulated import Simulated
-from reconciler.simulate.playing.play import Play
-from reconciler.simulate.playing.shrinking import how_it_fails, shrink
-from reconciler.simulate.playing.staging import Watched, run
-from reconciler.wiring.simulated.page import page_of
-from reconciler.wiring.simulated.reading import Asked, prepared
+from reconciler.report.simulation.simulated import Simulated
+from reconciler.simulate.runner.play import Play
+from reconciler.simulate.runner.run import Watched, run
+from reconciler.simulate.runner.shrink import how_it_fails, shrink
 from tests.lab.places import REPOSITORY
 from tests.unit.some_reasons import some_reason
 
@@ -37,7 +37,7 @@ class Planted(InProcess):
         if victim is None:
             return plan
         subject = Ref("Node", "", victim.name, victim.metadata.uid)
-        decision = Decision("planted", subject, Delete(presumes=Presumes()), some_reason("Planted"), "a100")
+        decision = Decision("planted", subject, Delete(presumes=Preconditions()), some_reason("Planted"), "a100")
         return msgspec.structs.replace(plan, decisions=(*plan.decisions, decision))
 
 

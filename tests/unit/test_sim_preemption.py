@@ -6,7 +6,7 @@ import pytest
 
 from reconciler.model import names
 from reconciler.model.cluster.pod import Pod
-from reconciler.model.planned.action import Ref
+from reconciler.model.plan.action import Ref
 from reconciler.simulate.actors.conditions import says
 from tests.unit.simulate_stage import Small, budget, node, pod, template, workload
 

@@ -6,7 +6,7 @@ import msgspec
 
 from reconciler.model.desired import Declared, Desired
 from reconciler.simulate.objects import Written
-from reconciler.simulate.outcome.purse import Purse
+from reconciler.simulate.results.cost_meter import CostMeter
 from tests.unit.fates_stage import gpu_pool
 
 DEARER = {"types": {"p4d.24xlarge": {"on-demand": "30"}}}
@@ -17,9 +17,9 @@ def policies(words: dict[str, Any]) -> Desired:
     return Desired("r", "prod", pools=(Declared("GpuPool", "p", gpu_pool(words), ()),))
 
 
-def purse(desired: Desired, *priced_by: Desired) -> Purse:
+def purse(desired: Desired, *priced_by: Desired) -> CostMeter:
     """Of two nodes on demand."""
-    found = Purse(desired, (), priced_by)
+    found = CostMeter(desired, (), priced_by)
     labels = {
         "karpenter.sh/nodepool": "p",
         "node.kubernetes.io/instance-type": "p4d.24xlarge",

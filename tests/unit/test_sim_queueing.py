@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from reconciler.simulate.playing.staging import run
-from reconciler.wiring.simulated.reading import Asked, prepared
+from reconciler.controller.simulation.load import Asked, prepared
+from reconciler.simulate.runner.run import run
 from tests.lab.places import REPOSITORY
 from tests.stages.scaling.drawn import played, pool, provisioner
 

@@ -7,7 +7,7 @@ import pytest
 
 from reconciler.model.pool_use import Use
 from reconciler.plan.scaling import marks, size
-from reconciler.plan.scaling.ground import Ground
+from reconciler.plan.scaling.pool_view import PoolView
 from tests.stages.scaling.drawn import Json, Outcome, drawn, played, pool, provisioner
 from tests.stages.scaling.judging import faults_of
 
@@ -103,7 +103,7 @@ PLANTED = {
     "a formula that keeps one more": (size, "_full_enough", one_too_many, "should be"),
     "a taint that is made hard too late": (marks, "HARD_AHEAD_MS", 1_000, "after pods were kept away"),
     "a node that is marked for half a minute": (marks, "LEAST_AHEAD_MS", 30_000, "after it was marked"),
-    "busy nodes that count as empty": (Ground, "empty", lambda ground: ground.nodes, "is marked with"),
+    "busy nodes that count as empty": (PoolView, "empty", lambda ground: ground.nodes, "is marked with"),
 }
 
 

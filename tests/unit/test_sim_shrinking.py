@@ -6,17 +6,17 @@ from typing import Any
 import msgspec
 import pytest
 
+from reconciler.controller.simulation.load import Asked, prepared
 from reconciler.model.quantity import Duration
-from reconciler.simulate.playing.play import Play
-from reconciler.simulate.playing.shrinking import shrink
-from reconciler.simulate.playing.staging import Watched, run
+from reconciler.simulate.runner.play import Play
+from reconciler.simulate.runner.run import Watched, run
+from reconciler.simulate.runner.shrink import shrink
 from reconciler.simulate.scenario.cluster import Beginning
 from reconciler.simulate.scenario.edit import Edit
 from reconciler.simulate.scenario.expectation import Expectation
 from reconciler.simulate.scenario.fault import Fault
 from reconciler.simulate.scenario.spec import Scenario
 from reconciler.simulate.scenario.workload import Gangs, Inference, Workload
-from reconciler.wiring.simulated.reading import Asked, prepared
 from tests.lab.places import REPOSITORY
 from tests.slow import long
 from tests.stages.stories.drawn import drawn

@@ -10,7 +10,7 @@ import yaml
 from reconciler.model import names
 from reconciler.model.cluster.observed import Observed
 from reconciler.model.cluster.pod import Pod
-from reconciler.model.cluster.whole import Whole, WholeMetadata
+from reconciler.model.cluster.unstructured import Unstructured, UnstructuredMetadata
 from reconciler.simulate.marks import WORKLOAD
 from tests.lab import fleet as lab
 from tests.stages.scaling.drawn import Json, play_of, pool, provisioner
@@ -217,7 +217,7 @@ def gang(folder: Path, most_nodes: int) -> Waited:
     names_of = ("one", "two")
     head = ("gpu.scheduling/v1", "GpuClaim")
     spec = {"gangRef": "llama", "devices": {"count": 8}}
-    claims = tuple(Whole(*head, WholeMetadata(each, "default"), {"spec": spec}) for each in names_of)
+    claims = tuple(Unstructured(*head, UnstructuredMetadata(each, "default"), {"spec": spec}) for each in names_of)
     pods = tuple(lab.Pod(each, gpus=8).gated(names.CAPACITY_GATE).manifest() for each in names_of)
     for each in pods:
         each["metadata"]["annotations"] = {names.CLAIM: each["metadata"]["name"]}

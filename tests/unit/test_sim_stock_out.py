@@ -5,10 +5,10 @@ from itertools import pairwise
 
 import pytest
 
-from reconciler.plan.requests.choices import Choice
-from reconciler.plan.requests.request import Request
-from reconciler.plan.requests.words import choice_words
-from reconciler.wiring.simulated.reading import Asked, prepared
+from reconciler.controller.simulation.load import Asked, prepared
+from reconciler.plan.capacity.offerings import LaunchOption
+from reconciler.plan.capacity.request import Request
+from reconciler.plan.capacity.words import choice_words
 from tests.lab.places import REPOSITORY
 from tests.stages.stories.waiting import Waited, faults_of, waited
 
@@ -36,7 +36,7 @@ def bought(story: Waited, begins: str, ends: str) -> str:
         elif each.reason == "SmartPodDone":
             at, request = last[each.subject]
             if story.when(minutes(begins)) <= at < story.when(minutes(ends)):
-                found[choice_words(Choice(request.instance_type, request.capacity_type))] += 1
+                found[choice_words(LaunchOption(request.instance_type, request.capacity_type))] += 1
     return ", ".join(f"{count} x {what}" for what, count in sorted(found.items()))
 
 

@@ -10,9 +10,9 @@ import pytest
 from reconciler.cli.main import main
 from reconciler.model.instant import Instant
 from reconciler.report.blocks import Items
-from reconciler.report.simulated.simulated import Did, Happening, Simulated, Step, Sums
-from reconciler.report.simulated.told import MOST_MOMENTS, story
-from reconciler.simulate.outcome.recorder import MOST_HAPPENINGS
+from reconciler.report.simulation.simulated import Did, Happening, Simulated, Step, Sums
+from reconciler.report.simulation.story import MOST_MOMENTS, story
+from reconciler.simulate.results.recorder import MOST_HAPPENINGS
 from tests.lab.places import REPOSITORY
 from tests.stages.scaling.drawn import STARTS, pool
 from tests.unit.simulate_stage import START

@@ -2,19 +2,19 @@
 
 import msgspec
 
+from reconciler.controller.simulation.load import Asked, prepared
 from reconciler.model import names
 from reconciler.model.bundle import Text
 from reconciler.model.instant import Instant
 from reconciler.model.quantity import Duration
 from reconciler.simulate.engine import Engine
-from reconciler.simulate.outcome.meter import Meter
-from reconciler.simulate.outcome.reading import SMART
-from reconciler.simulate.playing.play import Play
-from reconciler.simulate.playing.staging import Watched, run
+from reconciler.simulate.results.meter import Meter
+from reconciler.simulate.results.read_objects import SMART
+from reconciler.simulate.runner.play import Play
+from reconciler.simulate.runner.run import Watched, run
 from reconciler.simulate.scenario.reading import read_scenario
 from reconciler.simulate.stage import Stage
 from reconciler.simulate.world import World
-from reconciler.wiring.simulated.reading import Asked, prepared
 from tests.lab.places import REPOSITORY
 from tests.unit.planted_bugs import FOREIGN, Planted, lifts_its_gate_without_room
 from tests.unit.simulate_stage import START, node, pod

@@ -5,13 +5,13 @@ from hypothesis import strategies as some
 
 from reconciler.model.cluster.metadata import Metadata
 from reconciler.model.cluster.pod import Container, Pod, PodSpec, Resources
-from reconciler.model.kinds.gpu_pool import Devices, GpuPool, InstanceType, NodeClassRef
+from reconciler.model.policy.gpu_pool import Devices, GpuPool, InstanceType, NodeClassRef
 from reconciler.model.quantity import Quantity
 from reconciler.model.resource_quantity import amount_offered
-from reconciler.plan.requests.choices import Choice
-from reconciler.plan.requests.request import Request
-from reconciler.plan.requests.wanted import Wanted
-from reconciler.plan.smart_pods.making import memory_of, vram_of
+from reconciler.plan.capacity.offerings import LaunchOption
+from reconciler.plan.capacity.request import Request
+from reconciler.plan.capacity.wanted_node import Wanted
+from reconciler.plan.smart_pods.create import memory_of, vram_of
 
 GI = 2**30
 sizes = some.integers(1, 64 * 1024)  # Gi
@@ -34,7 +34,7 @@ def waiting(asked: int | None) -> Pod:
 def asked_bytes(spec: GpuPool, left: int, pods: tuple[Pod, ...], has_live_node: bool) -> int:
     count = spec.devices.count
     request = Request("key", "a100", "a100", count, "demand", instance_type="box", vram=str(vram_of(spec, count)))
-    wanted = Wanted(Choice("box"), {}, str(left), pods)
+    wanted = Wanted(LaunchOption("box"), {}, str(left), pods)
     return amount_offered(str(memory_of(spec, request, wanted, has_live_node))) // 10**9
 
 

@@ -12,15 +12,15 @@ from reconciler.model.cluster.observed import Observed, Unread
 from reconciler.model.cluster.pod import Pod, PodSpec, PodStatus
 from reconciler.model.desired import Desired
 from reconciler.model.instant import Instant, instant, timestamp
-from reconciler.model.planned.action import Annotate, Apply, Delete, Ref
-from reconciler.model.planned.cycled import Cycled
-from reconciler.model.planned.decision import Decision
-from reconciler.model.planned.inputs import Inputs
-from reconciler.model.planned.memory import Hints, Memory
-from reconciler.model.planned.outcome import Outcome, Result
-from reconciler.model.planned.plan import Plan
+from reconciler.model.plan.action import Annotate, Apply, Delete, Ref
+from reconciler.model.plan.cycle_result import CycleResult
+from reconciler.model.plan.decision import Decision
+from reconciler.model.plan.inputs import Inputs
+from reconciler.model.plan.memory import Hints, Memory
+from reconciler.model.plan.outcome import Outcome, Result
+from reconciler.model.plan.plan import Plan
 from reconciler.policy.resolve import resolve
-from reconciler.protocol.turns import verb_of
+from reconciler.protocol.write_order import verb_of
 from reconciler.serve.metrics import Metrics
 from tests.stages.alerting import rules
 from tests.unit.rights_stage import POOL, WISHED
@@ -41,18 +41,18 @@ def cleared(name: str, code: str) -> Decision:
     return Decision("smart_pods", Ref("Pod", "gpu-system", name, f"uid-{name}"), Delete(), reason_of(code), "a100")
 
 
-def acted(seconds: int, *decisions: Decision, result: Result = "done") -> Cycled:
+def acted(seconds: int, *decisions: Decision, result: Result = "done") -> CycleResult:
     outcomes = tuple(Outcome(each.subject, verb_of(each), result) for each in decisions)
-    return Cycled(after(seconds), plan=Plan("", decisions, (), Memory(), Hints(), None), outcomes=outcomes)
+    return CycleResult(after(seconds), plan=Plan("", decisions, (), Memory(), Hints(), None), outcomes=outcomes)
 
 
-def looked(seconds: int, *objects: Pod | NodeClaim, desired: Desired | None = None, unread: str = "") -> Cycled:
+def looked(seconds: int, *objects: Pod | NodeClaim, desired: Desired | None = None, unread: str = "") -> CycleResult:
     observed = Observed(
         pods=tuple(each for each in objects if isinstance(each, Pod)),
         node_claims=tuple(each for each in objects if isinstance(each, NodeClaim)),
         unread=(Unread(unread, "timed out"),) if unread else (),
     )
-    return Cycled(after(seconds), Inputs(desired or Desired("r", "prod"), observed, after(seconds)))
+    return CycleResult(after(seconds), Inputs(desired or Desired("r", "prod"), observed, after(seconds)))
 
 
 def pod(name: str, phase: str = "", made: int = 0, since: str = "", status: str = "Pending") -> Pod:
@@ -72,7 +72,7 @@ def claim(name: str, made: int = 0, ready: int | None = None) -> NodeClaim:
     return NodeClaim(metadata, status=ClaimStatus(conditions=(condition,)))
 
 
-def told(*cycles: Cycled) -> dict[str, float]:
+def told(*cycles: CycleResult) -> dict[str, float]:
     """Each figure after these cycles."""
     metrics = Metrics()
     for each in cycles:
@@ -220,7 +220,7 @@ def test_who_tries_another_way_waits_anew() -> None:
         pytest.param([looked(0, pod("a", "Failed")), looked(61)], 0, id="and gone"),
     ],
 )
-def test_those_are_left_over_that_nobody_cleared_away_in_time(cycles: list[Cycled], left: int) -> None:
+def test_those_are_left_over_that_nobody_cleared_away_in_time(cycles: list[CycleResult], left: int) -> None:
     assert told(*cycles)["reconciler_smart_pods_leftover"] == left
 
 

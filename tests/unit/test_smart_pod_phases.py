@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from reconciler.plan.smart_pods.phases import TABLE, Event, Phase, Refused, after, read
-from reconciler.report.published.files import SMART_PODS_PAGE, published_files
+from reconciler.report.schema.files import SMART_PODS_PAGE, published_files
 from tests.lab.places import REPOSITORY
 
 

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from reconciler.plan.explain import sentence
 from reconciler.plan.reasons import code_of
+from reconciler.plan.sentences import sentence
 from reconciler.plan.smart_pods.reasons import REASONS
 from tests.unit.smart_stage import FOLDER, SmartWorld, table, told
 

@@ -13,9 +13,9 @@ import pytest
 from reconciler.model.bundle import Bundle
 from reconciler.ports import Source
 from reconciler.sources.bounds import Bounds
+from reconciler.sources.change_triggers import Pace
 from reconciler.sources.git import Access, GitPlace
-from reconciler.sources.rounds import Pace
-from reconciler.sources.watching import Place, PolledRepository, Watched, WatchedFolders
+from reconciler.sources.watched import Place, PolledRepository, Watched, WatchedFolders
 from tests.unit.source_stage import POLICY, SSH, Repository, codes, put_first, texts
 
 PATIENCE_SECONDS = 20.0  # on a busy machine; none of it is spent otherwise

@@ -6,7 +6,7 @@ import hypothesis.strategies as some
 from hypothesis import given, settings
 
 from reconciler.model.cluster.node import Node
-from reconciler.model.planned.plan import Plan
+from reconciler.model.plan.plan import Plan
 from reconciler.plan.draft import leaves_after
 from tests.unit.drain_stage import World as DrainWorld
 from tests.unit.scaling_stage import World

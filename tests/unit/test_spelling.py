@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from reconciler.model.cluster.whole import Whole, WholeMetadata
+from reconciler.model.cluster.unstructured import Unstructured, UnstructuredMetadata
 from reconciler.plan.manifests.spelling import as_it_stands
 
 ZONES = {"key": "topology.kubernetes.io/zone", "operator": "In", "values": ["a", "b"]}
@@ -12,7 +12,7 @@ TYPES = {"key": "node.kubernetes.io/instance-type", "operator": "In", "values": 
 
 
 def sent(live: dict[str, Any], wished: dict[str, Any]) -> Any:
-    node_pool = Whole("karpenter.sh/v1", "NodePool", WholeMetadata("a100"), {"spec": live})
+    node_pool = Unstructured("karpenter.sh/v1", "NodePool", UnstructuredMetadata("a100"), {"spec": live})
     body = {"apiVersion": "karpenter.sh/v1", "kind": "NodePool", "metadata": {"name": "a100"}, "spec": wished}
     return as_it_stands(body, node_pool)["spec"]
 

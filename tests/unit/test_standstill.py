@@ -11,20 +11,20 @@ from hypothesis import strategies as st
 
 from reconciler.model import names
 from reconciler.model.change import FieldChange, PolicyChange
-from reconciler.model.planned.action import Label
-from reconciler.model.planned.decision import Decision
-from reconciler.plan.explain import sentence
-from reconciler.plan.explanation.subject import about, asked
+from reconciler.model.plan.action import Label
+from reconciler.model.plan.decision import Decision
+from reconciler.plan.explain.subject import about, asked
+from reconciler.plan.files.planning_result import PlanningResult
 from reconciler.plan.guards.observing import Observation, observes
 from reconciler.plan.holds.standstill import REASONS
 from reconciler.plan.impact.impact import with_impact
-from reconciler.plan.kept.scene import Scene
+from reconciler.plan.sentences import sentence
 from reconciler.report import write
+from reconciler.report.plans.build import Compared, planned_of
 from reconciler.report.plans.plan_document import plan_document
-from reconciler.report.plans.planned_of import Compared, planned_of
-from reconciler.report.standing.overview import overview_document
-from reconciler.report.standing.overview_of import overview_of
-from reconciler.report.supposed import conditions
+from reconciler.report.status.build import overview_of
+from reconciler.report.status.overview import overview_document
+from reconciler.report.suppressed import conditions
 from tests.unit.drain_told import told
 from tests.unit.scaling_stage import POLICY
 from tests.unit.standstill_stage import World, table
@@ -37,12 +37,12 @@ FORMATS = ("text", "markdown", "html", "json", "junit", "sarif")
 PROMISES = re.compile("[Ww]ill be deleted|It is deleted at|if nothing comes|is being drained already")
 
 
-def decisions_of(scene: Scene) -> tuple[Decision, ...]:
+def decisions_of(scene: PlanningResult) -> tuple[Decision, ...]:
     found = (each for each in scene.plan.decisions if each.subject.kind in {"Node", "Pod"})
     return tuple(each for each in found if not isinstance(each.act, Label))
 
 
-def reports(scene: Scene) -> dict[str, str]:
+def reports(scene: PlanningResult) -> dict[str, str]:
     """Each format of `plan` and of `status`; and what `explain` says of each node, of the pool and its provisioner."""
     plan, status = plan_document(planned_of(SETTING, scene, None)), overview_document(overview_of(SETTING, scene))
     found = {f"plan {each}": write(plan, each, color=False) for each in FORMATS}
@@ -118,7 +118,7 @@ OF_MODES: dict[str, Any] = {
 }
 
 
-def of_mode(mode: str) -> Scene:
+def of_mode(mode: str) -> PlanningResult:
     return World({**OF_MODES, "pool": {"mode": mode}}).scene()
 
 

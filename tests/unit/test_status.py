@@ -11,11 +11,11 @@ from reconciler.model.cluster.lease import Lease, LeaseSpec
 from reconciler.model.cluster.metadata import Annotations, Metadata
 from reconciler.model.cluster.observed import Observed, Unread
 from reconciler.model.instant import timestamp
-from reconciler.plan.kept.scene import Scene
+from reconciler.plan.files.planning_result import PlanningResult
 from reconciler.report import write
-from reconciler.report.standing.controller import controller_of, controller_words
-from reconciler.report.standing.overview import overview_document
-from reconciler.report.standing.overview_of import overview_of
+from reconciler.report.status.build import overview_of
+from reconciler.report.status.controller import controller_of, controller_words
+from reconciler.report.status.overview import overview_document
 from tests.unit import drain_stage, scaling_stage
 from tests.unit.plan_samples import ALONE
 from tests.unit.scaling_stage import NOW, after
@@ -25,8 +25,8 @@ Json = dict[str, Any]
 SETTING = msgspec.structs.replace(ALONE, now=NOW, seen_at=NOW)
 
 
-def scene_of(world: Any) -> Scene:
-    return Scene(world.inputs, Fleet(world.inputs.observed), world.planned())
+def scene_of(world: Any) -> PlanningResult:
+    return PlanningResult(world.inputs, Fleet(world.inputs.observed), world.planned())
 
 
 def text(world: Any) -> str:

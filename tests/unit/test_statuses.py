@@ -8,14 +8,14 @@ import pytest
 
 from reconciler.model.cluster.observed import Observed
 from reconciler.model.desired import Desired
-from reconciler.model.planned.action import Apply, Hold, Label, Ref
-from reconciler.model.planned.decision import Decision
-from reconciler.model.planned.inputs import Inputs
+from reconciler.model.plan.action import Apply, Hold, Label, Ref
+from reconciler.model.plan.decision import Decision
+from reconciler.model.plan.inputs import Inputs
 from reconciler.model.problem import PolicyRef, Problem
-from reconciler.plan.statuses.standing import POLICIES
-from reconciler.plan.statuses.statuses import statuses
-from reconciler.plan.statuses.told import Told
-from reconciler.policy.custom_resources.standing import POLICY_KINDS
+from reconciler.plan.status.conditions import POLICIES
+from reconciler.plan.status.context import StatusContext
+from reconciler.plan.status.statuses import statuses
+from reconciler.policy.custom_resources.bundle import POLICY_KINDS
 from tests.unit.resource_stage import POLICIES as TEXT
 from tests.unit.resource_stage import by_hand, rendered
 from tests.unit.status_stage import (
@@ -120,13 +120,13 @@ def test_what_is_set_aside_is_ready_and_says_so() -> None:
 
 def test_a_problem_of_a_template_is_told_to_the_pool_that_it_showed_for() -> None:
     problem = Problem("node_pool.yaml.j2", 3, 1, "RC406", "fails", subject=PolicyRef("GpuPool", "l4"))
-    found = told(statuses(inputs(wish()), plan(), Told((problem,), are_resources=True)))
+    found = told(statuses(inputs(wish()), plan(), StatusContext((problem,), are_resources=True)))
     assert [name for name, status in found.items() if status["problems"]] == ["GpuPool/l4"]
 
 
 def test_a_problem_is_of_no_pool_that_only_its_words_name() -> None:
     problem = Problem("node_pool.yaml.j2", 3, 1, "RC406", 'there is no value "(for GpuPool/l4, "')
-    found = told(statuses(inputs(wish()), plan(), Told((problem,), are_resources=True)))
+    found = told(statuses(inputs(wish()), plan(), StatusContext((problem,), are_resources=True)))
     assert not any(status["problems"] for status in found.values())
 
 
@@ -139,13 +139,13 @@ def test_an_object_that_no_bundle_has_is_told_that_it_does_not_count() -> None:
 
 def test_before_anything_good_was_read_problems_are_told_all_the_same() -> None:
     nothing = Inputs(Desired("", ""), Observed(policies=tuple(rendered(wish()))), NOW)
-    found = told(statuses(nothing, None, Told((BROKEN,), are_resources=True)))
+    found = told(statuses(nothing, None, StatusContext((BROKEN,), are_resources=True)))
     assert reason(found["GpuPool/a100"]) == "Invalid"
 
 
 def test_a_status_stays_within_what_its_definition_allows() -> None:
     long = tuple(Problem("GpuPool/a100", 0, 0, "RC103", f"{number} " + "x" * 5_000) for number in range(300))
-    found = told(statuses(inputs(wish()), plan(), Told(long, are_resources=True)))["GpuPool/a100"]
+    found = told(statuses(inputs(wish()), plan(), StatusContext(long, are_resources=True)))["GpuPool/a100"]
     assert (len(found["problems"]), max(map(len, found["problems"]))) == (100, 1_024)
     assert max(len(each["message"]) for each in found["conditions"]) <= 32_768
 
@@ -159,7 +159,7 @@ def config_map(decisions: tuple[Decision, ...]) -> dict[str, Any]:
 
 def test_where_policies_are_not_in_the_cluster_a_config_map_tells_of_all_of_them() -> None:
     elsewhere = Inputs(wish(), Observed(), NOW)
-    made = statuses(elsewhere, plan(decision(Apply(manifest="{}"))), Told(namespace="here"))
+    made = statuses(elsewhere, plan(decision(Apply(manifest="{}"))), StatusContext(namespace="here"))
     manifest = config_map(made)
     assert manifest["metadata"] == {"name": "reconciler-status", "namespace": "here"}
     lines = manifest["data"]
@@ -171,9 +171,9 @@ def test_where_policies_are_not_in_the_cluster_a_config_map_tells_of_all_of_them
 
 
 def test_the_config_map_is_written_only_when_it_says_something_new() -> None:
-    first = statuses(Inputs(wish(), Observed(), NOW), plan(), Told())
+    first = statuses(Inputs(wish(), Observed(), NOW), plan(), StatusContext())
     assert isinstance(first[0].act, Apply)
-    before = Told(before=first[0].act.manifest)
+    before = StatusContext(before=first[0].act.manifest)
     assert statuses(Inputs(wish(), Observed(), LATER), plan(), before) == ()
     turned = statuses(Inputs(wish(), Observed(), LATER), plan(decision(Hold(), WAITS)), before)
     status = json.loads(config_map(turned)["data"]["GpuPool.a100"])
@@ -183,7 +183,7 @@ def test_the_config_map_is_written_only_when_it_says_something_new() -> None:
 
 def test_the_config_map_has_the_problems_with_their_places() -> None:
     problem = Problem("policies/a.yaml", 14, 25, "RC103", "expected an integer", "write 2")
-    lines = config_map(statuses(Inputs(wish(), Observed(), NOW), plan(), Told((problem,))))["data"]
+    lines = config_map(statuses(Inputs(wish(), Observed(), NOW), plan(), StatusContext((problem,))))["data"]
     assert lines["problems"] == "policies/a.yaml:14:25: RC103: expected an integer; write 2"
 
 
@@ -192,7 +192,7 @@ def test_of_more_policies_than_there_is_room_for_those_that_wait_for_somebody_ar
     many = tuple(msgspec.structs.replace(pool, name=f"p{number}") for number in range(2_500))
     desired = msgspec.structs.replace(wish(), pools=(*many, pool))
     waiting = plan(decision(Hold(), WAITS))
-    data = config_map(statuses(Inputs(desired, Observed(), NOW), waiting, Told()))["data"]
+    data = config_map(statuses(Inputs(desired, Observed(), NOW), waiting, StatusContext()))["data"]
     assert sum(len(key) + len(line) for key, line in data.items()) < 1 << 20
     assert reason(json.loads(data["GpuPool.a100"])) == WAITS.code
     told_of = sum("." in key for key in data)

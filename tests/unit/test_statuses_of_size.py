@@ -2,14 +2,14 @@
 
 import msgspec
 
-from reconciler.model.planned.action import Ref
-from reconciler.model.planned.evaluated import Evaluated, Limit, Marked
-from reconciler.model.planned.plan import Plan
-from reconciler.model.planned.reason import Reason
+from reconciler.model.plan.action import Ref
+from reconciler.model.plan.plan import Plan
+from reconciler.model.plan.reason import Reason
+from reconciler.model.plan.size_evaluation import Limit, Marked, SizeEvaluation
 from reconciler.model.pool_use import Use
 from reconciler.plan.scaling.reasons import PoolUnready, TargetSize
 from reconciler.plan.scaling.size import SizeReason
-from reconciler.plan.statuses.statuses import statuses
+from reconciler.plan.status.statuses import statuses
 from tests.unit.resource_stage import rendered
 from tests.unit.status_stage import HERE, LATER, NOW, READY, RESOURCES, after, conditions, inputs, plan, told, wish
 
@@ -20,7 +20,7 @@ def sized(*limits: Limit) -> Plan:
     in_use = SizeReason(percent=80, in_use_tenths=667, full_enough=100)
     why = Reason(TargetSize(Ref("NodeProvisioner", "", "a100"), "a100", 120, 100, in_use), HERE)
     marked = (Marked("n", NOW),)
-    evaluated = Evaluated("a100", "a100", use, 100, why, surplus=20, marked=marked, limits=limits)
+    evaluated = SizeEvaluation("a100", "a100", use, 100, why, surplus=20, marked=marked, limits=limits)
     return msgspec.structs.replace(plan(), sizes=(evaluated,))
 
 

@@ -5,16 +5,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reconciler.loop import decide
-from reconciler.model.cluster.difference import OBJECTS, key_of
 from reconciler.model.cluster.metadata import Metadata
 from reconciler.model.cluster.node import Node
 from reconciler.model.cluster.observed import Observed, Unread
+from reconciler.model.cluster.observed_delta import OBJECTS, key_of
 from reconciler.model.cluster.pod import Pod
-from reconciler.model.cluster.whole import Whole, WholeMetadata
+from reconciler.model.cluster.unstructured import Unstructured, UnstructuredMetadata
 from reconciler.model.desired import Desired
 from reconciler.model.instant import Instant
-from reconciler.model.planned.inputs import Inputs
-from reconciler.model.planned.succession import Succession, Successor, successor
+from reconciler.model.plan.inputs import Inputs
+from reconciler.model.plan.inputs_delta import Succession, Successor, successor
 from tests.unit.manifests_stage import inputs_of
 
 Moves = list[tuple[str, int, str]]
@@ -27,7 +27,7 @@ MOVES: st.SearchStrategy[list[Moves]] = st.lists(
 )
 
 
-def made(field: str, number: int, version: int) -> Node | Pod | Whole:
+def made(field: str, number: int, version: int) -> Node | Pod | Unstructured:
     name, at = f"n{number}", str(version)
     if field == "nodes":
         return Node(Metadata(name, resource_version=at))
@@ -35,7 +35,9 @@ def made(field: str, number: int, version: int) -> Node | Pod | Whole:
         return Pod(Metadata(name, namespace="a", resource_version=at))
     # Of the same name, told apart by their kind alone.
     kind = ("Pod", "PodDisruptionBudget")[number % 2]
-    return Whole("v1", kind, WholeMetadata("same", namespace="a", resource_version=at), {"spec": {"n": number}})
+    return Unstructured(
+        "v1", kind, UnstructuredMetadata("same", namespace="a", resource_version=at), {"spec": {"n": number}}
+    )
 
 
 def histories(moves: list[Moves]) -> list[Inputs]:

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as some
 
-from reconciler.fleet.predicates.taints import untolerated
+from reconciler.fleet.filters.taints import untolerated
 from reconciler.fleet.tolerance import Tolerance
 from reconciler.model.cluster.node import NodeTaint
 from reconciler.model.cluster.pod import Toleration

@@ -7,9 +7,9 @@ import pytest
 from reconciler.model import names
 from reconciler.model.cluster.observed import Observed
 from reconciler.model.instant import Instant
-from reconciler.model.planned.action import Ref
+from reconciler.model.plan.action import Ref
 from reconciler.plan.drain.blockers import custom_controller
-from reconciler.simulate.beginning.seen import put_seen
+from reconciler.simulate.bootstrap.from_dump import put_seen
 from reconciler.simulate.world import World
 from tests.unit.drain_stage import World as Fleet
 

@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 
 from reconciler.model.cluster.observed import Observed
 from reconciler.model.instant import Instant
-from reconciler.model.planned.action import Label, Ref
-from reconciler.model.planned.decision import Decision
+from reconciler.model.plan.action import Label, Ref
+from reconciler.model.plan.decision import Decision
 from reconciler.simulate.controller.late_view import LateView
 from reconciler.simulate.objects import key_of
-from reconciler.simulate.sight import SEEN_STEP_MS, Sight
+from reconciler.simulate.observer import SEEN_STEP_MS, SimulatedObserver
 from reconciler.simulate.world import World
 from tests.contract import objects
 from tests.contract.ground import STANDING, Fallen
@@ -122,7 +122,7 @@ def told(seen: Observed) -> list[object]:
 
 
 def afresh(there: World) -> Observed:
-    return Sight("world").observed([(key_of(each), each) for each in everything(there)], there.now)
+    return SimulatedObserver("world").observed([(key_of(each), each) for each in everything(there)], there.now)
 
 
 def test_what_does_not_change_stays_the_same_object() -> None:

@@ -14,17 +14,17 @@ import pytest
 
 from reconciler.fleet.fleet import Fleet
 from reconciler.kube.memory_store import ConfigMapMemory
-from reconciler.model.planned.action import Ref
-from reconciler.model.planned.inputs import Inputs
-from reconciler.model.planned.memory import Memory
-from reconciler.plan.explain import REASONS, sentence
+from reconciler.model.plan.action import Ref
+from reconciler.model.plan.inputs import Inputs
+from reconciler.model.plan.memory import Memory
+from reconciler.plan.files import dump, saved_plan
+from reconciler.plan.files.format_1 import Inputs1, decoded_1, skimmed, with_typed_hints
 from reconciler.plan.guards.reasons import ObjectUnversioned
-from reconciler.plan.kept import dump, saved
-from reconciler.plan.kept.format_1 import Inputs1, decoded_1, skimmed, with_typed_hints
+from reconciler.plan.nodes.ownership import DriverUpgrade, NodeLeaving
 from reconciler.plan.planner import plan
-from reconciler.plan.removal import DriverUpgrade, NodeLeaving
+from reconciler.plan.sentences import REASONS, sentence
 from reconciler.sources.history import records
-from reconciler.sources.history.reading import NotKept, kept
+from reconciler.sources.history.read import NotKept, kept
 from tests.unit.configmap_server import ConfigMaps
 from tests.unit.manifests_stage import inputs_of
 
@@ -100,8 +100,8 @@ def test_the_drain_goes_on_from_the_memory_that_was_stored() -> None:
 
 
 def test_a_saved_plan_is_refused_with_a_remedy() -> None:
-    with pytest.raises(saved.BadPlan, match="format 1, and this version of reconciler reads 2") as raised:
-        saved.read((FILES / "saved-plan.json").read_bytes())
+    with pytest.raises(saved_plan.BadPlan, match="format 1, and this version of reconciler reads 2") as raised:
+        saved_plan.read((FILES / "saved-plan.json").read_bytes())
     assert raised.value.remedy == "plan again, and apply that"
 
 

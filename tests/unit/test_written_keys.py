@@ -1,8 +1,8 @@
 """What the decisions of all golden cases write on pods and nodes is what the account of the controller may write."""
 
 from reconciler.model import names
-from reconciler.model.planned.action import Annotate, Label, Taint, Ungate
-from reconciler.policy.published.rights.limits import NODE_CHANGES, POD_CHANGES
+from reconciler.model.plan.action import Annotate, Label, Taint, Ungate
+from reconciler.schema.rights.limits import NODE_CHANGES, POD_CHANGES
 from tests.unit import guards_stage
 from tests.unit.test_explained_decisions import scenes
 

@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 import yaml
 
-from reconciler.fleet.what_if import WhatIf
+from reconciler.fleet.snapshot.snapshot import Snapshot
 from reconciler.model.cluster.observed import Observed
 from reconciler.model.cluster.pod import Pod
 
@@ -63,8 +63,8 @@ def observed_of(world: Json, unread: list[Json] | None = None) -> Observed:
     return msgspec.convert({**world, "unread": unread or []}, Observed)
 
 
-def what_if_of(world: Json) -> WhatIf:
-    return WhatIf(observed_of(world))
+def what_if_of(world: Json) -> Snapshot:
+    return Snapshot(observed_of(world))
 
 
 def pod(manifest: Json) -> Pod:

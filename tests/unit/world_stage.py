@@ -6,7 +6,7 @@ import hypothesis.strategies as st
 import msgspec
 
 from reconciler.model import names
-from reconciler.model.planned.action import (
+from reconciler.model.plan.action import (
     Act,
     Annotate,
     Apply,
@@ -14,14 +14,14 @@ from reconciler.model.planned.action import (
     Delete,
     Evict,
     Label,
-    Presumes,
+    Preconditions,
     Ref,
     Resize,
     Status,
     Taint,
     Ungate,
 )
-from reconciler.model.planned.decision import Decision
+from reconciler.model.plan.decision import Decision
 from reconciler.simulate.world import World
 from tests.contract import objects
 from tests.unit.some_reasons import some_reason
@@ -103,7 +103,7 @@ def decisions(draw: st.DrawFn, with_ends: bool = False) -> Decision:
     version = draw(st.sampled_from(["", "", "", "", "6"]))
     uid = draw(st.sampled_from(["", UIDS[target], UIDS[target], "uid-of-another"]))
     fields = draw(st.sampled_from([(), (), (), (("metadata.labels[example.com/a]", "1"),)]))
-    act = msgspec.structs.replace(act, presumes=Presumes(resource_version=version, fields=fields))
+    act = msgspec.structs.replace(act, presumes=Preconditions(resource_version=version, fields=fields))
     return Decision("tests", ref_of(target, uid), act, some_reason("Any"))  # type: ignore[arg-type]  # no hold is drawn
 
 

@@ -7,25 +7,25 @@ from typing import Any
 
 import click
 
-from reconciler import __version__, report, wiring
-from reconciler.cli.asking import answered, live_question_options
+from reconciler import __version__, controller, report
 from reconciler.cli.exit_codes import ExitCode
-from reconciler.cli.output import is_answered, output_options, wants_color, write
-from reconciler.cli.setting import setting_of
-from reconciler.cli.telling import refused
+from reconciler.cli.options.output import is_answered, output_options, wants_color, write
+from reconciler.cli.options.plan import answered, live_question_options
+from reconciler.cli.report_header import setting_of
+from reconciler.cli.stderr import refused
+from reconciler.controller.apply_once import Acting, Moved, NotAllowed, NotConfirmed, Once, apply_once, apply_saved
+from reconciler.controller.command_lease import Occupied
 from reconciler.kube.context import context_name
-from reconciler.model.planned.action import Hold
-from reconciler.model.planned.cycled import Cycled
-from reconciler.plan.kept.saved import BadPlan, SavedPlan, digest_of_saved, read
-from reconciler.plan.kept.scene import Scene
+from reconciler.model.plan.action import Hold
+from reconciler.model.plan.cycle_result import CycleResult
+from reconciler.plan.files.planning_result import PlanningResult
+from reconciler.plan.files.saved_plan import BadPlan, SavedPlan, digest_of_saved, read
 from reconciler.report.applied import Applied, applied_document
+from reconciler.report.plans.build import planned_of
 from reconciler.report.plans.plan_document import plan_document
-from reconciler.report.plans.planned_of import planned_of
 from reconciler.report.setting import Setting
 from reconciler.report.visible import visible
 from reconciler.sources.input_file import MOST_PLAN_BYTES, read_file
-from reconciler.wiring.leading import Occupied
-from reconciler.wiring.once import Acting, Moved, NotAllowed, NotConfirmed, Once, apply_once, apply_saved
 
 _DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
 
@@ -39,7 +39,7 @@ _DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
     "--digest", metavar="SHA256", help="Of the PLAN that was reviewed, whole: plan --out and reports print it."
 )
 @output_options
-def command(saved: Path | None, question: wiring.Question, digest: str | None, **given: Any) -> int:
+def command(saved: Path | None, question: controller.Question, digest: str | None, **given: Any) -> int:
     """Make the cluster follow the policies, once; or do exactly what PLAN says, which plan --out wrote.
 
     On a terminal it shows the plan and asks before it does anything. A PLAN is applied without asking where --digest
@@ -63,7 +63,7 @@ def command(saved: Path | None, question: wiring.Question, digest: str | None, *
     return code_of(applied)
 
 
-def _act(plan: SavedPlan | None, question: wiring.Question, acting: Acting) -> Once:
+def _act(plan: SavedPlan | None, question: controller.Question, acting: Acting) -> Once:
     try:
         return apply_saved(plan, acting) if plan else apply_once(question, acting)
     except NotAllowed as wrong:
@@ -82,11 +82,11 @@ def _act(plan: SavedPlan | None, question: wiring.Question, acting: Acting) -> O
         raise click.ClickException(f"nothing was done: the plan does not fit any more\n{told}\n{remedy}") from None
 
 
-def _confirmed(context: str | None, digest: str, scene: Scene) -> bool:
+def _confirmed(context: str | None, digest: str, scene: PlanningResult) -> bool:
     """Shows the plan on standard error, with the digest of a saved one; one that does nothing is not asked about."""
     if all(isinstance(each.act, Hold) or each.would for each in scene.plan.decisions):
         return True
-    sight = wiring.Sight(scene.inputs.observed, context_name(context), scene.inputs.now)
+    sight = controller.ClusterView(scene.inputs.observed, context_name(context), scene.inputs.now)
     document = plan_document(planned_of(setting_of(sight, scene), scene, None))
     click.echo(report.write(document, "text", color=wants_color("auto")), nl=False, err=True)
     if not digest:
@@ -118,7 +118,7 @@ def _reviewed(file: Path, digest: str | None) -> SavedPlan:
     return plan
 
 
-def _setting(sight: wiring.Sight, cycled: Cycled) -> Setting:
+def _setting(sight: controller.ClusterView, cycled: CycleResult) -> Setting:
     desired = cycled.inputs.desired if cycled.inputs else None
     return Setting(
         environment=desired.environment if desired else "",

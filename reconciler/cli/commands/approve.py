@@ -10,21 +10,21 @@ from typing import Any, get_args
 import click
 import msgspec
 
-from reconciler import wiring
-from reconciler.cli.asking import answered
+from reconciler import controller
 from reconciler.cli.exit_codes import ExitCode
-from reconciler.cli.lasting import LastingType
-from reconciler.cli.telling import refused
-from reconciler.kube.by_hand import NotWritten, approval_manifest
+from reconciler.cli.options.duration import LastingType
+from reconciler.cli.options.plan import answered
+from reconciler.cli.stderr import refused
+from reconciler.controller import Checkup, ClusterPlace, Origins
+from reconciler.kube.user_writes import NotWritten, approval_manifest
 from reconciler.model.desired import Desired
 from reconciler.model.fields import why_no_name
 from reconciler.model.instant import Instant, timestamp
-from reconciler.model.kinds.change_approval import ApprovedKind, ApprovedObject, ChangeApproval
-from reconciler.model.kinds.change_guard import Ceiling
+from reconciler.model.policy.change_approval import ApprovedKind, ApprovedObject, ChangeApproval
+from reconciler.model.policy.change_guard import Ceiling
 from reconciler.model.quantity import Duration
 from reconciler.plan.guards.approvals import SHOWN
 from reconciler.plan.guards.digests import policy_digest
-from reconciler.wiring import Checkup, ClusterPlace, Origins
 
 _BEGINNING = re.compile(r"[0-9a-f]{4,39}")
 _REVISION = re.compile(r"[0-9a-f]{4,64}|[a-z]+:[0-9a-f]{64}")  # a commit, dir:…, resources:…
@@ -139,7 +139,7 @@ def command(approved: tuple[str, ...], terms: Terms, place: Place, *, dry_run: b
         click.echo(json.dumps(approval_manifest(spec), indent=2))
         return ExitCode.FINE
     try:
-        name = answered(lambda: wiring.approve(place.context, spec))
+        name = answered(lambda: controller.approve(place.context, spec))
     except NotWritten as wrong:
         raise click.ClickException(str(wrong)) from None
     for sentence in _sentences(spec):
@@ -168,7 +168,7 @@ def _check(approved: tuple[str, ...], terms: Terms) -> None:
 
 def _approval(approved: tuple[str, ...], terms: Terms, place: Place) -> ChangeApproval:
     """Raises _InvalidPolicies, NotChosen, OSError and UsageError."""
-    ends = Instant((wiring.current_instant() + terms.expires.milliseconds) // 1000 * 1000)
+    ends = Instant((controller.current_instant() + terms.expires.milliseconds) // 1000 * 1000)
     whole_revision = approved[0] if len(approved) == 1 and _key(approved[0]) is None else None
     return ChangeApproval(
         guard_name=terms.guard or None,
@@ -217,10 +217,10 @@ def _object(desired: Desired, kind: ApprovedKind, name: str) -> ApprovedObject:
 
 def _desired(place: Place) -> Desired:
     cluster = ClusterPlace(None, False, place.context)
-    checkup = wiring.checked(place.origins, cluster, place.environment)
+    checkup = controller.checked(place.origins, cluster, place.environment)
     if checkup.resolved.problems:
         raise _InvalidPolicies(checkup)
-    return wiring.chosen(checkup.resolved, place.environment)
+    return controller.chosen(checkup.resolved, place.environment)
 
 
 def _whole(revision: str, repository: str) -> str:
@@ -232,7 +232,7 @@ def _whole(revision: str, repository: str) -> str:
         )
     if not _BEGINNING.fullmatch(revision):
         return revision
-    found = wiring.read(wiring.Origins((Path(),), repository, revision)).revision
+    found = controller.read(controller.Origins((Path(),), repository, revision)).revision
     if not found.startswith(revision):
         told = f"{revision} is the beginning of a commit's id, and {repository} has no such commit"
         raise click.UsageError(f"{told}: name a repository that has, with --repo, or write the whole id")

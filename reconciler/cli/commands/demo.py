@@ -8,8 +8,8 @@ from typing import Any
 
 import click
 
-from reconciler.cli.demonstrating.acts import Tour
-from reconciler.cli.demonstrating.screen import Screen
+from reconciler.cli.demo.acts import Tour
+from reconciler.cli.demo.screen import Screen
 from reconciler.cli.exit_codes import ExitCode
 
 

@@ -4,15 +4,15 @@ from pathlib import Path
 
 import click
 
-from reconciler import wiring
-from reconciler.cli.asking import answered, question_options
+from reconciler import controller
 from reconciler.cli.exit_codes import ExitCode
-from reconciler.cli.replacing import PRIVATE, replace_files
-from reconciler.cli.telling import refused, tell_sight
+from reconciler.cli.files.replace import PRIVATE, replace_files
+from reconciler.cli.options.plan import answered, question_options
+from reconciler.cli.stderr import refused, tell_sight
 from reconciler.model.desired import Desired
-from reconciler.plan.kept import dump
+from reconciler.plan.files import dump
 from reconciler.policy.environments import chosen
-from reconciler.policy.published.kubectl import kubectl_line
+from reconciler.schema.kubectl import kubectl_line
 
 
 @click.command()
@@ -21,11 +21,11 @@ from reconciler.policy.published.kubectl import kubectl_line
 @click.option(
     "--kubectl", is_flag=True, help="Instead, print the command line that lists with kubectl what a plan needs."
 )
-def command(question: wiring.Question, out: Path | None, kubectl: bool) -> int:
+def command(question: controller.Question, out: Path | None, kubectl: bool) -> int:
     """Write policies and cluster into one file: redacted, canonical, with a digest. Any plan of it is the same plan."""
     if kubectl:
         return _print_kubectl(question)
-    checkup, sight, inputs = answered(lambda: wiring.inputs_of(question))
+    checkup, sight, inputs = answered(lambda: controller.inputs_of(question))
     if sight is None or inputs is None:
         return refused(checkup)
     tell_sight(sight)
@@ -39,7 +39,7 @@ def command(question: wiring.Question, out: Path | None, kubectl: bool) -> int:
     return ExitCode.FINE
 
 
-def _print_kubectl(question: wiring.Question) -> int:
+def _print_kubectl(question: controller.Question) -> int:
     """For the policies at hand; where there are none, for any policies."""
     if question.takes_dumped and not any(path.exists() for path in question.origins.paths):
         click.echo(kubectl_line((), (), question.place.namespace))
@@ -47,7 +47,7 @@ def _print_kubectl(question: wiring.Question) -> int:
     if question.origins.resources:
         click.echo(kubectl_line((), ("--resources",), question.place.namespace))
         return ExitCode.FINE
-    checkup = answered(lambda: wiring.check(question.origins, question.environment))
+    checkup = answered(lambda: controller.check(question.origins, question.environment))
     if checkup.resolved.problems:
         return refused(checkup)
     wishes: tuple[Desired, ...] = checkup.resolved.wishes
@@ -57,7 +57,7 @@ def _print_kubectl(question: wiring.Question) -> int:
     return ExitCode.FINE
 
 
-def _plan_options(question: wiring.Question) -> tuple[str, ...]:
+def _plan_options(question: controller.Question) -> tuple[str, ...]:
     """The options by which `plan` finds the same policies."""
     origins = question.origins
     options: list[str] = []

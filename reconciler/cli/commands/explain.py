@@ -5,20 +5,20 @@ from typing import Any
 
 import click
 
-from reconciler import wiring
-from reconciler.cli.asking import TimeType, answered, question_options
+from reconciler import controller
 from reconciler.cli.exit_codes import ExitCode
-from reconciler.cli.history import history_option
-from reconciler.cli.output import output_options, write
-from reconciler.cli.setting import setting_of
-from reconciler.cli.telling import refused, tell_sight
+from reconciler.cli.options.history import history_option
+from reconciler.cli.options.output import output_options, write
+from reconciler.cli.options.plan import TimeType, answered, question_options
+from reconciler.cli.report_header import setting_of
+from reconciler.cli.stderr import refused, tell_sight
 from reconciler.model.instant import Instant
-from reconciler.plan.explanation.about import UnknownSubject
-from reconciler.plan.explanation.subject import about, asked
-from reconciler.plan.kept.scene import Scene
+from reconciler.plan.explain.about import UnknownSubject
+from reconciler.plan.explain.subject import about, asked
+from reconciler.plan.files.planning_result import PlanningResult
 from reconciler.report.explained import Explained, explained_document
+from reconciler.report.plans.build import told_of
 from reconciler.report.plans.guard_section import with_ways_on
-from reconciler.report.plans.planned_of import told_of
 
 
 @click.command()
@@ -27,7 +27,7 @@ from reconciler.report.plans.planned_of import told_of
 @click.option("--at", type=TimeType(), help="As it was then, from the history of run.")
 @history_option
 @output_options
-def command(subject: str, question: wiring.Question, at: Instant | None, **given: Any) -> int:
+def command(subject: str, question: controller.Question, at: Instant | None, **given: Any) -> int:
     """Tell why SUBJECT is, or is not, being acted on: node/NAME, pod/NAMESPACE/NAME, pool/NAME, provisioner/NAME,
     claim/NAME for the node of a NodeClaim, or any other object of the plan as KIND/NAME or KIND/NAMESPACE/NAME."""
     history: Path | None = given.pop("history")
@@ -39,7 +39,7 @@ def command(subject: str, question: wiring.Question, at: Instant | None, **given
     if at is not None:
         sight, head = _past(history, at)
     else:
-        run = answered(lambda: wiring.dry_run(question))
+        run = answered(lambda: controller.dry_run(question))
         if run.sight is None or run.head is None:
             return refused(run.checkup, **given)
         sight, head, origins = run.sight, run.head, run.origins
@@ -51,16 +51,16 @@ def command(subject: str, question: wiring.Question, at: Instant | None, **given
     setting = setting_of(sight, head, origins=origins)
     real = [each for each in head.plan.guarded if not each.would]
     told = with_ways_on(setting, real, told_of(head.inputs, answer.decisions))
-    changes = wiring.last_changes(origins, [each.decision.reason.origin for each in told if each.place])
+    changes = controller.last_changes(origins, [each.decision.reason.origin for each in told if each.place])
     explained = Explained(setting, answer.title, answer.headline, answer.outcome, answer.rows, told, changes)
     write(explained_document(explained), **given)
     return ExitCode.FINE
 
 
-def _past(history: Path | None, at: Instant) -> tuple[wiring.Sight, Scene]:
+def _past(history: Path | None, at: Instant) -> tuple[controller.ClusterView, PlanningResult]:
     # Only here: the history is of no use to those who ask about now.
-    from reconciler.sources.history.reading import NotKept  # noqa: PLC0415
-    from reconciler.wiring.past import past  # noqa: PLC0415
+    from reconciler.controller.replay import past  # noqa: PLC0415
+    from reconciler.sources.history.read import NotKept  # noqa: PLC0415
 
     if history is None:
         raise click.UsageError("name the folder of the history with --history: run keeps one where it is told to")

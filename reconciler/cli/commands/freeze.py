@@ -5,12 +5,12 @@ from typing import Any
 import click
 import msgspec
 
-from reconciler import wiring
-from reconciler.cli.asking import answered
+from reconciler import controller
 from reconciler.cli.exit_codes import ExitCode
-from reconciler.cli.lasting import LastingType
-from reconciler.cli.sight import context_option
-from reconciler.kube.by_hand import NotWritten
+from reconciler.cli.options.cluster import context_option
+from reconciler.cli.options.duration import LastingType
+from reconciler.cli.options.plan import answered
+from reconciler.kube.user_writes import NotWritten
 from reconciler.model.fields import LONGEST_LABEL_VALUE, LONGEST_NAME, why_no_name
 from reconciler.model.instant import Instant, timestamp
 from reconciler.model.quantity import Duration
@@ -32,7 +32,7 @@ class Terms(msgspec.Struct, frozen=True):
             raise click.UsageError("say how long, as in --for 4h; or --lift a freeze, and nothing else")
         if self.length is None:
             return ""
-        return timestamp(Instant(-(-(wiring.current_instant() + self.length.milliseconds) // 1000) * 1000))
+        return timestamp(Instant(-(-(controller.current_instant() + self.length.milliseconds) // 1000) * 1000))
 
 
 @click.command()
@@ -41,7 +41,7 @@ class Terms(msgspec.Struct, frozen=True):
 @click.option("--reason", default="", help="Why, for whoever asks.")
 @click.option("--lift", is_flag=True, help="Instead, end the freeze now.")
 @context_option
-def command(subject: str, place: wiring.ClusterPlace, **terms: Any) -> int:
+def command(subject: str, place: controller.ClusterPlace, **terms: Any) -> int:
     """Freeze SUBJECT: node/NAME, pool/NAME, guard/NAME for all that it guards, or all. Only untainting and releasing go
     on there then. Karpenter does not mind it: it leaves alone what karpenter.sh/do-not-disrupt says so of.
 
@@ -49,7 +49,7 @@ def command(subject: str, place: wiring.ClusterPlace, **terms: Any) -> int:
     kind, name = _meant(subject, place.namespace)
     until = Terms(**terms).until()
     try:
-        written = answered(lambda: wiring.freeze(place, wiring.Freezing(kind, name, until, terms["reason"])))
+        written = answered(lambda: controller.freeze(place, controller.Freezing(kind, name, until, terms["reason"])))
     except NotWritten as wrong:
         raise click.ClickException(str(wrong)) from None
     where = ", ".join(written.titles)

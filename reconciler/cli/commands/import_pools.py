@@ -9,16 +9,16 @@ from typing import Any
 import click
 import msgspec
 
-from reconciler import wiring
-from reconciler.cli.asking import answered
+from reconciler import controller
 from reconciler.cli.exit_codes import ExitCode
-from reconciler.cli.new_files import AlreadyThere, write_all
-from reconciler.cli.sight import cluster_options
+from reconciler.cli.files.create import AlreadyThere, write_all
+from reconciler.cli.options.cluster import cluster_options
+from reconciler.cli.options.plan import answered
+from reconciler.importer.autoscaler.flags import Flags, NoFlags
+from reconciler.importer.differences import differences
+from reconciler.importer.imported import NODE_POOLS, Imported, imported
+from reconciler.importer.notes import Note
 from reconciler.model.cluster.observed import Observed
-from reconciler.policy.importing.autoscaler.flags import Flags, NoFlags
-from reconciler.policy.importing.differences import differences
-from reconciler.policy.importing.imported import NODE_POOLS, Imported, imported
-from reconciler.policy.importing.notes import Note
 from reconciler.report.visible import visible
 
 
@@ -58,12 +58,12 @@ def _target(command: Callable[..., Any]) -> Callable[..., Any]:
 )
 @click.argument("names", nargs=-1, metavar="[POOL]...")
 @_target
-def command(place: wiring.ClusterPlace, target: Target, autoscaler: str | None, names: tuple[str, ...]) -> int:
+def command(place: controller.ClusterPlace, target: Target, autoscaler: str | None, names: tuple[str, ...]) -> int:
     """Write policies that say what NodePools in the cluster are: those named POOL, or all that have GPUs.
 
     Each is adopted as it is, in mode Observe, such that none of its nodes drifts.
     """
-    sight = answered(lambda: wiring.observed_cluster(place))
+    sight = answered(lambda: controller.observed_cluster(place))
     for told in sight.notes:
         _say(f"note: {told}")
     if not autoscaler:
@@ -79,7 +79,7 @@ def command(place: wiring.ClusterPlace, target: Target, autoscaler: str | None, 
         pools = "no NodePool with GPUs is without a policy" if sight.observed.node_pools else "there are no NodePools"
         _say(f"nothing to import: {pools}")
         return ExitCode.FINE
-    checkup, policies = wiring.check_bundle(found.bundle), (target.folder / "policies").as_posix()
+    checkup, policies = controller.check_bundle(found.bundle), (target.folder / "policies").as_posix()
     notes = (*found.notes, *_differences(checkup, sight.observed))
     _write(target, found)
     for note in notes:
@@ -91,9 +91,9 @@ def command(place: wiring.ClusterPlace, target: Target, autoscaler: str | None, 
     return ExitCode.FINE
 
 
-def _flags(place: wiring.ClusterPlace, autoscaler: str) -> Flags:
+def _flags(place: controller.ClusterPlace, autoscaler: str) -> Flags:
     try:
-        return answered(lambda: wiring.autoscaler_flags(place, autoscaler))
+        return answered(lambda: controller.autoscaler_flags(place, autoscaler))
     except NoFlags as none:
         raise click.ClickException(f"nothing was written: {none}") from None
 
@@ -105,7 +105,7 @@ def _must_be_seen(observed: Observed) -> None:
         raise click.ClickException("the cluster has no Karpenter: it does not serve NodePools")
 
 
-def _differences(checkup: wiring.Checkup, observed: Observed) -> Iterator[Note]:
+def _differences(checkup: controller.Checkup, observed: Observed) -> Iterator[Note]:
     """What the policies would render otherwise than it stands in the cluster."""
     live = {pool.name: pool for pool in observed.node_pools}
     for wish in checkup.resolved.wishes:

@@ -6,21 +6,21 @@ from typing import Any
 import click
 import msgspec
 
-from reconciler import wiring
-from reconciler.cli.asking import answered, question_options
-from reconciler.cli.ending import Ending, ending_options
-from reconciler.cli.lasting import LastingType
-from reconciler.cli.output import Output, output_options, write
+from reconciler import controller
+from reconciler.cli.options.duration import LastingType
+from reconciler.cli.options.output import Output, output_options, write
+from reconciler.cli.options.plan import answered, question_options
+from reconciler.cli.plan_output import PlanOutput, ending_options
 from reconciler.cli.progress import progress
-from reconciler.cli.setting import setting_of
-from reconciler.cli.telling import refused, warning_lines
-from reconciler.model.planned.action import Ref
+from reconciler.cli.report_header import setting_of
+from reconciler.cli.stderr import refused, warning_lines
+from reconciler.model.plan.action import Ref
 from reconciler.model.quantity import Duration
-from reconciler.plan.kept.scene import Scene
+from reconciler.plan.files.planning_result import PlanningResult
 from reconciler.plan.manifests.node_classes import unknown_node_classes
 from reconciler.report.document import Document
+from reconciler.report.plans.build import Compared, planned_of
 from reconciler.report.plans.plan_document import plan_document
-from reconciler.report.plans.planned_of import Compared, planned_of
 
 
 @click.command()
@@ -30,9 +30,11 @@ from reconciler.report.plans.planned_of import Compared, planned_of
 @click.option("--forecast", "ahead", type=LastingType(), metavar="6h", help="Tell what comes of it in so many hours.")
 @ending_options
 @output_options
-def command(question: wiring.Question, ending: Ending, outputs: tuple[Output, ...], color: str, **given: Any) -> int:
+def command(
+    question: controller.Question, ending: PlanOutput, outputs: tuple[Output, ...], color: str, **given: Any
+) -> int:
     """Tell what would happen to the cluster, and why: nodes, GPUs, evictions, money."""
-    run = answered(lambda: wiring.dry_run(question))
+    run = answered(lambda: controller.dry_run(question))
     if run.sight is None or run.head is None:
         return refused(run.checkup, outputs, color)
     compared = Compared(run.base, run.changed) if run.base else None
@@ -55,10 +57,10 @@ def command(question: wiring.Question, ending: Ending, outputs: tuple[Output, ..
     return ending.code(planned)
 
 
-def _with_forecast(document: Document, planned: tuple[wiring.DryRun, Scene], ahead: Duration) -> Document:
-    from reconciler.report.simulated.forecast import with_forecast  # noqa: PLC0415  the simulator is large
-    from reconciler.simulate.beginning.market_of import NoCapacity  # noqa: PLC0415
-    from reconciler.wiring.simulated.forecasting import forecast  # noqa: PLC0415
+def _with_forecast(document: Document, planned: tuple[controller.DryRun, PlanningResult], ahead: Duration) -> Document:
+    from reconciler.controller.simulation.forecast import forecast  # noqa: PLC0415
+    from reconciler.report.simulation.forecast import with_forecast  # noqa: PLC0415  the simulator is large
+    from reconciler.simulate.bootstrap.market import NoCapacity  # noqa: PLC0415
 
     run, head = planned
     with progress("forecasting") as tell:
@@ -68,7 +70,7 @@ def _with_forecast(document: Document, planned: tuple[wiring.DryRun, Scene], ahe
             raise click.ClickException(str(wrong)) from None
 
 
-def _pointless(prune: tuple[str, ...], head: Scene) -> Iterator[str]:
+def _pointless(prune: tuple[str, ...], head: PlanningResult) -> Iterator[str]:
     """A name that is mistyped, or of what policies yield still, must not pass for an agreement."""
     wished = {Ref(each.kind, each.namespace, each.name).title for each in head.inputs.desired.manifests}
     subjects = {each.subject.title for each in head.plan.decisions} - wished

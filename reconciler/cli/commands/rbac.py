@@ -4,18 +4,18 @@ from typing import Any
 
 import click
 
-from reconciler import wiring
+from reconciler import controller
 from reconciler.cli.exit_codes import ExitCode
-from reconciler.cli.origins import origin_options
-from reconciler.cli.sight import namespace_option
-from reconciler.cli.telling import refused
+from reconciler.cli.options.cluster import namespace_option
+from reconciler.cli.options.policies import origin_options
+from reconciler.cli.stderr import refused
 from reconciler.model.desired import Desired
 from reconciler.policy.environments import NotChosen, chosen
-from reconciler.policy.published.admission.page import admission_page
-from reconciler.policy.published.rights.page import person_page, reading_page, writing_page
-from reconciler.policy.published.rights.people import PEOPLE
-from reconciler.policy.published.rights.writing import enforces
 from reconciler.policy.resolve import Resolved
+from reconciler.schema.admission.page import admission_page
+from reconciler.schema.rights.page import person_page, reading_page, writing_page
+from reconciler.schema.rights.people import PEOPLE
+from reconciler.schema.rights.writing import enforces
 
 
 @click.command()
@@ -26,13 +26,13 @@ from reconciler.policy.resolve import Resolved
 @click.option("--resources", is_flag=True, help="With --write: the policies will be custom resources of the cluster.")
 @click.option("--person", type=click.Choice(list(PEOPLE)), help="Instead, what a person needs to approve, say.")
 @namespace_option
-def command(origins: wiring.Origins, environment: str | None, namespace: str, **asked: Any) -> int:
+def command(origins: controller.Origins, environment: str | None, namespace: str, **asked: Any) -> int:
     """Print, as YAML, the rights that looking needs with the policies in PATHS. Without PATHS: with any policies."""
     if asked["person"]:
         return _of_a_person(asked, environment, namespace)
     wishes: tuple[Desired, ...] = ()
     if _names_policies():
-        checkup = wiring.check(origins, environment)
+        checkup = controller.check(origins, environment)
         if checkup.resolved.problems:
             return refused(checkup)
         for notice in checkup.notices:

@@ -4,16 +4,16 @@ from typing import Any
 
 import click
 
-from reconciler import __version__, wiring
-from reconciler.cli.asking import answered
+from reconciler import __version__, controller
 from reconciler.cli.exit_codes import ExitCode
-from reconciler.cli.output import Output, output_options, write
-from reconciler.cli.sight import cluster_options
+from reconciler.cli.options.cluster import cluster_options
+from reconciler.cli.options.output import Output, output_options, write
+from reconciler.cli.options.plan import answered
+from reconciler.controller.apply_once import Acting
+from reconciler.controller.command_lease import Occupied
+from reconciler.controller.release import release_all
 from reconciler.plan.release.release import release
 from reconciler.report.released import About, Released, released_document
-from reconciler.wiring.leading import Occupied
-from reconciler.wiring.once import Acting
-from reconciler.wiring.releasing import release_all
 
 
 @click.command()
@@ -21,7 +21,7 @@ from reconciler.wiring.releasing import release_all
 @click.option("--pool", default="", metavar="NAME", help="Only what belongs to one pool.")
 @click.option("--yes", is_flag=True, help="Do it; else it is only told.")
 @output_options
-def command(place: wiring.ClusterPlace, outputs: tuple[Output, ...], color: str, **asked: Any) -> int:
+def command(place: controller.ClusterPlace, outputs: tuple[Output, ...], color: str, **asked: Any) -> int:
     """Take our taints, labels, gates, pods and freezes off the cluster. NodePools and Nodes stay as they are.
 
     A controller that runs would put them back: stop it first. For one pool, have it leave that alone first: suspend the
@@ -40,8 +40,8 @@ def command(place: wiring.ClusterPlace, outputs: tuple[Output, ...], color: str,
     return ExitCode.PARTLY if released.done else ExitCode.FAILED
 
 
-def _to_be_released(place: wiring.ClusterPlace, pool: str) -> Released:
-    sight = answered(lambda: wiring.observed_cluster(place))
+def _to_be_released(place: controller.ClusterPlace, pool: str) -> Released:
+    sight = answered(lambda: controller.observed_cluster(place))
     return Released(_about(sight, pool), left=release(sight.observed, pool), is_asked=False)
 
 
@@ -53,5 +53,5 @@ def _released(acting: Acting, pool: str) -> Released:
     return Released(_about(sight, pool), taken.carried_out, taken.left)
 
 
-def _about(sight: wiring.Sight, pool: str) -> About:
+def _about(sight: controller.ClusterView, pool: str) -> About:
     return About(sight.name, sight.observed, sight.now, __version__, pool)

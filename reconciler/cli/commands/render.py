@@ -11,21 +11,21 @@ import click
 import msgspec
 import yaml
 
-from reconciler import __version__, wiring
+from reconciler import __version__, controller
 from reconciler.cli.exit_codes import ExitCode
-from reconciler.cli.origins import origin_options
-from reconciler.cli.output import wants_color
-from reconciler.cli.replacing import replace_files
+from reconciler.cli.files.replace import replace_files
+from reconciler.cli.options.output import wants_color
+from reconciler.cli.options.policies import origin_options
+from reconciler.controller.policies import own_templates
 from reconciler.model.bundle import Bundle
 from reconciler.model.desired import Desired, Manifest, SmartPod
 from reconciler.model.revision import short_content
 from reconciler.policy.codes import CODES
-from reconciler.policy.custom_resources.rendering import custom_resources
+from reconciler.policy.custom_resources.render import custom_resources
 from reconciler.policy.environments import NotChosen, chosen
 from reconciler.report import write
 from reconciler.report.checked import Checked
 from reconciler.sources.input_file import MOST_MANIFEST_BYTES, read_file
-from reconciler.wiring.policies import own_templates
 
 _CAUTION = """\
 # adopt: true. Adopting it leaves the labels gpu.scheduling/* out of the template that is there; kubectl apply of this
@@ -68,7 +68,7 @@ def _target(command: Callable[..., Any]) -> Callable[..., Any]:
 @click.option("--as-resources", is_flag=True, help="Instead, the policies themselves, as custom resources.")
 @_target
 def command(
-    origins: wiring.Origins, environment: str | None, smart_pods: bool, as_resources: bool, target: Target
+    origins: controller.Origins, environment: str | None, smart_pods: bool, as_resources: bool, target: Target
 ) -> int:
     """Print the manifests that the policies in PATHS (policies) yield, as YAML, always in the same order.
 
@@ -77,8 +77,8 @@ def command(
     """
     if smart_pods and as_resources:
         raise click.UsageError("--smart-pods goes with manifests: leave out --as-resources")
-    bundle = wiring.read(origins)
-    checkup = wiring.check_bundle(bundle, ", ".join(path.as_posix() for path in origins.paths), environment)
+    bundle = controller.read(origins)
+    checkup = controller.check_bundle(bundle, ", ".join(path.as_posix() for path in origins.paths), environment)
     resolved = checkup.resolved
     for notice in checkup.notices:
         click.echo(f"note: {notice}", err=True)

@@ -7,16 +7,16 @@ import click
 import msgspec
 
 from reconciler import __version__
-from reconciler.cli.asking import TimeType, answered
 from reconciler.cli.exit_codes import ExitCode
-from reconciler.cli.history import history_option
-from reconciler.cli.output import output_options, write
+from reconciler.cli.options.history import history_option
+from reconciler.cli.options.output import output_options, write
+from reconciler.cli.options.plan import TimeType, answered
+from reconciler.controller.replay import Span, replay_dump, replay_history
 from reconciler.model.instant import Instant
-from reconciler.plan.kept.dump import BadDump
+from reconciler.plan.files.dump import BadDump
 from reconciler.report.replayed import Told, replayed_document
-from reconciler.sources.history.reading import NotKept
+from reconciler.sources.history.read import NotKept
 from reconciler.sources.input_file import MOST_CLUSTER_BYTES, MOST_PLAN_BYTES, read_file
-from reconciler.wiring.past import Span, replay_dump, replay_history
 
 _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 

@@ -6,14 +6,14 @@ from typing import Any
 
 import click
 
-from reconciler import wiring
-from reconciler.cli.asking import answered, live_question_options
+from reconciler import controller
 from reconciler.cli.exit_codes import ExitCode
-from reconciler.cli.history import history_option
+from reconciler.cli.options.history import history_option
+from reconciler.cli.options.plan import answered, live_question_options
+from reconciler.controller.run import Settings
+from reconciler.controller.run import run as run_replica
 from reconciler.protocol.leadership import LONGEST_LEASE_MS
 from reconciler.serve.server import Address
-from reconciler.wiring.running import Settings
-from reconciler.wiring.running import run as run_replica
 
 
 class AddressType(click.ParamType[Address]):
@@ -56,7 +56,7 @@ class AddressType(click.ParamType[Address]):
     help="How long another replica waits for one that has died before it leads.",
 )
 @click.option("--log-format", type=click.Choice(["text", "json"]), default="text", show_default=True)
-def command(question: wiring.Question, **chosen: Any) -> int:
+def command(question: controller.Question, **chosen: Any) -> int:
     """Make the cluster follow the policies, until told to stop. Several replicas may run: one of them leads."""
     end = answered(lambda: run_replica(Settings(question, **chosen)))
     code = ExitCode.INTERRUPTED if end.signal == signal.SIGINT else ExitCode.FINE

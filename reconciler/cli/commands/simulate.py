@@ -9,23 +9,23 @@ from typing import Any
 import click
 
 from reconciler import __version__
-from reconciler.cli.asking import answered
 from reconciler.cli.exit_codes import ExitCode
-from reconciler.cli.output import Output, output_options, write
+from reconciler.cli.files.replace import replace_files
+from reconciler.cli.options.output import Output, output_options, write
+from reconciler.cli.options.plan import answered
 from reconciler.cli.progress import progress
-from reconciler.cli.replacing import replace_files
-from reconciler.cli.telling import refused
-from reconciler.report.simulated.simulated import Simulated
-from reconciler.report.simulated.simulated_document import simulated_document
+from reconciler.cli.stderr import refused
+from reconciler.controller.simulation.load import Asked, Prepared, prepared
+from reconciler.controller.simulation.parallel import WorkerLost
+from reconciler.controller.simulation.report_page import page_of
+from reconciler.controller.simulation.run import played
+from reconciler.controller.simulation.shrink import Moved, shrunk
+from reconciler.report.simulation.simulated import Simulated
+from reconciler.report.simulation.simulated_document import simulated_document
 from reconciler.report.wording import counted
-from reconciler.simulate.beginning.market_of import NoCapacity
-from reconciler.simulate.beginning.nodes import NoSuchPool
-from reconciler.simulate.playing.tracing import traced
-from reconciler.wiring.simulated.page import page_of
-from reconciler.wiring.simulated.playing import played
-from reconciler.wiring.simulated.reading import Asked, Prepared, prepared
-from reconciler.wiring.simulated.shrinking import Moved, shrunk
-from reconciler.wiring.simulated.side_by_side import WorkerLost
+from reconciler.simulate.bootstrap.market import NoCapacity
+from reconciler.simulate.bootstrap.nodes import NoSuchPool
+from reconciler.simulate.runner.trace import traced
 
 _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 _FOLDER = click.Path(file_okay=False, path_type=Path)

@@ -2,22 +2,22 @@
 
 import click
 
-from reconciler import wiring
-from reconciler.cli.asking import answered, question_options
+from reconciler import controller
 from reconciler.cli.exit_codes import ExitCode
-from reconciler.cli.output import Output, output_options, write
-from reconciler.cli.setting import setting_of
-from reconciler.cli.telling import refused
-from reconciler.report.standing.overview import overview_document
-from reconciler.report.standing.overview_of import overview_of
+from reconciler.cli.options.output import Output, output_options, write
+from reconciler.cli.options.plan import answered, question_options
+from reconciler.cli.report_header import setting_of
+from reconciler.cli.stderr import refused
+from reconciler.report.status.build import overview_of
+from reconciler.report.status.overview import overview_document
 
 
 @click.command()
 @question_options
 @output_options
-def command(question: wiring.Question, outputs: tuple[Output, ...], color: str) -> int:
+def command(question: controller.Question, outputs: tuple[Output, ...], color: str) -> int:
     """Tell how the policies and the cluster stand: pools, nodes, GPUs, what is on its way, what is held, who leads."""
-    run = answered(lambda: wiring.dry_run(question))
+    run = answered(lambda: controller.dry_run(question))
     if run.sight is None or run.head is None:
         return refused(run.checkup, outputs, color)
     notices = (*run.checkup.notices, *run.sight.notes)

@@ -4,10 +4,10 @@ import threading
 
 import click
 
-from reconciler import __version__, wiring
+from reconciler import __version__, controller
 from reconciler.cli.exit_codes import ExitCode
-from reconciler.cli.origins import origin_options
-from reconciler.cli.output import Output, output_options, write
+from reconciler.cli.options.output import Output, output_options, write
+from reconciler.cli.options.policies import origin_options
 from reconciler.model.revision import short_content
 from reconciler.policy.codes import CODES
 from reconciler.report.checked import Checked
@@ -19,7 +19,7 @@ from reconciler.report.checked import Checked
 @click.option("-e", "--environment", help="Only base and this one: base, or the name of an overlay.")
 @click.option("--watch", is_flag=True, help="Look again whenever the policies change, until Ctrl-C.")
 def command(
-    origins: wiring.Origins, outputs: tuple[Output, ...], color: str, environment: str | None, watch: bool
+    origins: controller.Origins, outputs: tuple[Output, ...], color: str, environment: str | None, watch: bool
 ) -> int:
     """Tell every problem of the policies in PATHS (policies), base and each overlay. Silent when all is well.
 
@@ -27,12 +27,12 @@ def command(
     """
     if watch:
         _keep_watching(origins, outputs, color)
-    checkup = wiring.check(origins, environment)
+    checkup = controller.check(origins, environment)
     _tell(checkup, outputs, color)
     return ExitCode.INVALID_POLICY if checkup.resolved.problems else ExitCode.FINE
 
 
-def _tell(checkup: wiring.Checkup, outputs: tuple[Output, ...], color: str) -> None:
+def _tell(checkup: controller.Checkup, outputs: tuple[Output, ...], color: str) -> None:
     for notice in checkup.notices:
         click.echo(f"note: {notice}", err=True)
     resolved = checkup.resolved
@@ -40,10 +40,10 @@ def _tell(checkup: wiring.Checkup, outputs: tuple[Output, ...], color: str) -> N
     write(Checked(problems, resolved.files, __version__, CODES), outputs, color)
 
 
-def _keep_watching(origins: wiring.Origins, outputs: tuple[Output, ...], color: str) -> None:
+def _keep_watching(origins: controller.Origins, outputs: tuple[Output, ...], color: str) -> None:
     """Ends with an interrupt. Which revision is in force is told beside the problems of a newer one."""
     changed = threading.Event()
-    source = wiring.watch(origins, changed.set)
+    source = controller.watch(origins, changed.set)
     source.start()
     try:
         while True:
@@ -53,6 +53,6 @@ def _keep_watching(origins: wiring.Origins, outputs: tuple[Output, ...], color: 
             if refused is None:
                 click.echo(f"{short_content(source.latest().revision)}: no problems", err=True)
             else:
-                _tell(wiring.check_bundle(refused), outputs, color)
+                _tell(controller.check_bundle(refused), outputs, color)
     finally:
         source.stop()

@@ -11,9 +11,9 @@ import numpy as np
 
 from reconciler.fleet.pod_class import PodClass
 from reconciler.fleet.rows import Counts, grown
+from reconciler.fleet.snapshot.snapshot import Snapshot
 from reconciler.fleet.storage.stored import Stored
 from reconciler.fleet.storage.wanted import Held
-from reconciler.fleet.what_if import WhatIf
 from reconciler.model.cluster.attachments import CsiNode, VolumeAttachment
 
 NO_LIMIT = 2**31
@@ -22,7 +22,7 @@ NO_LIMIT = 2**31
 class Holding:
     """A part of a what-if: `fleet.part(Holding)`. Only drivers that have a limit anywhere are counted."""
 
-    def __init__(self, fleet: WhatIf) -> None:
+    def __init__(self, fleet: Snapshot) -> None:
         self.limits: dict[str, Counts] = {}  # by driver, of each row
         self.counts: dict[str, Counts] = {}
         self._stored = fleet.part(Stored)
@@ -36,7 +36,7 @@ class Holding:
         fleet.rows.on_growth.append(self._grow)
         fleet.listen(self)
 
-    def renew(self, fleet: WhatIf) -> None:
+    def renew(self, fleet: Snapshot) -> None:
         """Counts afresh where something was seen anew."""
         if self._is_current(fleet):
             return
@@ -59,15 +59,15 @@ class Holding:
         """The rows with a pod that uses a volume."""
         return self._uses.get(held, ())
 
-    def added(self, pod_class: PodClass, row: int, count: int, fleet: WhatIf) -> None:
+    def added(self, pod_class: PodClass, row: int, count: int, fleet: Snapshot) -> None:
         if pod_class.pod.spec.volumes and self._is_current(fleet):
             for held in self._stored.wanted(pod_class, fleet).held:
                 self._use(held, row, count, fleet)
 
-    def removed(self, pod_class: PodClass, row: int, count: int, fleet: WhatIf) -> None:
+    def removed(self, pod_class: PodClass, row: int, count: int, fleet: Snapshot) -> None:
         self.added(pod_class, row, -count, fleet)
 
-    def came(self, row: int, fleet: WhatIf) -> None:
+    def came(self, row: int, fleet: Snapshot) -> None:
         name = fleet.rows.node(row).name
         node = self._node.get(name)
         if node is not None and self._is_current(fleet):
@@ -76,11 +76,11 @@ class Holding:
         for driver, _ in self._besides.get(name, ()):
             self.counts[driver][row] += 1
 
-    def went(self, row: int, fleet: WhatIf) -> None:
+    def went(self, row: int, fleet: Snapshot) -> None:
         for driver, limits in self.limits.items():
             limits[row], self.counts[driver][row] = NO_LIMIT, 0
 
-    def fingerprint(self, fleet: WhatIf) -> object:
+    def fingerprint(self, fleet: Snapshot) -> object:
         self.renew(fleet)
         names = sorted(fleet.rows.row_of.items())
         counts = [
@@ -89,7 +89,7 @@ class Holding:
         ]
         return counts, sorted((held, sorted(rows.items())) for held, rows in self._uses.items())
 
-    def _is_current(self, fleet: WhatIf) -> bool:
+    def _is_current(self, fleet: Snapshot) -> bool:
         observed = fleet.observed
         self._stored.renew(fleet)
         return (
@@ -99,7 +99,7 @@ class Holding:
             and self._attachments is observed.attachments
         )
 
-    def _use(self, held: Held, row: int, count: int, fleet: WhatIf) -> None:
+    def _use(self, held: Held, row: int, count: int, fleet: Snapshot) -> None:
         driver = held[0]
         if driver not in self.limits:
             return
@@ -113,7 +113,7 @@ class Holding:
         if not rows:
             del self._uses[held]
 
-    def _attached(self, fleet: WhatIf) -> dict[str, set[Held]]:
+    def _attached(self, fleet: Snapshot) -> dict[str, set[Held]]:
         found: dict[str, set[Held]] = defaultdict(set)
         for each in fleet.observed.attachments:
             spec = each.spec

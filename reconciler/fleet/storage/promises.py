@@ -4,17 +4,17 @@ A claim of a pod that was seen on its node is left as it was seen: whoever put t
 """
 
 from reconciler.fleet.pod_class import PodClass
+from reconciler.fleet.snapshot.snapshot import Snapshot
 from reconciler.fleet.storage.choosing import TO_BE_MADE, Promise, Stock, chosen
 from reconciler.fleet.storage.stored import Stored
 from reconciler.fleet.storage.wanted import Key, key_of
-from reconciler.fleet.what_if import WhatIf
 from reconciler.model.cluster.observed import Observed
 
 
 class Promises:
     """A part of a what-if: `fleet.part(Promises)`. `version` changes with what is promised."""
 
-    def __init__(self, fleet: WhatIf) -> None:
+    def __init__(self, fleet: Snapshot) -> None:
         self.version = 0
         self._stored = fleet.part(Stored)
         self._observed: Observed | None = None
@@ -25,14 +25,14 @@ class Promises:
         self._before: dict[tuple[Key, str], str] = {}
         fleet.listen(self)
 
-    def stock(self, fleet: WhatIf) -> Stock:
+    def stock(self, fleet: Snapshot) -> Stock:
         """What is left to choose from."""
         self._stored.renew(fleet)
         if self._observed is not fleet.observed:
             self._begin(fleet)
         return Stock(self._stored, self._made, self._taken)
 
-    def added(self, pod_class: PodClass, row: int, count: int, fleet: WhatIf) -> None:
+    def added(self, pod_class: PodClass, row: int, count: int, fleet: Snapshot) -> None:
         want = self._stored.wanted(pod_class, fleet)
         if not want.unbound or self._observed is not fleet.observed:
             return
@@ -43,7 +43,7 @@ class Promises:
             if (key, row) not in self._seen:
                 self._promise(key, node.name, found.get(key, TO_BE_MADE), count)
 
-    def removed(self, pod_class: PodClass, row: int, count: int, fleet: WhatIf) -> None:
+    def removed(self, pod_class: PodClass, row: int, count: int, fleet: Snapshot) -> None:
         want = self._stored.wanted(pod_class, fleet)
         if not want.unbound or self._observed is not fleet.observed:
             return
@@ -52,13 +52,13 @@ class Promises:
             if (key, row) not in self._seen:
                 self._give_back(key, count)
 
-    def came(self, row: int, fleet: WhatIf) -> None:
+    def came(self, row: int, fleet: Snapshot) -> None:
         pass
 
-    def went(self, row: int, fleet: WhatIf) -> None:
+    def went(self, row: int, fleet: Snapshot) -> None:
         pass
 
-    def fingerprint(self, fleet: WhatIf) -> object:
+    def fingerprint(self, fleet: Snapshot) -> object:
         self.stock(fleet)
         return [sorted(self._made.items()), sorted(self._taken.items())]
 
@@ -85,7 +85,7 @@ class Promises:
         if made.volume != TO_BE_MADE:
             del self._taken[made.volume]
 
-    def _begin(self, fleet: WhatIf) -> None:
+    def _begin(self, fleet: Snapshot) -> None:
         """From what was seen, and what is booked beside it."""
         self._observed = fleet.observed
         self._made, self._taken, self._seen, self._before = {}, {}, set(), {}

@@ -5,9 +5,9 @@ from collections import defaultdict
 import msgspec
 
 from reconciler.fleet.pod_class import PodClass
+from reconciler.fleet.snapshot.snapshot import Snapshot
 from reconciler.fleet.storage.offer import Alike, Offer
 from reconciler.fleet.storage.wanted import NOTHING, Key, Wanted, wanted
-from reconciler.fleet.what_if import WhatIf
 from reconciler.model.cluster.observed import Observed
 from reconciler.model.cluster.volumes import STORAGE, PersistentVolume, PersistentVolumeClaim, StorageClass
 from reconciler.model.resource_quantity import amount_asked, amount_offered
@@ -27,7 +27,7 @@ _AVAILABLE = "Available"
 class Stored:
     """A part of a what-if: `fleet.part(Stored)`. `version` is another when any of it is."""
 
-    def __init__(self, fleet: WhatIf) -> None:
+    def __init__(self, fleet: Snapshot) -> None:
         self.version = 0
         self.unread = ""
         self._observed: Observed | None = None
@@ -41,7 +41,7 @@ class Stored:
         self._offers: dict[Alike, Offer] = {}
         self._wanted: dict[PodClass, Wanted] = {}
 
-    def wanted(self, pod_class: PodClass, fleet: WhatIf) -> Wanted:
+    def wanted(self, pod_class: PodClass, fleet: Snapshot) -> Wanted:
         """What such a pod wants; the one NOTHING where it wants no volume."""
         if not pod_class.pod.spec.volumes:
             return NOTHING
@@ -51,7 +51,7 @@ class Stored:
             found = self._wanted[pod_class] = wanted(pod_class.pod, self)
         return found
 
-    def renew(self, fleet: WhatIf) -> None:
+    def renew(self, fleet: Snapshot) -> None:
         """Looks whether any of it was seen anew."""
         observed = fleet.observed
         if observed is self._observed:

@@ -17,14 +17,14 @@ from datetime import UTC, datetime
 import msgspec
 
 from reconciler.kube.api_server import MERGE_PATCH, Request, Unreachable, Writer
-from reconciler.kube.apply.bucket import Bucket
-from reconciler.kube.apply.places import api_version, kind_of
+from reconciler.kube.apply.resource_paths import api_version, kind_of
+from reconciler.kube.apply.token_bucket import Bucket
 from reconciler.kube.paths import BadPath, below, folder_in
 from reconciler.model import names
-from reconciler.model.planned.action import Ref, Status
-from reconciler.model.planned.decision import Decision
-from reconciler.protocol.turns import verb_of
-from reconciler.report.told import note_of
+from reconciler.model.plan.action import Ref, Status
+from reconciler.model.plan.decision import Decision
+from reconciler.protocol.write_order import verb_of
+from reconciler.report.decision_text import note_of
 
 _LONGEST_NOTE_BYTES = 1024
 _LONGEST_NAME = 230  # with a time behind it that is still a name

@@ -9,19 +9,19 @@ from typing import Any
 import msgspec
 
 from reconciler.kube.api_server import APPLY_PATCH, MERGE_PATCH, Request
-from reconciler.kube.apply.places import api_version, kind_of, path_of
+from reconciler.kube.apply.resource_paths import api_version, kind_of, path_of
 from reconciler.kube.decode import one
 from reconciler.model import names
-from reconciler.model.planned.action import Act, Apply, Bind, Delete, Evict, Hold, Ref, Status
-from reconciler.model.planned.decision import Decision
+from reconciler.model.plan.action import Act, Apply, Bind, Delete, Evict, Hold, Ref, Status
+from reconciler.model.plan.decision import Decision
 from reconciler.plan.manifests.compare import compare
-from reconciler.protocol.edits import Editing, edit_of
-from reconciler.protocol.lending import unbindable
+from reconciler.protocol.lease_binding import unbindable
 from reconciler.protocol.manifests import why_unapplied
 from reconciler.protocol.own_status import is_told
-from reconciler.protocol.presumed import DONE, Object, Settled, identified, presumed
+from reconciler.protocol.patches import Editing, edit_of
+from reconciler.protocol.preconditions import DONE, Object, WriteResult, identified, presumed
 
-Next = Request | Settled
+Next = Request | WriteResult
 
 _OURS = {"fieldManager": names.FIELD_MANAGER}
 _BY_FORCE = {**_OURS, "force": "true"}
@@ -56,7 +56,7 @@ def next_write(decision: Decision, found: Object | None) -> Next:
     if (settled := identified(decision, found)) or found is None:
         return settled or DONE
     coming = _coming(act, Target(subject, found))
-    return coming if isinstance(coming, Settled) else presumed(decision, found) or coming
+    return coming if isinstance(coming, WriteResult) else presumed(decision, found) or coming
 
 
 def _coming(act: Act | Hold, target: Target) -> Next:

@@ -11,10 +11,10 @@ from typing import IO
 
 import msgspec
 
-from reconciler.loop.child.conversation import Answered, Ended, hear, say
-from reconciler.model.planned.inputs import Inputs
-from reconciler.model.planned.plan import Plan
-from reconciler.model.planned.succession import successor
+from reconciler.loop.child.ipc import Ended, PlanAnswer, hear, say
+from reconciler.model.plan.inputs import Inputs
+from reconciler.model.plan.inputs_delta import successor
+from reconciler.model.plan.plan import Plan
 from reconciler.plan.check import BrokenInvariant
 from reconciler.plan.reason_codec import decoded
 from reconciler.ports import Unavailable
@@ -69,12 +69,12 @@ class ChildPlanner:
         if process:
             self._end(process)
 
-    def _ask(self, process: subprocess.Popen[bytes], inputs: Inputs) -> Answered:
+    def _ask(self, process: subprocess.Popen[bytes], inputs: Inputs) -> PlanAnswer:
         if process.stdin is None or process.stdout is None:
             raise Ended
         told, self._told = self._told, None  # until it has answered, nobody knows what it knows
         say(process.stdin, successor(told, inputs))
-        answer = decoded(hear(process.stdout), Answered)
+        answer = decoded(hear(process.stdout), PlanAnswer)
         self._told = inputs
         return answer
 

@@ -15,8 +15,8 @@ from reconciler.model.cluster.karpenter import NodeClaim
 from reconciler.model.cluster.metadata import LabelSelector, Metadata
 from reconciler.model.cluster.node import Node
 from reconciler.model.cluster.pod import Affinity, Container, NodeSelector, Pod, PodSpec, PodTerm
+from reconciler.model.cluster.unstructured import Unstructured
 from reconciler.model.cluster.volumes import PersistentVolume, PersistentVolumeClaim
-from reconciler.model.cluster.whole import Whole
 from reconciler.model.cluster.workload import PodDisruptionBudget, Workload
 
 MOST_LABELS = 256
@@ -72,12 +72,12 @@ def why_refused(found: Any) -> Excess | None:
     return None
 
 
-def gpu_claims(policies: Iterable[Whole]) -> tuple[Whole, ...]:
+def gpu_claims(policies: Iterable[Unstructured]) -> tuple[Unstructured, ...]:
     """The GpuClaims that are looked at: of a namespace with too many of them the oldest."""
     claims = tuple(each for each in policies if each.kind == "GpuClaim")
     if len(claims) <= MOST_GPU_CLAIMS:
         return claims
-    found: defaultdict[str, list[Whole]] = defaultdict(list)
+    found: defaultdict[str, list[Unstructured]] = defaultdict(list)
     for each in sorted(claims, key=lambda each: (each.metadata.creation_timestamp, each.name)):
         found[each.metadata.namespace].append(each)
     return tuple(each for _, there in sorted(found.items()) for each in there[:MOST_GPU_CLAIMS])

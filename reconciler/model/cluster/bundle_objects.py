@@ -10,7 +10,7 @@ from collections.abc import Iterable
 import msgspec
 
 from reconciler.model import names
-from reconciler.model.cluster.whole import Whole
+from reconciler.model.cluster.unstructured import Unstructured
 from reconciler.model.parsers import natural
 
 
@@ -18,7 +18,7 @@ class BundleObjects(msgspec.Struct, frozen=True):
     """The objects that one bundle has in the cluster, sorted by kind and name."""
 
     digest: str
-    objects: tuple[Whole, ...]
+    objects: tuple[Unstructured, ...]
 
     @property
     def counts(self) -> frozenset[str]:
@@ -74,15 +74,15 @@ def bundle_title(digest: str, revision: str) -> str:
     return f"bundle {digest.removeprefix('sha256:')[:8]}" + (f" (revision {revision[:12]})" if revision else "")
 
 
-def bundle_digest(resource: Whole) -> str | None:
+def bundle_digest(resource: Unstructured) -> str | None:
     """The bundle that an object was rendered with; None for an object that somebody wrote by hand."""
     return resource.metadata.annotations.get(names.BUNDLE_DIGEST)
 
 
-def by_bundle(resources: Iterable[Whole]) -> tuple[tuple[Whole, ...], tuple[BundleObjects, ...]]:
+def by_bundle(resources: Iterable[Unstructured]) -> tuple[tuple[Unstructured, ...], tuple[BundleObjects, ...]]:
     """The objects of no bundle, and the bundles sorted by digest."""
-    free: list[Whole] = []
-    together: defaultdict[str, list[Whole]] = defaultdict(list)
+    free: list[Unstructured] = []
+    together: defaultdict[str, list[Unstructured]] = defaultdict(list)
     for each in sorted(resources, key=lambda one: (one.kind, one.name)):
         digest = bundle_digest(each)
         if digest is None:

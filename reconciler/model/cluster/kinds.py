@@ -12,12 +12,12 @@ from reconciler.model.cluster.lease import Lease
 from reconciler.model.cluster.namespace import Namespace
 from reconciler.model.cluster.node import Node
 from reconciler.model.cluster.pod import Pod
+from reconciler.model.cluster.unstructured import Unstructured
 from reconciler.model.cluster.volumes import PersistentVolume, PersistentVolumeClaim, StorageClass
-from reconciler.model.cluster.whole import Whole
 from reconciler.model.cluster.workload import PodDisruptionBudget, Workload
 
 
-class Seen(msgspec.Struct, frozen=True):
+class ResourceKind(msgspec.Struct, frozen=True):
     """A kind that is looked at."""
 
     kind: str
@@ -49,25 +49,36 @@ class Seen(msgspec.Struct, frozen=True):
         return own if self.own_namespace else self.namespace
 
 
-def _ours(kind: str, plural: str, namespaced: bool = False) -> Seen:
-    return Seen(kind, "gpu.scheduling", plural, "policies", Whole, namespaced, optional=True, version="v1")
+def _ours(kind: str, plural: str, namespaced: bool = False) -> ResourceKind:
+    return ResourceKind(
+        kind, "gpu.scheduling", plural, "policies", Unstructured, namespaced, optional=True, version="v1"
+    )
 
 
 _STORAGE = "storage.k8s.io"
 _KEPT = f"{names.MANAGED}=true"
 
-SEEN: tuple[Seen, ...] = (
-    Seen("Node", "", "nodes", "nodes", Node, namespaced=False),
-    Seen("Pod", "", "pods", "pods", Pod),
-    Seen("PodDisruptionBudget", "policy", "poddisruptionbudgets", "budgets", PodDisruptionBudget),
-    Seen("ReplicaSet", "apps", "replicasets", "workloads", Workload),
-    Seen("StatefulSet", "apps", "statefulsets", "workloads", Workload),
-    Seen("DaemonSet", "apps", "daemonsets", "workloads", Workload),
-    Seen("Deployment", "apps", "deployments", "workloads", Workload),
-    Seen("Job", "batch", "jobs", "workloads", Workload),
-    Seen("ReplicationController", "", "replicationcontrollers", "workloads", Workload),
-    Seen("NodePool", "karpenter.sh", "nodepools", "node_pools", Whole, namespaced=False, optional=True, version="v1"),
-    Seen(
+SEEN: tuple[ResourceKind, ...] = (
+    ResourceKind("Node", "", "nodes", "nodes", Node, namespaced=False),
+    ResourceKind("Pod", "", "pods", "pods", Pod),
+    ResourceKind("PodDisruptionBudget", "policy", "poddisruptionbudgets", "budgets", PodDisruptionBudget),
+    ResourceKind("ReplicaSet", "apps", "replicasets", "workloads", Workload),
+    ResourceKind("StatefulSet", "apps", "statefulsets", "workloads", Workload),
+    ResourceKind("DaemonSet", "apps", "daemonsets", "workloads", Workload),
+    ResourceKind("Deployment", "apps", "deployments", "workloads", Workload),
+    ResourceKind("Job", "batch", "jobs", "workloads", Workload),
+    ResourceKind("ReplicationController", "", "replicationcontrollers", "workloads", Workload),
+    ResourceKind(
+        "NodePool",
+        "karpenter.sh",
+        "nodepools",
+        "node_pools",
+        Unstructured,
+        namespaced=False,
+        optional=True,
+        version="v1",
+    ),
+    ResourceKind(
         "NodeClaim",
         "karpenter.sh",
         "nodeclaims",
@@ -77,17 +88,23 @@ SEEN: tuple[Seen, ...] = (
         optional=True,
         version="v1",
     ),
-    Seen("EC2NodeClass", "karpenter.k8s.aws", "ec2nodeclasses", "node_classes", NodeClass, False, optional=True),
-    Seen("KWOKNodeClass", "karpenter.kwok.sh", "kwoknodeclasses", "node_classes", NodeClass, False, optional=True),
-    Seen("ResourceClaim", "resource.k8s.io", "resourceclaims", "resource_claims", ResourceClaim, optional=True),
-    Seen("ResourceSlice", "resource.k8s.io", "resourceslices", "resource_slices", ResourceSlice, False, optional=True),
-    Seen("PersistentVolumeClaim", "", "persistentvolumeclaims", "volume_claims", PersistentVolumeClaim),
-    Seen("PersistentVolume", "", "persistentvolumes", "volumes", PersistentVolume, namespaced=False),
-    Seen("StorageClass", _STORAGE, "storageclasses", "storage_classes", StorageClass, namespaced=False),
-    Seen("CSINode", _STORAGE, "csinodes", "csi_nodes", CsiNode, namespaced=False),
-    Seen("CSIDriver", _STORAGE, "csidrivers", "csi_drivers", CsiDriver, namespaced=False),
-    Seen("VolumeAttachment", _STORAGE, "volumeattachments", "attachments", VolumeAttachment, namespaced=False),
-    Seen("Namespace", "", "namespaces", "namespaces", Namespace, namespaced=False),
+    ResourceKind(
+        "EC2NodeClass", "karpenter.k8s.aws", "ec2nodeclasses", "node_classes", NodeClass, False, optional=True
+    ),
+    ResourceKind(
+        "KWOKNodeClass", "karpenter.kwok.sh", "kwoknodeclasses", "node_classes", NodeClass, False, optional=True
+    ),
+    ResourceKind("ResourceClaim", "resource.k8s.io", "resourceclaims", "resource_claims", ResourceClaim, optional=True),
+    ResourceKind(
+        "ResourceSlice", "resource.k8s.io", "resourceslices", "resource_slices", ResourceSlice, False, optional=True
+    ),
+    ResourceKind("PersistentVolumeClaim", "", "persistentvolumeclaims", "volume_claims", PersistentVolumeClaim),
+    ResourceKind("PersistentVolume", "", "persistentvolumes", "volumes", PersistentVolume, namespaced=False),
+    ResourceKind("StorageClass", _STORAGE, "storageclasses", "storage_classes", StorageClass, namespaced=False),
+    ResourceKind("CSINode", _STORAGE, "csinodes", "csi_nodes", CsiNode, namespaced=False),
+    ResourceKind("CSIDriver", _STORAGE, "csidrivers", "csi_drivers", CsiDriver, namespaced=False),
+    ResourceKind("VolumeAttachment", _STORAGE, "volumeattachments", "attachments", VolumeAttachment, namespaced=False),
+    ResourceKind("Namespace", "", "namespaces", "namespaces", Namespace, namespaced=False),
     _ours("GpuPool", "gpupools"),
     _ours("NodeProvisioner", "nodeprovisioners"),
     _ours("DrainPolicy", "drainpolicies"),
@@ -97,10 +114,12 @@ SEEN: tuple[Seen, ...] = (
     _ours("GpuNodeStatus", "gpunodestatuses"),
     _ours("GpuClaim", "gpuclaims", namespaced=True),
     # Node heartbeats are Leases too, 500 a second at 5,000 nodes: so Leases are looked at in our namespaces only.
-    Seen("Lease", "coordination.k8s.io", "leases", "leases", Lease, namespace=names.LEASES_NAMESPACE),
-    Seen("Lease", "coordination.k8s.io", "leases", "leases", Lease, own_namespace=True),
+    ResourceKind("Lease", "coordination.k8s.io", "leases", "leases", Lease, namespace=names.LEASES_NAMESPACE),
+    ResourceKind("Lease", "coordination.k8s.io", "leases", "leases", Lease, own_namespace=True),
     # What templates may yield besides NodePools, where we made it: kept whole, to be compared.
-    Seen("PodDisruptionBudget", "policy", "poddisruptionbudgets", "kept", Whole, selector=_KEPT),
-    Seen("Pod", "", "pods", "kept", Whole, selector=_KEPT),
-    Seen("PriorityClass", "scheduling.k8s.io", "priorityclasses", "kept", Whole, namespaced=False, selector=_KEPT),
+    ResourceKind("PodDisruptionBudget", "policy", "poddisruptionbudgets", "kept", Unstructured, selector=_KEPT),
+    ResourceKind("Pod", "", "pods", "kept", Unstructured, selector=_KEPT),
+    ResourceKind(
+        "PriorityClass", "scheduling.k8s.io", "priorityclasses", "kept", Unstructured, namespaced=False, selector=_KEPT
+    ),
 )

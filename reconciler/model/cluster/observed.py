@@ -11,8 +11,8 @@ from reconciler.model.cluster.namespace import Namespace
 from reconciler.model.cluster.node import Node
 from reconciler.model.cluster.pod import Pod
 from reconciler.model.cluster.set_aside import SetAside
+from reconciler.model.cluster.unstructured import Unstructured
 from reconciler.model.cluster.volumes import PersistentVolume, PersistentVolumeClaim, StorageClass
-from reconciler.model.cluster.whole import Whole
 from reconciler.model.cluster.workload import PodDisruptionBudget, Workload
 from reconciler.model.instant import Instant
 
@@ -48,7 +48,7 @@ class Observed(msgspec.Struct, frozen=True, omit_defaults=True):
     pods: tuple[Pod, ...] = ()
     budgets: tuple[PodDisruptionBudget, ...] = ()
     workloads: tuple[Workload, ...] = ()
-    node_pools: tuple[Whole, ...] = ()
+    node_pools: tuple[Unstructured, ...] = ()
     node_claims: tuple[NodeClaim, ...] = ()
     node_classes: tuple[NodeClass, ...] = ()
     resource_claims: tuple[ResourceClaim, ...] = ()
@@ -60,9 +60,9 @@ class Observed(msgspec.Struct, frozen=True, omit_defaults=True):
     csi_drivers: tuple[CsiDriver, ...] = ()
     attachments: tuple[VolumeAttachment, ...] = ()
     namespaces: tuple[Namespace, ...] = ()
-    policies: tuple[Whole, ...] = ()
+    policies: tuple[Unstructured, ...] = ()
     leases: tuple[Lease, ...] = ()
-    kept: tuple[Whole, ...] = ()
+    kept: tuple[Unstructured, ...] = ()
 
     def unread_among(self, *titles: str) -> Unread | None:
         """The first of the kinds that could not be read; None when all could."""

@@ -12,8 +12,8 @@ from reconciler.model.cluster.node import Node
 from reconciler.model.cluster.node_pool_shape import why_misshapen
 from reconciler.model.cluster.pod import Container, ContainerStatus, Pod, Resources
 from reconciler.model.cluster.set_aside import Refusal
+from reconciler.model.cluster.unstructured import Unstructured
 from reconciler.model.cluster.volumes import PersistentVolume, PersistentVolumeClaim
-from reconciler.model.cluster.whole import Whole
 from reconciler.model.cluster.workload import Workload
 from reconciler.model.object_names import is_object_name, why_no_object
 from reconciler.model.resource_quantity import billionths
@@ -151,7 +151,7 @@ def _of_workload(workload: Workload) -> Refusal | None:
     return _first(places)
 
 
-def _of_whole(whole: Whole) -> Refusal | None:
+def _of_whole(whole: Unstructured) -> Refusal | None:
     for field, value in whole.rest.items():
         if refusal := why_unbounded(value, field):
             return refusal
@@ -187,5 +187,5 @@ CHECKS: Mapping[type, Check] = {
     PersistentVolumeClaim: _of_claim,
     PersistentVolume: _of_volume,
     Workload: _of_workload,
-    Whole: _of_whole,
+    Unstructured: _of_whole,
 }

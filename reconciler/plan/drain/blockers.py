@@ -28,9 +28,9 @@ from reconciler.model.cluster.metadata import Annotations, OwnerReference
 from reconciler.model.cluster.pod import Pod
 from reconciler.model.cluster.pod_volume import Volume
 from reconciler.model.instant import later, moment
-from reconciler.model.planned.action import Ref
-from reconciler.model.planned.reason import Facts, Reason
-from reconciler.plan import eviction
+from reconciler.model.plan.action import Ref
+from reconciler.model.plan.reason import Facts, Reason
+from reconciler.plan.capacity.identity import is_labelled_as_smart
 from reconciler.plan.drain.codes.blockers import (
     BudgetBlocker,
     PodBlocker,
@@ -50,10 +50,10 @@ from reconciler.plan.drain.codes.blockers import (
     SmartPodStays,
     SystemPod,
 )
+from reconciler.plan.drain.context import DrainContext, DrainNode, ref_of_budget, ref_of_pod
 from reconciler.plan.drain.nodes.controllers import WATCHED
-from reconciler.plan.drain.site import Seen, Site, ref_of_budget, ref_of_pod
-from reconciler.plan.eviction import EvictionObstacle, Remaining
-from reconciler.plan.requests.identity import is_labelled_as_smart
+from reconciler.plan.nodes import eviction
+from reconciler.plan.nodes.eviction import EvictionObstacle, Remaining
 
 _NOT_ANNOTATED = Annotations()
 _SYSTEM = "kube-system"
@@ -65,9 +65,9 @@ _MAKE_ANEW = frozenset({(kind, version) for own, kind in WATCHED for version in 
 class Asked(msgspec.Struct, frozen=True):
     """A pod that is to leave a node."""
 
-    site: Site
+    site: DrainContext
     remaining: Remaining
-    seen: Seen
+    seen: DrainNode
     pod: Pod
 
     @property
@@ -224,7 +224,7 @@ def is_plain(pod: Pod) -> bool:
     return True
 
 
-def blocker(site: Site, remaining: Remaining, seen: Seen, pod: Pod) -> Reason | None:
+def blocker(site: DrainContext, remaining: Remaining, seen: DrainNode, pod: Pod) -> Reason | None:
     """What keeps it; nothing when it may be asked to leave now."""
     asked = Asked(site, remaining, seen, pod)
     for line in _LINES:

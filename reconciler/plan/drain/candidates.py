@@ -5,17 +5,18 @@ from functools import cached_property
 
 import msgspec
 
-from reconciler.fleet.books.per_row import PerRow
-from reconciler.fleet.what_if import WhatIf
+from reconciler.fleet.snapshot.per_row import PerRow
+from reconciler.fleet.snapshot.snapshot import Snapshot
 from reconciler.model import names
 from reconciler.model.cluster.node import Node
 from reconciler.model.cluster.pod import Pod
 from reconciler.model.cluster.stuck_pods import leaves_by, stuck_at
 from reconciler.model.instant import Instant, later, moment
-from reconciler.model.planned.action import Ref
-from reconciler.model.planned.drained import InVain, Load
-from reconciler.model.planned.reason import Reason
-from reconciler.plan.drain.beginning.worth import Worth
+from reconciler.model.plan.action import Ref
+from reconciler.model.plan.drain_memory import InVain, Load
+from reconciler.model.plan.reason import Reason
+from reconciler.plan.drain.backoff.in_vain import in_vain, no_better, rests
+from reconciler.plan.drain.backoff.setbacks import rests_until
 from reconciler.plan.drain.blockers import stays
 from reconciler.plan.drain.codes.eligibility import (
     BeingDrained,
@@ -34,23 +35,22 @@ from reconciler.plan.drain.codes.eligibility import (
     UtilizationTooHigh,
 )
 from reconciler.plan.drain.codes.figures import FreezeEnd, TaintTime
-from reconciler.plan.drain.failing.in_vain import in_vain, no_better, rests
-from reconciler.plan.drain.failing.setbacks import rests_until
+from reconciler.plan.drain.context import PATIENCE_MS, DrainContext, DrainNode, ref_of, ref_of_pod
 from reconciler.plan.drain.limits import Budget, budgets_of
 from reconciler.plan.drain.marks import candidate_mark
 from reconciler.plan.drain.nodes.lost import is_karpenters, why_lost
 from reconciler.plan.drain.nodes.usage import Usage, usage_of
-from reconciler.plan.drain.site import PATIENCE_MS, Seen, Site, ref_of, ref_of_pod
+from reconciler.plan.drain.start.worth import Worth
 from reconciler.plan.guards.cluster_min import ClusterMin
-from reconciler.plan.removal import opt_out, untouchable
-from reconciler.plan.requests.settling import settles_at
+from reconciler.plan.nodes.initialization import settles_at
+from reconciler.plan.nodes.ownership import opt_out, untouchable
 from reconciler.plan.sums import brake
 
 
-class Ground:
+class EligibilityContext:
     """Owner of what the rules look up."""
 
-    def __init__(self, site: Site) -> None:
+    def __init__(self, site: DrainContext) -> None:
         self.site = site
         self.setbacks = {(each.node, each.uid): each for each in site.memory.setbacks}
         self.wakes: list[Instant] = []  # when nodes have settled
@@ -87,16 +87,16 @@ class Ground:
         found = ((pool, no_better(self.site, each)) for pool, each in self.in_vain.items())
         return {pool: load for pool, load in found if load is not None}
 
-    def usage(self, seen: Seen) -> Usage:
+    def usage(self, seen: DrainNode) -> Usage:
         return self._look(seen).usage
 
-    def _look(self, seen: Seen) -> "Look":
+    def _look(self, seen: DrainNode) -> "Look":
         found = self._looked.get(seen.name)
         if found is None:
             found = self._looked[seen.name] = self._looks.of(self._row_of[seen.name])
         return found
 
-    def rules(self, seen: Seen) -> "tuple[Rule, ...]":
+    def rules(self, seen: DrainNode) -> "tuple[Rule, ...]":
         """Those that could apply to the node."""
         look = self._look(seen)
         # One with taints that are only imagined is another node than the one that was looked at.
@@ -111,10 +111,10 @@ class Ground:
 class Rule(msgspec.Struct, frozen=True, eq=False):
     """Why a node is no candidate."""
 
-    why_not: Callable[[Ground, Seen], Reason | None]
+    why_not: Callable[[EligibilityContext, DrainNode], Reason | None]
     # Whether it could ever apply, where the node and the pods on it say so.
     concerns: Callable[[Node, Sequence[Pod]], bool] = lambda *_: True
-    may_apply: Callable[[Ground, str], bool] = lambda _, pool: bool(pool)  # to any node of a pool
+    may_apply: Callable[[EligibilityContext, str], bool] = lambda _, pool: bool(pool)  # to any node of a pool
 
 
 class Look(msgspec.Struct, frozen=True, eq=False):
@@ -129,7 +129,7 @@ class Look(msgspec.Struct, frozen=True, eq=False):
 class Looks(PerRow[Look]):
     """Owner of these. Not to be asked within a fork."""
 
-    def __init__(self, fleet: WhatIf) -> None:
+    def __init__(self, fleet: Snapshot) -> None:
         super().__init__(fleet)
         self._alike: dict[frozenset[Rule], frozenset[Rule]] = {}  # one object for all that are equal
 
@@ -140,28 +140,28 @@ class Looks(PerRow[Look]):
         return Look(node, self._alike.setdefault(rules, rules), usage_of(self.fleet, row), completing)
 
 
-def completing(site: Site, name: str) -> Sequence[Pod]:
+def completing(site: DrainContext, name: str) -> Sequence[Pod]:
     """The pods for whose completion a node waits, by namespace and name."""
     row = site.fleet.what_if.rows.row_of[name]
     return site.fleet.what_if.part(Looks).of(row).completing
 
 
-def _of_others(_: Ground, seen: Seen) -> Reason | None:
+def _of_others(_: EligibilityContext, seen: DrainNode) -> Reason | None:
     return untouchable(seen.node)
 
 
-def _draining(_: Ground, seen: Seen) -> Reason | None:
+def _draining(_: EligibilityContext, seen: DrainNode) -> Reason | None:
     if seen.draining is None:
         return None
     since = TaintTime(seen.draining.value, seen.draining.since)
     return seen.reason(BeingDrained(node=seen.name, since=since))
 
 
-def _scaled_down(_: Ground, seen: Seen) -> Reason | None:
+def _scaled_down(_: EligibilityContext, seen: DrainNode) -> Reason | None:
     return seen.reason(ScaledDown(node=seen.name)) if seen.node.taint(names.DELETION_TIME) is not None else None
 
 
-def _frozen(ground: Ground, seen: Seen) -> Reason | None:
+def _frozen(ground: EligibilityContext, seen: DrainNode) -> Reason | None:
     pool = ground.site.pools[seen.pool]
     if pool.spec.suspend:
         return seen.reason(FrozenNode(what=f"GpuPool/{pool.name}", until=None, node=seen.name))
@@ -172,7 +172,7 @@ def _frozen(ground: Ground, seen: Seen) -> Reason | None:
     return seen.reason(FrozenNode(what=freeze.what, until=until, node=seen.name))
 
 
-def _others_turn(ground: Ground, seen: Seen) -> Reason | None:
+def _others_turn(ground: EligibilityContext, seen: DrainNode) -> Reason | None:
     planner = ground.site.draft.claimed_by(ref_of(seen.node))
     # That a candidate gets a label is no reason to take it for something else.
     if not planner or seen.candidate is not None:
@@ -180,7 +180,7 @@ def _others_turn(ground: Ground, seen: Seen) -> Reason | None:
     return seen.reason(OthersTurn(planner=planner, node=seen.name))
 
 
-def _settling(ground: Ground, seen: Seen) -> Reason | None:
+def _settling(ground: EligibilityContext, seen: DrainNode) -> Reason | None:
     if seen.candidate is not None:
         return None
     claim = ground.site.fleet.claims_on(seen.pool).get(seen.name)
@@ -191,7 +191,7 @@ def _settling(ground: Ground, seen: Seen) -> Reason | None:
     return seen.reason(NodeSettles(node=seen.name, time=settles))
 
 
-def _opted_out(ground: Ground, seen: Seen) -> Reason | None:
+def _opted_out(ground: EligibilityContext, seen: DrainNode) -> Reason | None:
     found = opt_out(seen.node, ground.site.now)
     if found is None:
         return None
@@ -199,12 +199,12 @@ def _opted_out(ground: Ground, seen: Seen) -> Reason | None:
     return found.reason
 
 
-def _lost(ground: Ground, seen: Seen) -> Reason | None:
+def _lost(ground: EligibilityContext, seen: DrainNode) -> Reason | None:
     ground.wakes += _stuck_at(ground, seen)
     return why_lost(ground.site, seen)
 
 
-def _stuck_at(ground: Ground, seen: Seen) -> list[Instant]:
+def _stuck_at(ground: EligibilityContext, seen: DrainNode) -> list[Instant]:
     """When pods turn out to be stuck that leave a node which is not ready."""
     if seen.is_ready:
         return []
@@ -216,7 +216,7 @@ def _stuck_at(ground: Ground, seen: Seen) -> list[Instant]:
     return [at for at in times if at is not None]
 
 
-def _leaves_slowly(ground: Ground, seen: Seen) -> Reason | None:
+def _leaves_slowly(ground: EligibilityContext, seen: DrainNode) -> Reason | None:
     """A pod that is being deleted keeps its node from being empty: nothing is moved for a node that a drain would give
     back. Where the node is not ready, such pods are stuck at some time."""
     if not seen.is_ready:
@@ -239,7 +239,7 @@ def _leaves_slowly(ground: Ground, seen: Seen) -> Reason | None:
     return None
 
 
-def _set_back(ground: Ground, seen: Seen) -> Reason | None:
+def _set_back(ground: EligibilityContext, seen: DrainNode) -> Reason | None:
     found = ground.setbacks.get((seen.name, seen.node.metadata.uid))
     if found is None or rests_until(found) <= ground.site.now:
         return None
@@ -248,12 +248,12 @@ def _set_back(ground: Ground, seen: Seen) -> Reason | None:
     return seen.reason(facts)
 
 
-def _lent(ground: Ground, seen: Seen) -> Reason | None:
+def _lent(ground: EligibilityContext, seen: DrainNode) -> Reason | None:
     gpus = ground.site.fleet.lent.get(seen.name, 0)
     return seen.reason(GpusLent(gpus=gpus, node=seen.name)) if gpus else None
 
 
-def _empty(ground: Ground, seen: Seen) -> Reason | None:
+def _empty(ground: EligibilityContext, seen: DrainNode) -> Reason | None:
     provisioner = ground.site.provisioner_of.get(seen.pool)
     if provisioner is None or not seen.is_ready or not ground.site.is_empty(seen):
         return None
@@ -262,12 +262,12 @@ def _empty(ground: Ground, seen: Seen) -> Reason | None:
     return seen.reason(code(node=seen.name, pool=seen.pool, provisioner=by))
 
 
-def _pool_unready(ground: Ground, seen: Seen) -> Reason | None:
+def _pool_unready(ground: EligibilityContext, seen: DrainNode) -> Reason | None:
     pool = ground.site.fleet.pool(seen.pool)
     return seen.reason(DrainPoolUnready(unready=pool.unready, size=len(pool.nodes), pool=seen.pool))
 
 
-def at_minimum(ground: Ground, seen: Seen) -> Reason | None:
+def at_minimum(ground: EligibilityContext, seen: DrainNode) -> Reason | None:
     """Why its pool may lose no node more."""
     budget = ground.budgets.get(seen.pool)
     if budget is None or budget.left(seen):
@@ -282,7 +282,7 @@ def at_minimum(ground: Ground, seen: Seen) -> Reason | None:
     return seen.reason(facts)
 
 
-def cluster_at_minimum(ground: Ground, seen: Seen) -> Reason | None:
+def cluster_at_minimum(ground: EligibilityContext, seen: DrainNode) -> Reason | None:
     """Why the cluster may lose no such node more."""
     lack = ground.cluster_min.why_not(seen.node)
     if lack is None:
@@ -293,7 +293,7 @@ def cluster_at_minimum(ground: Ground, seen: Seen) -> Reason | None:
     return Reason(facts, lack.origin)
 
 
-def _too_much_used(ground: Ground, seen: Seen) -> Reason | None:
+def _too_much_used(ground: EligibilityContext, seen: DrainNode) -> Reason | None:
     if not seen.is_ready:  # what runs on one that is not ready is of no use to anybody
         return None
     usage, threshold = ground.usage(seen), seen.policy.spec.utilization_threshold_percent
@@ -324,12 +324,12 @@ def _says_anything(node: Node, _: Sequence[Pod]) -> bool:
     return bool(annotations.scale_down_disabled or annotations.do_not_disrupt)
 
 
-def _may_be_frozen(ground: Ground, pool: str) -> bool:
+def _may_be_frozen(ground: EligibilityContext, pool: str) -> bool:
     site = ground.site
     return site.pools[pool].spec.suspend or bool(site.freezes.of_pool(pool) or site.fleet.nodes_frozen)
 
 
-def _is_unready(ground: Ground, pool: str) -> bool:
+def _is_unready(ground: EligibilityContext, pool: str) -> bool:
     seen = ground.site.fleet.pool(pool)
     return brake.is_on(len(seen.nodes), seen.unready)
 
@@ -355,6 +355,6 @@ RULES: tuple[Rule, ...] = (
 _ALL = frozenset(RULES)
 
 
-def why_left_alone(ground: Ground, seen: Seen) -> Reason | None:
+def why_left_alone(ground: EligibilityContext, seen: DrainNode) -> Reason | None:
     """Why nothing that runs there is to be moved, whichever node that were for."""
     return next((found for rule in (_of_others, _frozen, _opted_out) if (found := rule(ground, seen))), None)

@@ -19,14 +19,14 @@ from msgspec.structs import replace
 
 from reconciler.model import names
 from reconciler.model.desired import Declared
-from reconciler.model.kinds.drain_policy import DrainPolicy
-from reconciler.model.kinds.node_provisioner import NodeProvisioner
-from reconciler.model.planned.action import Delete, Ref, Taint
-from reconciler.model.planned.reason import Facts
+from reconciler.model.plan.action import Delete, Ref, Taint
+from reconciler.model.plan.reason import Facts
+from reconciler.model.policy.drain_policy import DrainPolicy
+from reconciler.model.policy.node_provisioner import NodeProvisioner
 from reconciler.plan.drain.codes.candidacy import LargestParallelismReached, ParallelismReached, Throttled
 from reconciler.plan.drain.codes.figures import Floor, FloorRule
+from reconciler.plan.drain.context import DrainContext, DrainNode, ref_of, ref_of_policy
 from reconciler.plan.drain.marks import SOFT
-from reconciler.plan.drain.site import Seen, Site, ref_of, ref_of_policy
 from reconciler.plan.guards.observing import observes
 
 
@@ -39,16 +39,16 @@ class Budget(msgspec.Struct, frozen=True, gc=False):
     leaving: int
     floor: Floor
 
-    def floor_for(self, seen: Seen) -> Floor:
+    def floor_for(self, seen: DrainNode) -> Floor:
         """How many nodes must stay for such a node to go, and why."""
         return self.floor if seen.is_ready else replace(self.floor, nodes=self.min_size, by="minSize")
 
-    def left(self, seen: Seen) -> int:
+    def left(self, seen: DrainNode) -> int:
         """How many more may go, such a node among them."""
         return max(0, self.size - self.leaving - self.floor_for(seen).nodes)
 
 
-def budgets_of(site: Site) -> dict[str, Budget]:
+def budgets_of(site: DrainContext) -> dict[str, Budget]:
     """By pool; those that nobody scales are left out."""
     wishes = site.provisioner_of
     leaving: dict[str, int] = {}
@@ -57,7 +57,7 @@ def budgets_of(site: Site) -> dict[str, Budget]:
     return {pool: _budget(site, pool, wishes[pool], leaving.get(pool, 0)) for pool in site.policy_of if pool in wishes}
 
 
-def _budget(site: Site, pool: str, wish: Declared[NodeProvisioner], leaving: int) -> Budget:
+def _budget(site: DrainContext, pool: str, wish: Declared[NodeProvisioner], leaving: int) -> Budget:
     seen = site.fleet.pool(pool)
     gpus, fewest = (seen.gpus_used, seen.gpus_total), _fewest(seen.sorts)
     floor = floor_of(wish.spec, len(seen.nodes), gpus, fewest)
@@ -94,7 +94,7 @@ class Slots:
     """Owner of how many nodes may begin to leave now: of each policy in its pools, and of all at most as many as the
     largest limit of any policy. What scaling deletes takes a slot, and waits for none."""
 
-    def __init__(self, site: Site) -> None:
+    def __init__(self, site: DrainContext) -> None:
         self.draining: dict[str, int] = dict.fromkeys((each.name for each in site.policies), 0)
         self.leaving: dict[str, int] = dict.fromkeys(self.draining, 0)
         # By policy and whether pods move, until a node takes a slot.
@@ -108,7 +108,7 @@ class Slots:
             self.leaving[policy] += 1
             self.draining[policy] += name in drained and counting[name] > 0
 
-    def why_none(self, seen: Seen) -> Facts | None:
+    def why_none(self, seen: DrainNode) -> Facts | None:
         """The limit that is reached; None where there is a slot. An empty node needs no slot of a drain."""
         key = seen.policy.name, not self._site.is_empty(seen)
         if key not in self._full:
@@ -152,14 +152,14 @@ class Slots:
         )
         return next(full, None)
 
-    def take(self, seen: Seen, count: int = 1) -> None:
+    def take(self, seen: DrainNode, count: int = 1) -> None:
         """Or gives it back, with -1."""
         self._full.clear()
         self.leaving[seen.policy.name] += count
         self.draining[seen.policy.name] += 0 if self._site.is_empty(seen) else count
 
 
-def _leaving_now(site: Site) -> Iterator[str]:
+def _leaving_now(site: DrainContext) -> Iterator[str]:
     """Being deleted, or so near their deletion by scaling that pods are kept away."""
     for facts in site.fleet.nodes_unsettled:
         taint = facts.node.taint(names.DELETION_TIME)
@@ -168,7 +168,7 @@ def _leaving_now(site: Site) -> Iterator[str]:
             yield facts.name
 
 
-def _is_taken_now(site: Site, seen: Seen) -> bool:
+def _is_taken_now(site: DrainContext, seen: DrainNode) -> bool:
     """Whether scaling keeps pods away from it, or deletes it, in this plan."""
     if not site.is_taken(seen) or site.is_only_told(seen):
         return False
@@ -176,7 +176,7 @@ def _is_taken_now(site: Site, seen: Seen) -> bool:
     return isinstance(act, Delete) or (isinstance(act, Taint) and act.value is not None and act.effect != SOFT)
 
 
-def _policies_of(site: Site, nodes: Iterable[str]) -> Iterator[tuple[str, str]]:
+def _policies_of(site: DrainContext, nodes: Iterable[str]) -> Iterator[tuple[str, str]]:
     """Of those in pools that a policy names."""
     for name in nodes:
         node = site.fleet.node(name)

@@ -11,14 +11,14 @@ from reconciler.model import names
 from reconciler.model.cluster.node import Node
 from reconciler.model.cluster.pod import Pod
 from reconciler.model.instant import Instant, moment, unix_seconds
-from reconciler.model.planned.action import Taint
-from reconciler.plan.removal import nobody_elses
+from reconciler.model.plan.action import Taint
+from reconciler.plan.nodes.ownership import nobody_elses
 
 SOFT, HARD = "PreferNoSchedule", "NoSchedule"
 _LATE_AFTER_MS = 60_000  # clocks differ, and a scheduler may not have seen the taint yet
 
 
-class Mark(msgspec.Struct, frozen=True, gc=False):
+class DrainTaint(msgspec.Struct, frozen=True, gc=False):
     """One of the two as it stands on a node."""
 
     key: str
@@ -31,17 +31,17 @@ class Mark(msgspec.Struct, frozen=True, gc=False):
         return Taint(key=self.key, value=None, effect=self.effect)
 
 
-def candidate_mark(node: Node) -> Mark | None:
+def candidate_mark(node: Node) -> DrainTaint | None:
     return _mark(node, names.DRAIN_CANDIDATE)
 
 
-def draining_mark(node: Node) -> Mark | None:
+def draining_mark(node: Node) -> DrainTaint | None:
     """A soft one was not put on by a drain and keeps no pod away: its time counts as unreadable, and it comes off."""
     mark = _mark(node, names.DRAINING)
     return replace(mark, since=None) if mark is not None and mark.effect == SOFT else mark
 
 
-def came_late(pod: Pod, mark: Mark | None) -> bool:
+def came_late(pod: Pod, mark: DrainTaint | None) -> bool:
     """Whether the pod was made well after its node began to be emptied: it bears the taint, or asked no scheduler."""
     made = moment(pod.metadata.creation_timestamp)
     return mark is not None and mark.since is not None and made is not None and made > mark.since + _LATE_AFTER_MS
@@ -56,6 +56,6 @@ def hard(since: Instant, node: Node) -> Taint:
     return Taint(key=names.DRAINING, value=str(since // 1_000), effect=HARD, presumes=presumes)
 
 
-def _mark(node: Node, key: str) -> Mark | None:
+def _mark(node: Node, key: str) -> DrainTaint | None:
     found = node.taint(key)
-    return None if found is None else Mark(key, found.value, found.effect, unix_seconds(found.value))
+    return None if found is None else DrainTaint(key, found.value, found.effect, unix_seconds(found.value))

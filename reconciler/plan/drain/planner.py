@@ -11,34 +11,34 @@ import msgspec
 
 from reconciler.model.cluster.observed import Unread
 from reconciler.model.instant import Instant, later
-from reconciler.model.planned.decision import Decision
-from reconciler.model.planned.drained import Begun, Drained, Evicted, InVain, Moved, Setback
-from reconciler.model.planned.inputs import Inputs
-from reconciler.model.planned.memory import Hints, Memory
-from reconciler.model.planned.reason import Reason
-from reconciler.model.planned.weighed import Weighed
+from reconciler.model.plan.decision import Decision
+from reconciler.model.plan.drain_eligibility import DrainEligibility
+from reconciler.model.plan.drain_memory import Begun, DrainMemory, Evicted, InVain, Moved, Setback
+from reconciler.model.plan.inputs import Inputs
+from reconciler.model.plan.memory import Hints, Memory
+from reconciler.model.plan.reason import Reason
+from reconciler.plan.capacity.gangs import Gang
+from reconciler.plan.capacity.reservations import HOLDS_MS
 from reconciler.plan.draft import Draft, Verdict
 from reconciler.plan.drain import timers
-from reconciler.plan.drain.asking.calling_off import called_off
-from reconciler.plan.drain.beginning.batch import Began, Settling, begin, settle
-from reconciler.plan.drain.candidates import Ground
+from reconciler.plan.drain.backoff.failed_searches import tried
+from reconciler.plan.drain.backoff.in_vain import begun, moved
+from reconciler.plan.drain.backoff.setbacks import rests_until, unforgotten, with_more
+from reconciler.plan.drain.candidates import EligibilityContext
 from reconciler.plan.drain.codes.candidacy import DrainUnread, LeavingPodWithoutPlace, PartlyEvaluated
 from reconciler.plan.drain.codes.eligibility import NotEvaluated, NotTried
 from reconciler.plan.drain.codes.emptying import BatchTorn
-from reconciler.plan.drain.emptying import Emptying
-from reconciler.plan.drain.failing.in_vain import begun, moved
-from reconciler.plan.drain.failing.setbacks import rests_until, unforgotten, with_more
-from reconciler.plan.drain.failing.tried import tried
+from reconciler.plan.drain.context import PATIENCE_MS, DrainContext, DrainNode, ref_of_policy
+from reconciler.plan.drain.eviction.cancel import called_off
+from reconciler.plan.drain.evictions import Emptying
 from reconciler.plan.drain.gangs.members import Members
-from reconciler.plan.drain.left_behind import left_behind
 from reconciler.plan.drain.nodes.eligible import eligible
 from reconciler.plan.drain.nodes.lost import held
-from reconciler.plan.drain.rehome import Rehomed, StrandedPod
-from reconciler.plan.drain.site import PATIENCE_MS, Seen, Site, ref_of_policy
-from reconciler.plan.drain.unaided import rehome
+from reconciler.plan.drain.orphaned_taints import left_behind
+from reconciler.plan.drain.placement import Rehomed, StrandedPod
+from reconciler.plan.drain.placement_search import rehome
+from reconciler.plan.drain.start.batch import Began, Settling, begin, settle
 from reconciler.plan.recent_evictions import SEEN_BY, recent_seconds
-from reconciler.plan.requests.gangs import Gang
-from reconciler.plan.requests.promised import HOLDS_MS
 
 # To judge what may move, and where, all of these must have been read.
 NEEDED = (
@@ -58,12 +58,12 @@ _NEXT_MS = 10_000  # after a plan in which there was no time for all nodes
 
 def drain(inputs: Inputs, draft: Draft) -> Verdict:
     """All DrainPolicies together: what one moves takes the room of another."""
-    site = Site(inputs, draft)
+    site = DrainContext(inputs, draft)
     if not site.policies:
-        return Verdict(tuple(_stopped(site, frozenset())), memory=_memory(site, Drained()))
+        return Verdict(tuple(_stopped(site, frozenset())), memory=_memory(site, DrainMemory()))
     if unread := inputs.observed.unread_among(*NEEDED):
         return Verdict(tuple(_unread(site, unread)))
-    ground = Ground(site)
+    ground = EligibilityContext(site)
     settling = settle(site)
     found = eligible(ground)
     members = Members(site)
@@ -79,7 +79,7 @@ def drain(inputs: Inputs, draft: Draft) -> Verdict:
         began = begin(ground, rehomed, members, is_settling=settling.batch is not None)
         decisions += [*_timed(site, rehomed, refused, settling), *began.decisions, *_left_out(site, rehomed)]
         decisions += held(site, refused)
-    drained = Drained(
+    drained = DrainMemory(
         batch=settling.batch,
         evicted=tuple(sorted(_kept(site, each) for each in site.memory.evicted if _counts_still(site, each))),
         emptied=tuple(sorted(emptying.emptied)),
@@ -98,7 +98,7 @@ def drain(inputs: Inputs, draft: Draft) -> Verdict:
     return Verdict(tuple(decisions), memory=memory, weighed=weighed, hints=hints, wake_at=wake_at)
 
 
-def _begun(site: Site, drained: Drained, began: Began) -> tuple[Begun, ...]:
+def _begun(site: DrainContext, drained: DrainMemory, began: Began) -> tuple[Begun, ...]:
     """A node of a batch may bear its taint, and not have been seen with it yet."""
     batch = site.memory.batch
     nodes = [site.by_name[name] for name, _ in batch.nodes if name in site.by_name] if batch is not None else []
@@ -107,14 +107,14 @@ def _begun(site: Site, drained: Drained, began: Began) -> tuple[Begun, ...]:
     return begun(site, drained.in_vain, under_way, began.loads)
 
 
-def _stopped(site: Site, gangs: frozenset[Gang]) -> Iterator[Decision]:
+def _stopped(site: DrainContext, gangs: frozenset[Gang]) -> Iterator[Decision]:
     """What is left of drains that nobody goes on with; `gangs`: those that are on their way."""
     if site.fleet.nodes_drained:
         yield from left_behind(site)
     yield from called_off(site, gangs)
 
 
-def _memory(site: Site, drained: Drained) -> Memory:
+def _memory(site: DrainContext, drained: DrainMemory) -> Memory:
     """With what was known of pools that are left out."""
     left_out, before = site.draft.left_out, site.memory
     if left_out:
@@ -136,7 +136,7 @@ def _with_left_out(left_out: Set[str], found: Iterable[_OfPool], before: Iterabl
     return tuple(sorted(others + [each for each in before if each.pool in left_out]))
 
 
-def _wakes(site: Site, rehomed: Rehomed, drained: Drained) -> Iterator[Instant]:
+def _wakes(site: DrainContext, rehomed: Rehomed, drained: DrainMemory) -> Iterator[Instant]:
     """When something is to be looked at again, though nothing changes."""
     yield from (rests_until(each) for each in drained.setbacks)
     if rehomed.left_out:
@@ -147,30 +147,30 @@ def _wakes(site: Site, rehomed: Rehomed, drained: Drained) -> Iterator[Instant]:
         )
 
 
-def _timed(site: Site, rehomed: Rehomed, refused: dict[str, Reason], settling: Settling) -> list[Decision]:
+def _timed(site: DrainContext, rehomed: Rehomed, refused: dict[str, Reason], settling: Settling) -> list[Decision]:
     return [
         *timers.take_off(site, {name: reason for name, reason in refused.items() if name not in settling.nodes}),
         *timers.put_on(site, {name: to for name, to in rehomed.together.items() if name not in settling.nodes}),
     ]
 
 
-def _unread(site: Site, unread: Unread) -> Iterator[Decision]:
+def _unread(site: DrainContext, unread: Unread) -> Iterator[Decision]:
     for policy in site.policies:
         facts = DrainUnread(policy=ref_of_policy(policy), unread=unread)
         yield site.hold(policy, Reason(facts, policy.origin()))
 
 
-def _homeless(site: Site, homeless: StrandedPod) -> Iterator[Decision]:
+def _homeless(site: DrainContext, homeless: StrandedPod) -> Iterator[Decision]:
     for policy in site.policies:
         facts = LeavingPodWithoutPlace(pod=homeless.pod, node=homeless.node, policy=ref_of_policy(policy))
         yield site.hold(policy, Reason(facts, policy.origin()))
 
 
-def _not_tried(seen: Seen, homeless: StrandedPod) -> Reason:
+def _not_tried(seen: DrainNode, homeless: StrandedPod) -> Reason:
     return seen.reason(NotTried(policy=seen.policy_ref, pod=homeless.pod, leaves=homeless.node))
 
 
-def _left_out(site: Site, rehomed: Rehomed) -> Iterator[Decision]:
+def _left_out(site: DrainContext, rehomed: Rehomed) -> Iterator[Decision]:
     """That there was no time for all of them."""
     left = set(rehomed.left_out)
     for policy in site.policies if left else ():
@@ -181,18 +181,20 @@ def _left_out(site: Site, rehomed: Rehomed) -> Iterator[Decision]:
             yield site.hold(policy, Reason(facts, policy.origin("spec.simulationTimeBound")))
 
 
-def _weighed(site: Site, refused: dict[str, Reason], rehomed: Rehomed, hints: Hints) -> Iterator[Weighed]:
+def _weighed(
+    site: DrainContext, refused: dict[str, Reason], rehomed: Rehomed, hints: Hints
+) -> Iterator[DrainEligibility]:
     for seen in site.seen:
         name, pool, policy = seen.name, seen.pool, seen.policy.name
         if name in rehomed.together:
             reason = timers.candidacy(site, seen, rehomed.together[name])
-            yield Weighed(name, pool, policy, reason, is_candidate=True, since=timers.since(site, seen))
+            yield DrainEligibility(name, pool, policy, reason, is_candidate=True, since=timers.since(site, seen))
         else:
             reason = refused.get(name) or seen.reason(NotEvaluated(node=name))
-            yield Weighed(name, pool, policy, reason, tried=hints.tried.get(name))
+            yield DrainEligibility(name, pool, policy, reason, tried=hints.tried.get(name))
 
 
-def _counts_still(site: Site, evicted: Evicted) -> bool:
+def _counts_still(site: DrainContext, evicted: Evicted) -> bool:
     """Its successor may be missing, or it tells how long ago something went on."""
     policy = site.policy_of.get(evicted.pool)
     grace_ms = 1_000 * policy.spec.max_graceful_termination_seconds if policy is not None else 0
@@ -200,13 +202,13 @@ def _counts_still(site: Site, evicted: Evicted) -> bool:
     return site.now - evicted.at <= lasts_ms
 
 
-def _kept(site: Site, evicted: Evicted) -> Evicted:
+def _kept(site: DrainContext, evicted: Evicted) -> Evicted:
     """What it asks of a node, and where it was to go, is forgotten once nobody keeps room for it.
     Whose it was, and when it went, is short."""
     is_recent = site.now - evicted.at <= max(HOLDS_MS, 1_000 * recent_seconds(site.policy_of.get(evicted.pool)))
     return evicted if is_recent else msgspec.structs.replace(evicted, pod="", home="")
 
 
-def _setbacks(site: Site, settling: Settling) -> tuple[Setback, ...]:
+def _setbacks(site: DrainContext, settling: Settling) -> tuple[Setback, ...]:
     new = (Setback(name, uid, site.now, BatchTorn.__name__) for name, uid in settling.untainted)
     return with_more(unforgotten(site.memory.setbacks, site.fleet, site.now), new)

@@ -1,6 +1,6 @@
 """All codes of drains, and the sets of them that others go by; the classes are in codes/."""
 
-from reconciler.model.planned.reason import Facts
+from reconciler.model.plan.reason import Facts
 from reconciler.plan.drain.codes.blockers import BLOCKERS, GANG_CAUSES
 from reconciler.plan.drain.codes.candidacy import (
     CANDIDACY,

@@ -8,9 +8,9 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from reconciler.model.cluster.pod import Pod
 from reconciler.model.instant import Instant
-from reconciler.model.planned.action import Hold
-from reconciler.model.planned.decision import Decision
-from reconciler.model.planned.reason import Facts, Reason
+from reconciler.model.plan.action import Hold
+from reconciler.model.plan.decision import Decision
+from reconciler.model.plan.reason import Facts, Reason
 from reconciler.plan.drain import marks
 from reconciler.plan.drain.candidates import completing
 from reconciler.plan.drain.codes.candidacy import (
@@ -24,48 +24,48 @@ from reconciler.plan.drain.codes.candidacy import (
 )
 from reconciler.plan.drain.codes.eligibility import KEEPS_TIMER
 from reconciler.plan.drain.codes.figures import destinations_of
-from reconciler.plan.drain.site import Seen, Site, ref_of_pod
-from reconciler.plan.removal import untouchable
+from reconciler.plan.drain.context import DrainContext, DrainNode, ref_of_pod
+from reconciler.plan.nodes.ownership import untouchable
 
 MOST = 200  # taints that are put on in one plan: the others have their turn in the next
 
 
-def since(site: Site, seen: Seen) -> Instant:
+def since(site: DrainContext, seen: DrainNode) -> Instant:
     """Since when it has been a candidate; now where it has just become one. No time is ahead of now."""
     found = seen.candidate_since
     return site.now if found is None else min(found, site.now)
 
 
-def due_at(site: Site, seen: Seen) -> Instant:
+def due_at(site: DrainContext, seen: DrainNode) -> Instant:
     """When it has been one for long enough."""
     return Instant(since(site, seen) + delay_ms(seen))
 
 
-def is_due(site: Site, seen: Seen) -> bool:
+def is_due(site: DrainContext, seen: DrainNode) -> bool:
     """Whether its time has come."""
     return due_at(site, seen) <= site.now
 
 
-def delay_ms(seen: Seen) -> int:
+def delay_ms(seen: DrainNode) -> int:
     """How long it must be one."""
     spec = seen.policy.spec
     wanted = spec.scale_down_unneeded_time if seen.is_ready else spec.scale_down_unready_time
     return wanted.milliseconds
 
 
-def candidacy(site: Site, seen: Seen, destinations: tuple[str, ...]) -> Reason:
+def candidacy(site: DrainContext, seen: DrainNode, destinations: tuple[str, ...]) -> Reason:
     """Why it is one."""
     is_empty, pods = site.is_empty(seen), completing(site, seen.name)
     by = (seen.policy, seen.is_ready, is_empty, destinations, pods)
     return site.said.again(seen.name, "goes", by, lambda: _candidacy(seen, is_empty, destinations, pods))
 
 
-def _candidacy(seen: Seen, is_empty: bool, destinations: tuple[str, ...], pods: Sequence[Pod]) -> Reason:
+def _candidacy(seen: DrainNode, is_empty: bool, destinations: tuple[str, ...], pods: Sequence[Pod]) -> Reason:
     field = "scaleDownUnneededTime" if seen.is_ready else "scaleDownUnreadyTime"
     return seen.reason(_candidate(seen, is_empty, destinations, pods), field)
 
 
-def _candidate(seen: Seen, is_empty: bool, destinations: tuple[str, ...], pods: Sequence[Pod]) -> Facts:
+def _candidate(seen: DrainNode, is_empty: bool, destinations: tuple[str, ...], pods: Sequence[Pod]) -> Facts:
     name, seconds = seen.name, delay_ms(seen) // 1_000
     if is_empty and seen.is_ready:
         return EmptyDrainCandidate(node=name, pool=seen.pool, delay_seconds=seconds)
@@ -78,7 +78,7 @@ def _candidate(seen: Seen, is_empty: bool, destinations: tuple[str, ...], pods: 
     return code(node=name, destinations=destinations_of(destinations), delay_seconds=seconds)
 
 
-def put_on(site: Site, together: Mapping[str, tuple[str, ...]]) -> Iterator[Decision]:
+def put_on(site: DrainContext, together: Mapping[str, tuple[str, ...]]) -> Iterator[Decision]:
     """For those that became candidates; those beyond the most that one plan taints are held until the next plan."""
     left = MOST
     for name, destinations in together.items():
@@ -93,7 +93,7 @@ def put_on(site: Site, together: Mapping[str, tuple[str, ...]]) -> Iterator[Deci
             yield site.act(seen, Hold(), seen.reason(DrainCandidateNext(node=name, most=MOST, candidacy=later)))
 
 
-def take_off(site: Site, refused: Mapping[str, Reason]) -> Iterator[Decision]:
+def take_off(site: DrainContext, refused: Mapping[str, Reason]) -> Iterator[Decision]:
     """For those that are none any more; one that is drained keeps what it has until it is given back."""
     for seen in site.seen:
         mark, reason = seen.candidate, refused.get(seen.name)
@@ -105,6 +105,6 @@ def take_off(site: Site, refused: Mapping[str, Reason]) -> Iterator[Decision]:
             yield site.act(seen, mark.off, seen.reason(NoLongerCandidate(node=seen.name, why=reason)))
 
 
-def wait(site: Site, seen: Seen, destinations: tuple[str, ...]) -> Decision:
+def wait(site: DrainContext, seen: DrainNode, destinations: tuple[str, ...]) -> Decision:
     """One whose time has not come."""
     return site.act(seen, Hold(due_at(site, seen)), candidacy(site, seen, destinations))

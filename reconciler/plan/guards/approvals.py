@@ -12,11 +12,11 @@ from functools import cached_property
 import msgspec
 
 from reconciler.model.cluster.kinds import SEEN
-from reconciler.model.cluster.whole import Whole
+from reconciler.model.cluster.unstructured import Unstructured
 from reconciler.model.instant import Instant, instant
-from reconciler.model.kinds.change_approval import ApprovedObject, ChangeApproval
-from reconciler.model.planned.guarded import Measure
-from reconciler.model.planned.inputs import Inputs
+from reconciler.model.plan.guard_verdict import Measure
+from reconciler.model.plan.inputs import Inputs
+from reconciler.model.policy.change_approval import ApprovedObject, ChangeApproval
 from reconciler.plan.causes import Cause, PolicyKey
 from reconciler.plan.guards.digests import policy_digest
 from reconciler.plan.guards.sums import Sums, limit_of
@@ -119,7 +119,7 @@ def _other(inputs: Inputs, approved: ApprovedObject) -> str:
     return f"it was approved as {approved.digest[:SHOWN]}, and is {found[:SHOWN]} now"
 
 
-def _there(inputs: Inputs) -> Iterator[Whole]:
+def _there(inputs: Inputs) -> Iterator[Unstructured]:
     return (each for each in inputs.observed.policies if each.kind == KIND and not each.metadata.deletion_timestamp)
 
 

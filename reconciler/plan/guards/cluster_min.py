@@ -14,11 +14,11 @@ from reconciler.fleet.amounts import CPU
 from reconciler.fleet.fleet import Fleet
 from reconciler.model.cluster.node import Node
 from reconciler.model.desired import Declared
-from reconciler.model.kinds.drain_policy import DrainPolicy
 from reconciler.model.origin import Origin
-from reconciler.model.planned.action import Ref
-from reconciler.model.planned.inputs import Inputs
-from reconciler.model.planned.reason import CodeFacts
+from reconciler.model.plan.action import Ref
+from reconciler.model.plan.inputs import Inputs
+from reconciler.model.plan.reason import CodeFacts
+from reconciler.model.policy.drain_policy import DrainPolicy
 from reconciler.model.quantity import Quantity
 from reconciler.plan.draft import Draft
 

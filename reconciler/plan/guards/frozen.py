@@ -15,12 +15,12 @@ from reconciler.fleet.fleet import Fleet
 from reconciler.model import names
 from reconciler.model.cluster.kinds import SEEN
 from reconciler.model.cluster.observed import Observed
-from reconciler.model.cluster.whole import Whole
+from reconciler.model.cluster.unstructured import Unstructured
 from reconciler.model.instant import Instant, instant, timestamp
-from reconciler.model.planned.action import Act, Annotate, Delete, Hold, Ref, Status, Taint, Ungate
-from reconciler.model.planned.decision import Decision
-from reconciler.model.planned.inputs import Inputs
-from reconciler.model.planned.reason import CodeFacts, Reason
+from reconciler.model.plan.action import Act, Annotate, Delete, Hold, Ref, Status, Taint, Ungate
+from reconciler.model.plan.decision import Decision
+from reconciler.model.plan.inputs import Inputs
+from reconciler.model.plan.reason import CodeFacts, Reason
 
 
 class Scope(msgspec.Struct, frozen=True, gc=False):
@@ -226,7 +226,7 @@ class Freezes:
     def _node_of_pod(self) -> dict[tuple[str, str], str]:
         return {(each.metadata.namespace, each.name): each.node for each in self._inputs.observed.pods}
 
-    def _of(self, kind: str) -> list[Whole]:
+    def _of(self, kind: str) -> list[Unstructured]:
         return sorted(
             (each for each in self._inputs.observed.policies if each.kind == kind), key=lambda each: each.name
         )

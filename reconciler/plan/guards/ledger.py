@@ -19,9 +19,9 @@ import msgspec
 from reconciler.model import names
 from reconciler.model.cluster.karpenter import NodeClaim
 from reconciler.model.instant import Instant, moment
-from reconciler.model.planned.mark import Mark
+from reconciler.model.plan.disruption_record import DisruptionRecord
 from reconciler.model.resource_quantity import whole_number
-from reconciler.plan.guards.stage import CLAIMS, Stage
+from reconciler.plan.guards.context import CLAIMS, GuardContext
 
 HOUR_MS = 3_600_000
 SAME_ATTEMPT_MS = 600_000
@@ -30,7 +30,7 @@ SAME_ATTEMPT_MS = 600_000
 class Ledger:
     """The marks by what they are of; it never changes."""
 
-    def __init__(self, stage: Stage, marks: Sequence[Mark], pools: frozenset[str]) -> None:
+    def __init__(self, stage: GuardContext, marks: Sequence[DisruptionRecord], pools: frozenset[str]) -> None:
         """`pools` are those of which others' doings count."""
         self._stage = stage
         kept = [_not_ahead(each, stage.now) for each in marks if self._lasts(each)]
@@ -39,24 +39,24 @@ class Ledger:
         self.marks = tuple(sorted([*kept, *others.values()]))
         self._by_uid = _by_uid(self.marks)
 
-    def known(self, mark: Mark) -> Mark | None:
+    def known(self, mark: DisruptionRecord) -> DisruptionRecord | None:
         """The mark that there is of the same."""
         return next((self._by_uid[uid] for uid in (mark.uid, mark.claim) if uid in self._by_uid), None)
 
-    def key(self, mark: Mark) -> str:
+    def key(self, mark: DisruptionRecord) -> str:
         """By which it is counted once; that of the mark that there is of the same."""
         return key_of(self.known(mark) or mark)
 
-    def counts_already(self, mark: Mark) -> bool:
+    def counts_already(self, mark: DisruptionRecord) -> bool:
         """Whether it was marked, and has been on its way out since."""
         known = self.known(mark)
         return known is not None and self._stage.is_going(known)
 
-    def in_the_hour(self) -> tuple[Mark, ...]:
+    def in_the_hour(self) -> tuple[DisruptionRecord, ...]:
         """What was marked in the hour that ends now, oldest first."""
         return tuple(each for each in self.marks if each.at > self._stage.now - HOUR_MS)
 
-    def merged(self, mark: Mark) -> Mark:
+    def merged(self, mark: DisruptionRecord) -> DisruptionRecord:
         """With the mark that there is of the same: whichever says more; from when that was, for the same attempt."""
         known = self.known(mark)
         if known is None:
@@ -67,33 +67,33 @@ class Ledger:
         goes, gpus = known.goes or mark.goes, max(known.gpus, mark.gpus)
         return msgspec.structs.replace(mark, at=at, goes=goes, gpus=gpus, approvals=approvals)
 
-    def with_taken(self, taken: Sequence[Mark]) -> tuple[Mark, ...]:
+    def with_taken(self, taken: Sequence[DisruptionRecord]) -> tuple[DisruptionRecord, ...]:
         """All marks once these are made."""
         marks = {key_of(each): each for each in self.marks}
         marks |= {self.key(each): self.merged(each) for each in taken}
         return tuple(sorted(marks.values()))
 
-    def _lasts(self, mark: Mark) -> bool:
+    def _lasts(self, mark: DisruptionRecord) -> bool:
         return mark.at > self._stage.now - HOUR_MS or self._is_unseen(mark) or self._stage.is_going(mark)
 
-    def _is_unseen(self, mark: Mark) -> bool:
+    def _is_unseen(self, mark: DisruptionRecord) -> bool:
         return mark.kind == "Node" and bool(self._stage.observed.why_unread("nodes", CLAIMS))
 
 
-def key_of(mark: Mark) -> str:
+def key_of(mark: DisruptionRecord) -> str:
     """By which a mark is counted once."""
     return mark.uid or mark.claim or f"{mark.kind}/{mark.name}"
 
 
-def _not_ahead(mark: Mark, now: Instant) -> Mark:
+def _not_ahead(mark: DisruptionRecord, now: Instant) -> DisruptionRecord:
     return msgspec.structs.replace(mark, at=now) if mark.at > now else mark
 
 
-def _by_uid(marks: Sequence[Mark]) -> dict[str, Mark]:
+def _by_uid(marks: Sequence[DisruptionRecord]) -> dict[str, DisruptionRecord]:
     return {uid: each for each in marks for uid in (each.uid, each.claim) if uid}
 
 
-def _of_others(stage: Stage, pools: frozenset[str]) -> Iterator[Mark]:
+def _of_others(stage: GuardContext, pools: frozenset[str]) -> Iterator[DisruptionRecord]:
     """Nodes of these pools that are leaving, in the hour; and NodeClaims that are, whose node is gone before them."""
     for node in stage.fleet.nodes_taken_away:
         if node.pool in pools:
@@ -107,14 +107,16 @@ def _of_others(stage: Stage, pools: frozenset[str]) -> Iterator[Mark]:
             yield from _seen_leaving(stage, mark, claim.metadata.deletion_timestamp)
 
 
-def _nodeless(stage: Stage, claim: NodeClaim, pool: str) -> Mark:
+def _nodeless(stage: GuardContext, claim: NodeClaim, pool: str) -> DisruptionRecord:
     """All its GPUs are taken for used where nodes could not be read; else what ran there has gone already."""
     found = claim.status.allocatable.get(names.NVIDIA_GPU, "0") if stage.observed.why_unread("nodes") else "0"
     gpus = whole_number(found)
-    return Mark(stage.now, "Node", claim.status.node_name, "", claim.metadata.uid, pool, goes=True, gpus=gpus)
+    return DisruptionRecord(
+        stage.now, "Node", claim.status.node_name, "", claim.metadata.uid, pool, goes=True, gpus=gpus
+    )
 
 
-def _seen_leaving(stage: Stage, mark: Mark, deleted_at: str) -> Iterator[Mark]:
+def _seen_leaving(stage: GuardContext, mark: DisruptionRecord, deleted_at: str) -> Iterator[DisruptionRecord]:
     """A busy node is taken for one that is replaced: whether it is, nobody can tell yet."""
     told = moment(deleted_at)
     at = stage.now if told is None else min(stage.now, told)

@@ -5,8 +5,8 @@ import msgspec
 
 from reconciler.fleet.fleet import Fleet
 from reconciler.model import names
-from reconciler.model.planned.decision import Decision
-from reconciler.model.planned.inputs import Inputs
+from reconciler.model.plan.decision import Decision
+from reconciler.model.plan.inputs import Inputs
 from reconciler.plan.guards.frozen import Freeze, Freezes
 
 # Whose nodes they are decides over these.

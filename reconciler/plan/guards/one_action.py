@@ -9,9 +9,9 @@ from collections.abc import Sequence
 
 import msgspec
 
-from reconciler.model.planned.action import Hold, Label, Ref
-from reconciler.model.planned.decision import Decision
-from reconciler.model.planned.reason import CodeFacts, Reason
+from reconciler.model.plan.action import Hold, Label, Ref
+from reconciler.model.plan.decision import Decision
+from reconciler.model.plan.reason import CodeFacts, Reason
 
 
 class TakesTurns(CodeFacts, frozen=True):

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from reconciler.model.planned.mark import Mark
+from reconciler.model.plan.disruption_record import DisruptionRecord
 from reconciler.plan.guards.reasons import BehindOthers, HeldByGuard, HourIsFull, OverHourLimit, OverPlanLimit
 from reconciler.plan.guards.tally import Room, Take, Tally
 
@@ -24,7 +24,7 @@ class Panel:
         self.tallies = tuple(tallies)
         self.takes = tuple(takes)
         self.held: dict[int, Held] = {}  # by the place of the decision
-        self.marks: list[Mark] = []  # of what goes
+        self.marks: list[DisruptionRecord] = []  # of what goes
         self.approvals: dict[str, set[str]] = {}  # by guard, what let something pass
         for tally in self.tallies:
             self._look_at_the_plan(tally)

@@ -2,9 +2,9 @@
 
 import msgspec
 
-from reconciler.model.planned.action import Ref
-from reconciler.model.planned.guarded import GuardCount, Measure
-from reconciler.model.planned.reason import CodeFacts, Reason
+from reconciler.model.plan.action import Ref
+from reconciler.model.plan.guard_verdict import GuardCount, Measure
+from reconciler.model.plan.reason import CodeFacts, Reason
 
 
 class GuardSum(msgspec.Struct, frozen=True, gc=False):

@@ -15,10 +15,10 @@ from reconciler.fleet.fleet import Fleet
 from reconciler.model import names
 from reconciler.model.cluster.pod import Pod
 from reconciler.model.cluster.set_aside import ANY_POOL, Refusal, SetAside
-from reconciler.model.planned.action import Apply, Evict, Hold, Ref, Taint, Ungate
-from reconciler.model.planned.decision import Decision
-from reconciler.model.planned.inputs import Inputs
-from reconciler.model.planned.reason import CodeFacts, Reason
+from reconciler.model.plan.action import Apply, Evict, Hold, Ref, Taint, Ungate
+from reconciler.model.plan.decision import Decision
+from reconciler.model.plan.inputs import Inputs
+from reconciler.model.plan.reason import CodeFacts, Reason
 
 PLANNER = "set_aside"
 

@@ -14,9 +14,9 @@ import msgspec
 from reconciler.fleet.fleet import Fleet
 from reconciler.model.cluster.node import Node
 from reconciler.model.instant import Instant, moment
-from reconciler.model.kinds.change_guard import Ceiling
-from reconciler.model.planned.guarded import Measure
-from reconciler.model.planned.mark import Mark
+from reconciler.model.plan.disruption_record import DisruptionRecord
+from reconciler.model.plan.guard_verdict import Measure
+from reconciler.model.policy.change_guard import Ceiling
 
 MEASURES: tuple[Measure, ...] = get_args(Measure)
 # As people write them below perPlan and perHour.
@@ -31,7 +31,7 @@ class Roll:
         self._fleet, self._since = fleet, since
         self._sizes: dict[str, int] = {}
 
-    def has(self, mark: Mark) -> bool:
+    def has(self, mark: DisruptionRecord) -> bool:
         """Whether what was marked is among them by its name."""
         node = self._fleet.node(mark.name)
         return node is not None and node.pool == mark.pool and not node.metadata.leaving
@@ -64,7 +64,7 @@ class Count(msgspec.Struct, frozen=True, gc=False):
 class Sums:
     """What has been added; each mark is to be added once."""
 
-    def __init__(self, roll: Roll, marks: Iterable[Mark] = ()) -> None:
+    def __init__(self, roll: Roll, marks: Iterable[DisruptionRecord] = ()) -> None:
         self._roll = roll
         self._simple: Counter[Measure] = Counter()
         self._going: Counter[str] = Counter()  # nodes that go for good, by pool
@@ -72,7 +72,7 @@ class Sums:
         for mark in marks:
             self.add(mark)
 
-    def add(self, mark: Mark, times: int = 1) -> None:
+    def add(self, mark: DisruptionRecord, times: int = 1) -> None:
         """Or take it out again: -1."""
         self._simple["deleted_node_pools"] += times * (mark.kind == "NodePool")
         self._simple["disrupted_gpus"] += times * mark.gpus
@@ -86,7 +86,7 @@ class Sums:
         other._simple, other._going, other._gone = self._simple.copy(), self._going.copy(), self._gone.copy()
         return other
 
-    def plus(self, marks: Iterable[Mark]) -> "Sums":
+    def plus(self, marks: Iterable[DisruptionRecord]) -> "Sums":
         """With these too."""
         other = self.copy()
         for mark in marks:

@@ -18,14 +18,14 @@ import msgspec
 
 from reconciler.model.desired import Declared
 from reconciler.model.instant import Instant, later
-from reconciler.model.kinds.change_guard import ChangeGuard
-from reconciler.model.planned.guarded import GuardCount, Measure, Period
-from reconciler.model.planned.mark import Mark
+from reconciler.model.plan.disruption_record import DisruptionRecord
+from reconciler.model.plan.guard_verdict import GuardCount, Measure, Period
+from reconciler.model.policy.change_guard import ChangeGuard
 from reconciler.plan.causes import Cause
 from reconciler.plan.guards.approvals import Approval
 from reconciler.plan.guards.ledger import HOUR_MS, Ledger
+from reconciler.plan.guards.removals import Taken
 from reconciler.plan.guards.sums import FIELDS, MEASURES, Roll, Sums, limit_of
-from reconciler.plan.guards.taken import Taken
 
 
 class Take(msgspec.Struct, frozen=True):
@@ -68,7 +68,7 @@ class Tally:
         self._plan = Sums(books.roll)
         self.counted: dict[str, Taken] = {}
         self._takes: tuple[Take, ...] = ()
-        self._admitted: list[Mark] = []
+        self._admitted: list[DisruptionRecord] = []
         self._by_approval = {
             each.name: Sums(books.hour_roll, (mark for mark in self.window if each.name in mark.approvals))
             for each in approvals
@@ -153,11 +153,11 @@ class Tally:
             for measure, count in counts
         )
 
-    def sum_of(self, marks: Iterable[Mark]) -> Sums:
+    def sum_of(self, marks: Iterable[DisruptionRecord]) -> Sums:
         """Over these alone."""
         return Sums(self._books.roll, marks)
 
-    def hour_of(self, marks: Iterable[Mark]) -> Sums:
+    def hour_of(self, marks: Iterable[DisruptionRecord]) -> Sums:
         """Over these, where they count in the hour."""
         return Sums(self._books.hour_roll, marks)
 
@@ -196,12 +196,12 @@ class Tally:
         marks = {self._books.ledger.key(each.mark): each.mark for take in takes for each in self.own(take)}
         return Sums(self._books.roll, marks.values())
 
-    def _guards(self, mark: Mark) -> bool:
+    def _guards(self, mark: DisruptionRecord) -> bool:
         return bool({"*", mark.pool} & set(self.guard.spec.pool_names))
 
-    def _hour_plus(self, taken: Iterable[Taken]) -> tuple[list[Mark], Sums]:
+    def _hour_plus(self, taken: Iterable[Taken]) -> tuple[list[DisruptionRecord], Sums]:
         """What is not in the hour yet, or not as much, each once; and the hour with it."""
-        new: dict[str, Mark] = {}
+        new: dict[str, DisruptionRecord] = {}
         hour = self._hour.copy()
         for each in taken:
             key, mark = self._books.ledger.key(each.mark), self._books.ledger.merged(each.mark)
@@ -213,7 +213,7 @@ class Tally:
                 new[key] = mark
         return list(new.values()), hour
 
-    def _when_free(self, new: Sequence[Mark], over: Sequence[Measure]) -> Instant:
+    def _when_free(self, new: Sequence[DisruptionRecord], over: Sequence[Measure]) -> Instant:
         """When enough of the window has gone by; halved until it is found, since windows can be long."""
         low, high = 0, len(self.window)  # how many of the oldest must go; all of it, and then what goes now
         while low < high:

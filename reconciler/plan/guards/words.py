@@ -4,8 +4,8 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from reconciler.model.cluster.set_aside import Refusal
-from reconciler.model.planned.guarded import Measure
-from reconciler.model.planned.reason import Facts
+from reconciler.model.plan.guard_verdict import Measure
+from reconciler.model.plan.reason import Facts
 from reconciler.plan.guards.frozen import Scope
 from reconciler.plan.guards.observing import Observation
 from reconciler.plan.guards.reasons import GuardSum

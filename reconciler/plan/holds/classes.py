@@ -11,15 +11,15 @@ from collections.abc import Iterable
 
 import msgspec
 
-from reconciler.model.planned.action import Hold, Ref
-from reconciler.model.planned.decision import Decision
-from reconciler.model.planned.inputs import Inputs
-from reconciler.model.planned.plan import Plan
-from reconciler.model.planned.reason import Facts, HoldClass
+from reconciler.model.plan.action import Hold, Ref
+from reconciler.model.plan.decision import Decision
+from reconciler.model.plan.inputs import Inputs
+from reconciler.model.plan.plan import Plan
+from reconciler.model.plan.reason import Facts, HoldClass
 from reconciler.plan.causes import PolicyKey, policies_behind
-from reconciler.plan.explain import REASONS
 from reconciler.plan.guards.approvals import Approvals
 from reconciler.plan.reasons import is_held as is_declared_held
+from reconciler.plan.sentences import REASONS
 
 
 class ChangeScope(msgspec.Struct, frozen=True):

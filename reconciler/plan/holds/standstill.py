@@ -17,17 +17,17 @@ from reconciler.fleet.fleet import Fleet
 from reconciler.model import names
 from reconciler.model.cluster.node import Node
 from reconciler.model.desired import Declared
-from reconciler.model.kinds.gpu_pool import GpuPool
-from reconciler.model.planned.action import Delete, Hold, Ref
-from reconciler.model.planned.decision import Decision
-from reconciler.model.planned.inputs import Inputs
-from reconciler.model.planned.reason import CodeFacts, Reason
+from reconciler.model.plan.action import Delete, Hold, Ref
+from reconciler.model.plan.decision import Decision
+from reconciler.model.plan.inputs import Inputs
+from reconciler.model.plan.reason import CodeFacts, Reason
+from reconciler.model.policy.gpu_pool import GpuPool
 from reconciler.plan.drain import reasons as drains
-from reconciler.plan.guards.elsewhere import of_another_cluster
+from reconciler.plan.guards.cluster_identity import of_another_cluster
 from reconciler.plan.guards.frozen import Freezes, Frozen, FrozenUnreadably, PoolSuspended
 from reconciler.plan.guards.observing import Observation, observation_of, other_keeper
 from reconciler.plan.guards.reasons import WrongCluster
-from reconciler.plan.removal import untouchable
+from reconciler.plan.nodes.ownership import untouchable
 from reconciler.plan.scaling import reasons as scaling
 
 PLANNER = "taints"  # none of the planners: what is told of taints that no planner goes on with

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from reconciler.model import names
-from reconciler.model.planned.reason import Facts
+from reconciler.model.plan.reason import Facts
 from reconciler.plan.holds.standstill import StandingStill, TaintOfOtherEnvironment, TaintStays
 
 

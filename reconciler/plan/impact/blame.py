@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 
 import msgspec
 
-from reconciler.model.planned.consequence import Consequence, Fate
-from reconciler.model.planned.plan import Plan
+from reconciler.model.plan.consequence import Consequence, Fate
+from reconciler.model.plan.plan import Plan
 
 # What takes a node away, or would if nothing held it up, and what buys one: of these it is told that they do not come.
 _SPARED: frozenset[Fate] = frozenset(

@@ -13,14 +13,14 @@ import msgspec
 
 from reconciler.fleet.fleet import Fleet
 from reconciler.model.instant import Instant
-from reconciler.model.planned.consequence import Cause, Consequence, Fate, Share, summed
+from reconciler.model.plan.consequence import Cause, Consequence, Fate, Share, summed
 from reconciler.plan.drain.blockers import moves
-from reconciler.plan.guards.elsewhere import of_another_cluster
+from reconciler.plan.files.planning_result import PlanningResult
+from reconciler.plan.guards.cluster_identity import of_another_cluster
 from reconciler.plan.guards.observing import inaction_of
-from reconciler.plan.impact.acting import Side
 from reconciler.plan.impact.drains import Drain, drains
-from reconciler.plan.impact.scaled import departing
-from reconciler.plan.kept.scene import Scene
+from reconciler.plan.impact.mode_changes import Side
+from reconciler.plan.impact.scale_down import departing
 
 
 class _Departure(msgspec.Struct, frozen=True, gc=False):
@@ -60,7 +60,7 @@ def _departures(side: Side) -> dict[str, _Departure]:
     return {name: each for name, each in told if each is not None}
 
 
-def _as_it_stands(scene: Scene, node: str, departure: _Departure) -> _Departure | None:
+def _as_it_stands(scene: PlanningResult, node: str, departure: _Departure) -> _Departure | None:
     """The same as far as it is carried out, or would be."""
     standstill = scene.standstills.get(node)
     if of_another_cluster(scene.inputs, departure.pool):

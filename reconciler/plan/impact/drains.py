@@ -12,19 +12,19 @@ import msgspec
 
 from reconciler.model import names
 from reconciler.model.instant import Instant
-from reconciler.model.planned.action import Hold, Taint
-from reconciler.model.planned.decision import Decision
+from reconciler.model.plan.action import Hold, Taint
+from reconciler.model.plan.decision import Decision
 from reconciler.plan.draft import Draft
 from reconciler.plan.drain import timers
-from reconciler.plan.drain.asking.grace import longest_grace
+from reconciler.plan.drain.backoff.in_vain import rests_until
 from reconciler.plan.drain.blockers import moves
-from reconciler.plan.drain.candidates import Ground, completing
-from reconciler.plan.drain.emptying import EMPTY_FOR_MS
-from reconciler.plan.drain.failing.in_vain import rests_until
+from reconciler.plan.drain.candidates import EligibilityContext, completing
+from reconciler.plan.drain.context import DrainContext, DrainNode
+from reconciler.plan.drain.eviction.grace import longest_grace
+from reconciler.plan.drain.evictions import EMPTY_FOR_MS
 from reconciler.plan.drain.reasons import PLANNER
-from reconciler.plan.drain.site import Seen, Site
+from reconciler.plan.files.planning_result import PlanningResult
 from reconciler.plan.guards.reasons import HeldByGuard
-from reconciler.plan.kept.scene import Scene
 from reconciler.plan.scaling.reasons import PLANNER as SCALING
 from reconciler.plan.windows import closed
 
@@ -42,7 +42,7 @@ class Drain(msgspec.Struct, frozen=True, gc=False):
     is_acted_on: bool = False  # by this plan: a timer, the taint, an eviction, or the deletion
 
 
-def drains(scene: Scene) -> dict[str, Drain]:
+def drains(scene: PlanningResult) -> dict[str, Drain]:
     """By node, sorted by name."""
     if not scene.plan.weighed:
         return {}
@@ -52,10 +52,10 @@ def drains(scene: Scene) -> dict[str, Drain]:
 class _Forecast:
     """Owner of the limits while candidates are counted against them."""
 
-    def __init__(self, scene: Scene) -> None:
+    def __init__(self, scene: PlanningResult) -> None:
         self._scene = scene
-        self._site = Site(scene.inputs, _draft(scene))
-        self._ground = Ground(self._site)
+        self._site = DrainContext(scene.inputs, _draft(scene))
+        self._ground = EligibilityContext(self._site)
         self._decisions = {each.subject.name: each for each in _of_nodes(scene)}
         self._acted_on = frozenset(_acted_on(scene))
         self._taken: Counter[str] = Counter()
@@ -73,7 +73,7 @@ class _Forecast:
         act = decision.act if decision is not None else None
         return isinstance(act, Taint) and act.key == names.DRAINING and act.value is None
 
-    def _within_limits(self, candidates: list[Seen]) -> Iterator[Seen]:
+    def _within_limits(self, candidates: list[DrainNode]) -> Iterator[DrainNode]:
         """Those that begin in this plan first; of the others those first that save most."""
         cluster_min = self._ground.cluster_min
         for seen in sorted(candidates, key=self._turn):
@@ -87,15 +87,15 @@ class _Forecast:
             cluster_min.take(seen.node)
             yield seen
 
-    def _turn(self, seen: Seen) -> tuple[bool, tuple[int, int], str]:
+    def _turn(self, seen: DrainNode) -> tuple[bool, tuple[int, int], str]:
         return not self._begins_now(seen), self._ground.worth.key(seen), seen.name
 
-    def _begins_now(self, seen: Seen) -> bool:
+    def _begins_now(self, seen: DrainNode) -> bool:
         """Whether this plan drains it, or would if no guard held it."""
         decision = self._decisions.get(seen.name)
         return decision is not None and (_drains(decision) or _is_held_by_guard(decision))
 
-    def _drain(self, seen: Seen) -> Drain:
+    def _drain(self, seen: DrainNode) -> Drain:
         spec = seen.policy.spec
         pods = [pod for pod in self._scene.fleet.pods_on(seen.name) if moves(pod)]
         most = spec.max_scale_down_parallelism
@@ -111,7 +111,7 @@ class _Forecast:
             is_acted_on=seen.name in self._acted_on,
         )
 
-    def _begins_at(self, seen: Seen) -> Instant | None:
+    def _begins_at(self, seen: DrainNode) -> Instant | None:
         now = self._site.now
         if seen.draining is not None:
             return seen.draining.since
@@ -131,7 +131,7 @@ class _Forecast:
         return begins if shut is None else shut.until
 
 
-def _draft(scene: Scene) -> Draft:
+def _draft(scene: PlanningResult) -> Draft:
     """As the drain planner found it: with what scaling does in this plan."""
     draft = Draft(scene.fleet, scene.inputs.desired)
     for each in scene.plan.decisions:
@@ -140,7 +140,7 @@ def _draft(scene: Scene) -> Draft:
     return draft
 
 
-def _of_nodes(scene: Scene) -> Iterator[Decision]:
+def _of_nodes(scene: PlanningResult) -> Iterator[Decision]:
     for each in scene.plan.decisions:
         if each.planner == PLANNER and each.subject.kind == "Node":
             yield each
@@ -155,7 +155,7 @@ def _is_held_by_guard(decision: Decision) -> bool:
     return isinstance(decision.act, Hold) and isinstance(decision.reason.facts, HeldByGuard)
 
 
-def _acted_on(scene: Scene) -> Iterator[str]:
+def _acted_on(scene: PlanningResult) -> Iterator[str]:
     """Names of nodes that this plan marks or deletes, or from which it evicts."""
     pods = {(each.metadata.namespace, each.name): each.node for each in scene.inputs.observed.pods}
     for each in scene.plan.decisions:

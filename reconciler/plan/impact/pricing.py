@@ -22,11 +22,11 @@ from collections.abc import Iterable, Iterator, Mapping
 import msgspec
 
 from reconciler.model.desired import Declared
-from reconciler.model.kinds.gpu_pool import GpuPool
-from reconciler.model.planned.consequence import LEAVES, Consequence, Order, Share, summed
+from reconciler.model.plan.consequence import LEAVES, Consequence, Order, Share, summed
+from reconciler.model.policy.gpu_pool import GpuPool
+from reconciler.plan.files.planning_result import PlanningResult
 from reconciler.plan.impact.blame import blame, instead_of, pool_of
-from reconciler.plan.karpenter.survey import Site
-from reconciler.plan.kept.scene import Scene
+from reconciler.plan.karpenter.survey import NodePoolSurvey
 from reconciler.plan.sums.cost import Machine, Tariff, machine_of, successor, tariffs
 from reconciler.plan.sums.ledger import NOTHING, UNKNOWN, Change, Ledger
 
@@ -47,12 +47,12 @@ class Bills(msgspec.Struct, frozen=True):
 class Priced(msgspec.Struct, frozen=True):
     """Two plans whose consequences are priced, and the bill of each pool that has nodes or is declared."""
 
-    scene: Scene
-    base: Scene | None
+    scene: PlanningResult
+    base: PlanningResult | None
     bills: Mapping[str, Bills]
 
 
-def priced(scene: Scene, base: Scene | None) -> Priced:
+def priced(scene: PlanningResult, base: PlanningResult | None) -> Priced:
     """`scene`, `base`: with all their consequences."""
     blamed = blame(scene.plan, base.plan if base else None)
     own, before = scene.inputs.desired, base.inputs.desired if base else scene.inputs.desired
@@ -76,7 +76,7 @@ def priced(scene: Scene, base: Scene | None) -> Priced:
     return Priced(with_own.put_into(scene, exchanged), with_base.put_into(base) if base else None, bills)
 
 
-def _names(scene: Scene, base: Scene | None) -> set[str]:
+def _names(scene: PlanningResult, base: PlanningResult | None) -> set[str]:
     both = [each for each in (scene, base) if each is not None]
     declared = {pool.name for each in both for pool in each.inputs.desired.pools}
     return declared | {pool_of(one) for each in both for one in each.plan.consequences}
@@ -95,7 +95,7 @@ class _Money:
     def note(self, consequence: Consequence, node: str, change: Change, order: Order | None = None) -> None:
         self._found[consequence.node_pool, consequence.fate, node] = change, order
 
-    def put_into(self, scene: Scene, more: Iterable[Consequence] = ()) -> Scene:
+    def put_into(self, scene: PlanningResult, more: Iterable[Consequence] = ()) -> PlanningResult:
         """The plan with this money, and no other."""
         found = tuple(each for one in scene.plan.consequences for each in self._priced(one))
         return msgspec.structs.replace(scene, plan=msgspec.structs.replace(scene.plan, consequences=(*found, *more)))
@@ -119,7 +119,9 @@ def _paying(share: Share, change: Change) -> Share:
 class _Book:
     """Owner of one pool's ledger, as it goes from the fleet as it is to the fleet with the change."""
 
-    def __init__(self, scene: Scene, base: Scene | None, pool: str, prices: tuple[_Tariffs, _Tariffs]) -> None:
+    def __init__(
+        self, scene: PlanningResult, base: PlanningResult | None, pool: str, prices: tuple[_Tariffs, _Tariffs]
+    ) -> None:
         """`prices`: with those of the change first, and with those of the base first."""
         self._pool = pool
         own, before = scene.inputs.desired.pool(pool), base.inputs.desired.pool(pool) if base else None
@@ -227,11 +229,11 @@ def _spec(declared: Declared[GpuPool] | None) -> GpuPool | None:
     return declared.spec if declared is not None else None
 
 
-def machines_of(scene: Scene, pool: str) -> dict[str, Machine]:
+def machines_of(scene: PlanningResult, pool: str) -> dict[str, Machine]:
     """What is paid for now, by the name of the node; of a machine without a node, by that of its NodeClaim. A node
     belongs to the pool by its label, whoever made it."""
     found = {node.name: machine_of(node.metadata.labels) for node in scene.fleet.nodes_of(pool)}
-    for each in Site(scene.fleet, pool, scene.inputs.now).all():
+    for each in NodePoolSurvey(scene.fleet, pool, scene.inputs.now).all():
         if each.machine is not None:
             found[each.name] = each.machine
     return found

@@ -13,11 +13,11 @@ from typing import Any, get_args
 
 import msgspec
 
-from reconciler.model.planned.consequence import Cause, Consequence, Fate, Order, Share, summed
-from reconciler.model.planned.purchase import Purchase, Stage
-from reconciler.plan.impact.acting import Side
+from reconciler.model.plan.consequence import Cause, Consequence, Fate, Order, Share, summed
+from reconciler.model.plan.purchase import Purchase, Stage
+from reconciler.plan.files.planning_result import PlanningResult
+from reconciler.plan.impact.mode_changes import Side
 from reconciler.plan.impact.sizes import later
-from reconciler.plan.kept.scene import Scene
 
 _STAGES: tuple[Stage, ...] = get_args(Stage)
 # What goes on without this plan: it was decided before, or is not ours to decide.
@@ -46,7 +46,7 @@ def _causes(side: Side, named: _Named) -> dict[str, Cause]:
     return {name: _cause(side.scene, each) for name, each in named.items()}
 
 
-def _cause(scene: Scene, purchase: Purchase) -> Cause:
+def _cause(scene: PlanningResult, purchase: Purchase) -> Cause:
     if purchase.stage == "refill":
         removed = (each for each in scene.plan.consequences if each.pool == purchase.pool and each.fate == "removed")
         return "change" if any(each.cause == "change" for each in removed) else "standing"

@@ -10,13 +10,13 @@ import msgspec
 
 from reconciler.model.desired import Declared
 from reconciler.model.instant import Instant
-from reconciler.model.kinds.gpu_pool import GpuPool
-from reconciler.model.kinds.node_provisioner import NodeProvisioner
-from reconciler.model.planned.consequence import LEAVES
-from reconciler.model.planned.evaluated import Evaluated
-from reconciler.model.planned.purchase import Purchase, Stage, Why
-from reconciler.plan.kept.scene import Scene
-from reconciler.plan.requests.choices import choices, zones_of
+from reconciler.model.plan.consequence import LEAVES
+from reconciler.model.plan.purchase import Purchase, Stage, Why
+from reconciler.model.plan.size_evaluation import SizeEvaluation
+from reconciler.model.policy.gpu_pool import GpuPool
+from reconciler.model.policy.node_provisioner import NodeProvisioner
+from reconciler.plan.capacity.offerings import choices, zones_of
+from reconciler.plan.files.planning_result import PlanningResult
 from reconciler.plan.sizes_by_time import at
 from reconciler.plan.windows import changes_at, is_open
 
@@ -37,7 +37,7 @@ class _Size(msgspec.Struct, frozen=True):
         return short, max(0, min(room, warm) - short)
 
 
-def later(scene: Scene, bought: Iterable[Purchase]) -> Iterator[Purchase]:
+def later(scene: PlanningResult, bought: Iterable[Purchase]) -> Iterator[Purchase]:
     """Of each NodeProvisioner that is not suspended. `bought`: of all pools."""
     wishes = {each.name: each for each in scene.inputs.desired.provisioners}
     coming = [each for each in bought if each.stage != "limit"]
@@ -51,7 +51,7 @@ def later(scene: Scene, bought: Iterable[Purchase]) -> Iterator[Purchase]:
             yield from _scheduled(scene, wish, pool, grown)
 
 
-def _size(scene: Scene, evaluated: Evaluated, coming: list[Purchase]) -> _Size:
+def _size(scene: PlanningResult, evaluated: SizeEvaluation, coming: list[Purchase]) -> _Size:
     there = {node.name for node in scene.fleet.nodes_of(evaluated.pool) if not node.metadata.leaving}
     gone = {name for each in scene.plan.consequences if each.fate in LEAVES for name in each.nodes} & there
     by_karpenter = {name for each in scene.plan.consequences if each.fate == "removed" for name in each.nodes} & there
@@ -61,7 +61,7 @@ def _size(scene: Scene, evaluated: Evaluated, coming: list[Purchase]) -> _Size:
 
 
 def _refilled(
-    scene: Scene, wish: Declared[NodeProvisioner], pool: Declared[GpuPool], size: _Size
+    scene: PlanningResult, wish: Declared[NodeProvisioner], pool: Declared[GpuPool], size: _Size
 ) -> Iterator[Purchase]:
     """No more than Karpenter removes: what else is lacking is asked for in this plan already."""
     least, warm = size.lacks(at(wish, scene.inputs.now).spec)
@@ -72,7 +72,7 @@ def _refilled(
 
 
 def _scheduled(
-    scene: Scene, wish: Declared[NodeProvisioner], pool: Declared[GpuPool], size: _Size
+    scene: PlanningResult, wish: Declared[NodeProvisioner], pool: Declared[GpuPool], size: _Size
 ) -> Iterator[Purchase]:
     """By the schedules that begin later, each at its next time: how many nodes more than before."""
     now = scene.inputs.now
@@ -88,7 +88,9 @@ def _by_reason(least: int, warm: int) -> tuple[tuple[Why, int], tuple[Why, int]]
     return ("minSize", least), ("warmNodes", warm)
 
 
-def _purchase(scene: Scene, pool: Declared[GpuPool], stage: Stage, why: Why, begins: Instant | None) -> Purchase:
+def _purchase(
+    scene: PlanningResult, pool: Declared[GpuPool], stage: Stage, why: Why, begins: Instant | None
+) -> Purchase:
     """By the pool's first choice: which others fail by then is not known."""
     spec = pool.spec
     choice = next(iter(choices(spec, zones_of(spec, scene.fleet))), None)

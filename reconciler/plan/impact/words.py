@@ -2,11 +2,11 @@
 
 from collections.abc import Iterator
 
+from reconciler.model.human_time import clock
 from reconciler.model.instant import Instant
-from reconciler.model.planned.consequence import Consequence, Order
-from reconciler.model.spoken_time import clock
+from reconciler.model.plan.consequence import Consequence, Order
+from reconciler.plan.capacity.words import limit_words
 from reconciler.plan.reasons import counted
-from reconciler.plan.requests.words import limit_words
 
 
 def bought_words(consequence: Consequence) -> str:

@@ -18,7 +18,7 @@ import msgspec
 
 from reconciler.model import names
 from reconciler.model.cluster.karpenter import NodeClaim
-from reconciler.model.cluster.whole import Whole
+from reconciler.model.cluster.unstructured import Unstructured
 from reconciler.plan.karpenter.edits import REQUIREMENTS, which_fields
 from reconciler.plan.karpenter.requirements import Demands, demands, meets
 from reconciler.plan.karpenter.template import read_template
@@ -58,7 +58,7 @@ class _Sight(msgspec.Struct, frozen=True):
         return self.version in (borne.pool_hash_version, _ANY_VERSION) and borne.pool_hash != self.hash
 
 
-def drift_of(node_pool: Whole, after_spec: Mapping[str, Any], claims: Sequence[NodeClaim]) -> Drift:
+def drift_of(node_pool: Unstructured, after_spec: Mapping[str, Any], claims: Sequence[NodeClaim]) -> Drift:
     """What becomes of the NodePool's claims when its spec is edited to `after_spec`; others' are passed over."""
     foretold = _foretold(node_pool, after_spec)
     before, after = foretold or _compared(node_pool, after_spec)
@@ -86,7 +86,7 @@ def _stays_drifted(claim: NodeClaim) -> bool:
     return claim.metadata.leaving or (drifted is not None and drifted.reason not in _BY_NODE_POOL)
 
 
-def _foretold(node_pool: Whole, after_spec: Mapping[str, Any]) -> tuple[_Sight, _Sight] | None:
+def _foretold(node_pool: Unstructured, after_spec: Mapping[str, Any]) -> tuple[_Sight, _Sight] | None:
     """Before and after, by hashes; None where they can't be foretold."""
     bears, version = _hash_and_version(node_pool)
     try:
@@ -98,7 +98,7 @@ def _foretold(node_pool: Whole, after_spec: Mapping[str, Any]) -> tuple[_Sight, 
         return None
 
 
-def _compared(node_pool: Whole, after_spec: Mapping[str, Any]) -> tuple[_Sight, _Sight]:
+def _compared(node_pool: Unstructured, after_spec: Mapping[str, Any]) -> tuple[_Sight, _Sight]:
     """Before and after, by fields."""
     bears, version = _hash_and_version(node_pool)
     changed = which_fields(node_pool.spec, after_spec)
@@ -111,7 +111,7 @@ def _compared(node_pool: Whole, after_spec: Mapping[str, Any]) -> tuple[_Sight, 
     return _Sight(bears, version, required[0]), _Sight(_OTHER_HASH if rehashed else bears, version, required[1])
 
 
-def _hash_and_version(node_pool: Whole) -> tuple[str, str]:
+def _hash_and_version(node_pool: Unstructured) -> tuple[str, str]:
     borne = node_pool.metadata.annotations
     return borne.get(names.POOL_HASH, ""), borne.get(names.POOL_HASH_VERSION, _ANY_VERSION)
 

@@ -12,12 +12,12 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 from reconciler.model.resource_quantity import billionths
-from reconciler.plan.karpenter.survey import Site, Surveyed
+from reconciler.plan.karpenter.survey import NodePoolSurvey, Surveyed
 
 _NODES = "nodes"
 
 
-def room(spec: Mapping[str, Any], site: Site, gone: Collection[str]) -> int | None:
+def room(spec: Mapping[str, Any], site: NodePoolSurvey, gone: Collection[str]) -> int | None:
     """How many at once, when some nodes are gone; 0 is none at all, None is any number."""
     limits = {name: _milli(most) for name, most in (spec.get("limits") or {}).items()}
     if not limits:

@@ -12,16 +12,16 @@ from reconciler.fleet.asked_gpus import AskedGpus
 from reconciler.model import names
 from reconciler.model.cluster.pod import Pod, Toleration
 from reconciler.model.instant import Instant
-from reconciler.model.planned.consequence import Hindrance
-from reconciler.plan.eviction import FOREVER, Asked, EvictionObstacle, PodBudgets, stays_until
+from reconciler.model.plan.consequence import Hindrance
 from reconciler.plan.karpenter.survey import Surveyed
+from reconciler.plan.nodes.eviction import FOREVER, Asked, EvictionObstacle, PodBudgets, stays_until
 from reconciler.plan.sums.cost import Machine
 
 # What the API server fills in where a pod says nothing.
 _DEFAULT_GRACE_SECONDS = 30
 
 
-class Outlook(msgspec.Struct, frozen=True, gc=False):
+class NodeOutlook(msgspec.Struct, frozen=True, gc=False):
     """One node, or a NodeClaim whose node has not appeared yet."""
 
     name: str
@@ -42,7 +42,7 @@ class _Held(msgspec.Struct, frozen=True, gc=False):
     until: Instant  # FOREVER: no end is known
 
 
-def outlook(found: Surveyed, budgets: PodBudgets, asked: AskedGpus) -> Outlook:
+def outlook(found: Surveyed, budgets: PodBudgets, asked: AskedGpus) -> NodeOutlook:
     """What is ahead of it."""
     moving = moving_pods(found)
     held = _held(found, budgets)
@@ -54,7 +54,7 @@ def outlook(found: Surveyed, budgets: PodBudgets, asked: AskedGpus) -> Outlook:
     begins_in = wait if bound is None else 0
     drains_in = grace if bound is None else bound if endless else min(bound, wait + grace)
     gpus = found.gpus
-    return Outlook(
+    return NodeOutlook(
         name=found.name,
         machine=found.machine,
         gpus=gpus,

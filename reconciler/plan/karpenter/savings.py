@@ -8,8 +8,8 @@ price all consequences anew, with those of our own planners and by the prices of
 from collections import Counter
 
 from reconciler.model.desired import Declared
-from reconciler.model.kinds.gpu_pool import GpuPool
-from reconciler.model.planned.consequence import Fate
+from reconciler.model.plan.consequence import Fate
+from reconciler.model.policy.gpu_pool import GpuPool
 from reconciler.plan.sums.cost import Machine, Tariff, successor
 from reconciler.plan.sums.ledger import NOTHING, UNKNOWN, Change, Ledger
 

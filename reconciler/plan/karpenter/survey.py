@@ -72,7 +72,7 @@ class Surveyed(msgspec.Struct, frozen=True, gc=False):
             return None
 
 
-class Site(msgspec.Struct, frozen=True):
+class NodePoolSurvey(msgspec.Struct, frozen=True):
     """Where to look: one NodePool of a fleet, at one moment."""
 
     fleet: Fleet

@@ -8,16 +8,17 @@ A field that the former manager has set anew since is its alone, and is not take
 from collections.abc import Iterator
 
 from reconciler.model.cluster.node import Node
-from reconciler.model.cluster.whole import Whole
+from reconciler.model.cluster.unstructured import Unstructured
 from reconciler.model.desired import Manifest
-from reconciler.model.planned.action import Apply, Hold, Label, Presumes, Ref
-from reconciler.model.planned.decision import Decision
-from reconciler.model.planned.reason import Reason
+from reconciler.model.plan.action import Apply, Hold, Label, Preconditions, Ref
+from reconciler.model.plan.decision import Decision
+from reconciler.model.plan.reason import Reason
 from reconciler.plan.draft import Verdict
 from reconciler.plan.karpenter.drift import drift_of
 from reconciler.plan.karpenter.edits import which_fields
 from reconciler.plan.manifests.compare import compare
 from reconciler.plan.manifests.comparison import Comparison
+from reconciler.plan.manifests.context import NODE_POOL, ManifestContext
 from reconciler.plan.manifests.kind_traits import fixed_fields
 from reconciler.plan.manifests.reasons import (
     PLANNER,
@@ -29,11 +30,10 @@ from reconciler.plan.manifests.reasons import (
     NodeLabel,
     NodeLacksLabels,
 )
-from reconciler.plan.manifests.sight import NODE_POOL, Sight
-from reconciler.plan.manifests.wish import Wish, ref_of, wish_of
+from reconciler.plan.manifests.wanted_manifest import Wish, ref_of, wish_of
 
 
-def adopt(sight: Sight, manifest: Manifest, live: Whole) -> Verdict:
+def adopt(sight: ManifestContext, manifest: Manifest, live: Unstructured) -> Verdict:
     """Takes the object over, or says why not."""
     wish = wish_of(manifest, live, sight.environment, adopting=True)
     comparison = compare(live, wish.body)
@@ -43,14 +43,14 @@ def adopt(sight: Sight, manifest: Manifest, live: Whole) -> Verdict:
     apply = Apply(
         manifest=wish.text,
         force=bool(comparison.foreign),
-        presumes=Presumes(resource_version=live.metadata.resource_version),
+        presumes=Preconditions(resource_version=live.metadata.resource_version),
     )
     taken = Decision(PLANNER, subject, apply, _reason(subject, manifest, comparison), manifest.pool)
     follows = sight.standing(live, manifest.pool, comparison.spec) if live.kind == NODE_POOL else ()
     return Verdict((taken, *labels(sight, wish, subject, after=(subject,))), follows)
 
 
-def labels(sight: Sight, wish: Wish, node_pool: Ref, after: tuple[Ref, ...] = ()) -> Iterator[Decision]:
+def labels(sight: ManifestContext, wish: Wish, node_pool: Ref, after: tuple[Ref, ...] = ()) -> Iterator[Decision]:
     """Puts on each node what it lacks."""
     if not wish.node_labels:
         return
@@ -65,7 +65,7 @@ def labels(sight: Sight, wish: Wish, node_pool: Ref, after: tuple[Ref, ...] = ()
             yield Decision(PLANNER, _node(node), act, reason, wish.manifest.pool, after=after)
 
 
-def _why_not(sight: Sight, manifest: Manifest, live: Whole, comparison: Comparison) -> Reason | None:
+def _why_not(sight: ManifestContext, manifest: Manifest, live: Unstructured, comparison: Comparison) -> Reason | None:
     subject, origin = ref_of(manifest, live), manifest.origin
     if fixed := fixed_fields(live.kind, comparison.paths):
         return Reason(FieldFixed(object=subject, paths=fixed), origin)

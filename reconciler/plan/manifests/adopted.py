@@ -8,18 +8,18 @@ a map of labels belongs to whoever wrote it last, so while we own it, it is as w
 from typing import Any
 
 from reconciler.model import names
-from reconciler.model.cluster.whole import Whole
+from reconciler.model.cluster.unstructured import Unstructured
 from reconciler.plan.manifests.ownership import Owners, owners_of
 
 YES = "true"
 
 
-def was_adopted(live: Whole, body: dict[str, Any]) -> bool:
+def was_adopted(live: Unstructured, body: dict[str, Any]) -> bool:
     """Whether our labels are to be kept out of its template."""
     return live.metadata.annotations.get(names.ADOPTED) == YES or _lost_its_mark(live, body)
 
 
-def lacking_labels(live: Whole, body: dict[str, Any]) -> dict[str, str]:
+def lacking_labels(live: Unstructured, body: dict[str, Any]) -> dict[str, str]:
     """The labels of our domain that the manifest has in its template, and the NodePool has not."""
     wished, there = template_labels(body.get("spec")), template_labels(live.spec)
     return {key: wished[key] for key in sorted(wished) if key.startswith(names.OURS) and key not in there}
@@ -31,7 +31,7 @@ def template_labels(spec: Any) -> dict[str, str]:
     return (template.get("metadata") or {}).get("labels") or {}
 
 
-def _lost_its_mark(live: Whole, body: dict[str, Any]) -> bool:
+def _lost_its_mark(live: Unstructured, body: dict[str, Any]) -> bool:
     lacking = lacking_labels(live, body)
     if not live.is_ours or not lacking:
         return False
@@ -45,7 +45,7 @@ def _lost_its_mark(live: Whole, body: dict[str, Any]) -> bool:
     return owners.ours is not None or not owners.others or is_all_ours
 
 
-def _owners_of_labels(live: Whole) -> Owners:
+def _owners_of_labels(live: Unstructured) -> Owners:
     owners = owners_of(live)
     for field in ("spec", "template", "metadata", "labels"):
         owners = owners.within(f"f:{field}")

@@ -7,12 +7,12 @@ lacks it, adopted or made before there was such a taint, it is no part of the wi
 from typing import Any
 
 from reconciler.model import names
-from reconciler.model.cluster.whole import Whole
+from reconciler.model.cluster.unstructured import Unstructured
 
 _FIELD = "startupTaints"
 
 
-def keep_arriving_as_it_is(body: dict[str, Any], live: Whole) -> None:
+def keep_arriving_as_it_is(body: dict[str, Any], live: Unstructured) -> None:
     """Takes it out of what is wished of a NodePool that stands without it, and puts it in where it stands with it."""
     wished, there = _node(body.get("spec")), _node(live.spec)
     kept = [each for each in there.get(_FIELD) or () if _is_arriving(each)]

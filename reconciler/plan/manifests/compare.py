@@ -11,12 +11,12 @@ set by someone else.
 
 from typing import Any
 
-from reconciler.model.cluster.whole import Whole
-from reconciler.model.cluster.withheld import DOMAINS, without_secrets
+from reconciler.model.cluster.redaction import DOMAINS, without_secrets
+from reconciler.model.cluster.unstructured import Unstructured
 from reconciler.plan.manifests.comparison import Comparison
 from reconciler.plan.manifests.kind_traits import Traits, traits
 from reconciler.plan.manifests.ownership import ALL, Owners, Tree, owners_of
-from reconciler.plan.manifests.walk import Walk
+from reconciler.plan.manifests.walk import FieldWalk
 
 # Who set the fields of an object that does not tell.
 SOMEONE = "someone else"
@@ -24,12 +24,12 @@ SOMEONE = "someone else"
 _APART = frozenset({"apiVersion", "kind", "metadata"})
 
 
-def compare(live: Whole, desired: dict[str, Any]) -> Comparison:
+def compare(live: Unstructured, desired: dict[str, Any]) -> Comparison:
     """What applying a manifest would change."""
     desired = _as_read(live, desired)
     kind = traits(live.kind)
     owners = _owners(live, kind)
-    walk = Walk(kind)
+    walk = FieldWalk(kind)
     metadata: dict[str, Any] = {"name": live.name}
     if live.metadata.namespace:
         metadata["namespace"] = live.metadata.namespace
@@ -45,7 +45,7 @@ def compare(live: Whole, desired: dict[str, Any]) -> Comparison:
     return Comparison(tuple(changes), merged, tuple(sorted(walk.foreign)))
 
 
-def _as_read(live: Whole, desired: dict[str, Any]) -> dict[str, Any]:
+def _as_read(live: Unstructured, desired: dict[str, Any]) -> dict[str, Any]:
     """The manifest without what is not read of an object either: it could only seem to differ."""
     metadata = desired["metadata"]
     if not live.metadata.managed_fields and "annotations" in metadata:
@@ -54,7 +54,7 @@ def _as_read(live: Whole, desired: dict[str, Any]) -> dict[str, Any]:
     return without_secrets(live.kind, {**desired, "metadata": metadata})
 
 
-def _owners(live: Whole, kind: Traits) -> Owners:
+def _owners(live: Unstructured, kind: Traits) -> Owners:
     if live.metadata.managed_fields:
         return owners_of(live)
     rest: Tree = {f"f:{name}": ALL for name in live.rest if name != "status"}

@@ -2,12 +2,12 @@
 
 import msgspec
 
-from reconciler.model.cluster.whole import Whole
+from reconciler.model.cluster.unstructured import Unstructured
 from reconciler.model.desired import Manifest
-from reconciler.model.planned.action import Apply, Hold, Presumes, Ref
-from reconciler.model.planned.consequence import Consequence
-from reconciler.model.planned.decision import Decision
-from reconciler.model.planned.reason import CodeFacts, Reason
+from reconciler.model.plan.action import Apply, Hold, Preconditions, Ref
+from reconciler.model.plan.consequence import Consequence
+from reconciler.model.plan.decision import Decision
+from reconciler.model.plan.reason import CodeFacts, Reason
 from reconciler.plan.draft import Verdict
 from reconciler.plan.karpenter.drift import Drift, drift_of
 from reconciler.plan.karpenter.edits import which_fields
@@ -15,10 +15,10 @@ from reconciler.plan.manifests import reasons
 from reconciler.plan.manifests.adopt import adopt, labels
 from reconciler.plan.manifests.compare import compare
 from reconciler.plan.manifests.comparison import Comparison
+from reconciler.plan.manifests.context import NODE_POOL, ManifestContext
 from reconciler.plan.manifests.kind_traits import fixed_fields
-from reconciler.plan.manifests.settled import is_settled
-from reconciler.plan.manifests.sight import NODE_POOL, Sight
-from reconciler.plan.manifests.wish import Wish, ref_of, wish_of
+from reconciler.plan.manifests.up_to_date import is_settled
+from reconciler.plan.manifests.wanted_manifest import Wish, ref_of, wish_of
 
 _NOTHING = Verdict()
 
@@ -27,12 +27,12 @@ class _Edit(msgspec.Struct, frozen=True):
     """An object of ours that is not as it is wished."""
 
     wish: Wish
-    live: Whole
+    live: Unstructured
     subject: Ref
     comparison: Comparison
 
 
-def ensure(sight: Sight, manifest: Manifest) -> Verdict:
+def ensure(sight: ManifestContext, manifest: Manifest) -> Verdict:
     """What to do for one manifest; for one that stands as it is wished, nothing."""
     live = sight.objects.get((manifest.kind, manifest.namespace, manifest.name))
     verdict = _decided(sight, manifest, live)
@@ -41,14 +41,14 @@ def ensure(sight: Sight, manifest: Manifest) -> Verdict:
     return msgspec.structs.replace(verdict, consequences=sight.standing(live, manifest.pool))
 
 
-def _decided(sight: Sight, manifest: Manifest, live: Whole | None) -> Verdict:
+def _decided(sight: ManifestContext, manifest: Manifest, live: Unstructured | None) -> Verdict:
     if live is not None and _is_kept_elsewhere(sight, manifest, live):
         return _NOTHING
     if why := _in_the_way(sight, manifest, live):
         return _held(manifest, live, why)
     if live is None:
         reason = Reason(reasons.Missing(object=ref_of(manifest, live)), manifest.origin)
-        apply = Apply(manifest=wish_of(manifest, live, sight.environment).text, presumes=Presumes(absent=True))
+        apply = Apply(manifest=wish_of(manifest, live, sight.environment).text, presumes=Preconditions(absent=True))
         return Verdict((Decision(reasons.PLANNER, ref_of(manifest, live), apply, reason, manifest.pool),))
     if not live.is_ours:
         return adopt(sight, manifest, live)
@@ -60,18 +60,18 @@ def _decided(sight: Sight, manifest: Manifest, live: Whole | None) -> Verdict:
     return msgspec.structs.replace(edited, decisions=(*edited.decisions, *lacking)) if lacking else edited
 
 
-def _is_kept_elsewhere(sight: Sight, manifest: Manifest, live: Whole) -> bool:
+def _is_kept_elsewhere(sight: ManifestContext, manifest: Manifest, live: Unstructured) -> bool:
     """What is for all pools is for those of every environment: whichever made it keeps it for the others."""
     return not manifest.pool and live.is_ours and bool(sight.other_environment(live))
 
 
-def _in_the_way(sight: Sight, manifest: Manifest, live: Whole | None) -> Reason | None:
+def _in_the_way(sight: ManifestContext, manifest: Manifest, live: Unstructured | None) -> Reason | None:
     """What forbids to look any further; the first that applies."""
     facts = _facts_in_the_way(sight, manifest, live)
     return Reason(facts, manifest.origin) if facts is not None else None
 
 
-def _facts_in_the_way(sight: Sight, manifest: Manifest, live: Whole | None) -> CodeFacts | None:
+def _facts_in_the_way(sight: ManifestContext, manifest: Manifest, live: Unstructured | None) -> CodeFacts | None:
     subject, pool = ref_of(manifest, live), sight.pools.get(manifest.pool)
     if why := sight.why_unread(manifest.kind):
         return reasons.KindUnread(object=subject, why=why)
@@ -88,7 +88,7 @@ def _facts_in_the_way(sight: Sight, manifest: Manifest, live: Whole | None) -> C
     return None
 
 
-def _no_place(sight: Sight, manifest: Manifest, subject: Ref) -> CodeFacts | None:
+def _no_place(sight: ManifestContext, manifest: Manifest, subject: Ref) -> CodeFacts | None:
     """Why an object that is not there can't be made."""
     if sight.is_absent(manifest.kind):
         return reasons.KindAbsent(object=subject, kind=manifest.kind)
@@ -97,7 +97,7 @@ def _no_place(sight: Sight, manifest: Manifest, subject: Ref) -> CodeFacts | Non
     return None
 
 
-def _edited(sight: Sight, wish: Wish, live: Whole) -> Verdict:
+def _edited(sight: ManifestContext, wish: Wish, live: Unstructured) -> Verdict:
     comparison = compare(live, wish.body)
     if not comparison.changes:
         return _NOTHING
@@ -144,7 +144,7 @@ def _in_place(edit: _Edit, follows: tuple[Consequence, ...]) -> Reason:
     return Reason(reasons.EditedOpening(object=subject, paths=paths, nodes=nodes, gpus=gpus), origin)
 
 
-def _by_drift(sight: Sight, edit: _Edit, drift: Drift, consequences: tuple[Consequence, ...]) -> Reason:
+def _by_drift(sight: ManifestContext, edit: _Edit, drift: Drift, consequences: tuple[Consequence, ...]) -> Reason:
     nodes, gpus = len(sight.fleet.claims_of(edit.live.name)), _gpus_drifting(consequences)
     return Reason(_drift_facts(edit, drift, nodes, gpus), edit.wish.manifest.origin)
 
@@ -170,11 +170,11 @@ def _applied(edit: _Edit, reason: Reason, consequences: tuple[Consequence, ...] 
     apply = Apply(
         manifest=edit.wish.text,
         force=bool(edit.comparison.foreign),
-        presumes=Presumes(resource_version=edit.live.metadata.resource_version),
+        presumes=Preconditions(resource_version=edit.live.metadata.resource_version),
     )
     decision = Decision(reasons.PLANNER, edit.subject, apply, reason, edit.wish.manifest.pool)
     return Verdict((decision,), consequences)
 
 
-def _held(manifest: Manifest, live: Whole | None, why: Reason) -> Verdict:
+def _held(manifest: Manifest, live: Unstructured | None, why: Reason) -> Verdict:
     return Verdict((Decision(reasons.PLANNER, ref_of(manifest, live), Hold(), why, manifest.pool),))

@@ -3,9 +3,9 @@
 import json
 from collections.abc import Iterator
 
-from reconciler.model.cluster.kinds import SEEN, Seen
+from reconciler.model.cluster.kinds import SEEN, ResourceKind
 from reconciler.model.cluster.observed import Observed
-from reconciler.model.planned.inputs import Inputs
+from reconciler.model.plan.inputs import Inputs
 
 _CLASSES = {(each.group, each.kind): each for each in SEEN if each.field == "node_classes"}
 
@@ -23,5 +23,5 @@ def unknown_node_classes(inputs: Inputs) -> Iterator[str]:
             yield f"NodePool/{manifest.name} names {what}, which the cluster does not have: Karpenter launches nothing"
 
 
-def _was_read(observed: Observed, seen: Seen) -> bool:
+def _was_read(observed: Observed, seen: ResourceKind) -> bool:
     return not observed.why_unread(seen.title)

@@ -5,7 +5,7 @@ from typing import Any
 import msgspec
 
 from reconciler.model import names
-from reconciler.model.cluster.whole import Whole
+from reconciler.model.cluster.unstructured import Unstructured
 
 Tree = dict[str, Any]
 
@@ -37,7 +37,7 @@ def _step(tree: Tree, key: str) -> Tree | None:
     return ALL if tree is ALL else tree.get(key)
 
 
-def owned_by_us(live: Whole) -> Tree | None:
+def owned_by_us(live: Unstructured) -> Tree | None:
     """The fields that our server-side applies set; None when there were none."""
     for entry in live.metadata.managed_fields:
         if entry.manager == names.FIELD_MANAGER and entry.operation == "Apply" and not entry.subresource:
@@ -45,7 +45,7 @@ def owned_by_us(live: Whole) -> Tree | None:
     return None
 
 
-def owners_of(live: Whole) -> Owners:
+def owners_of(live: Unstructured) -> Owners:
     """Who owns what, from the whole object inwards."""
     entries = live.metadata.managed_fields
     ours = owned_by_us(live)

@@ -1,17 +1,17 @@
 """What templates yield is made and kept, one manifest at a time; then comes what no manifest yields any more."""
 
 from reconciler.model.desired import Manifest
-from reconciler.model.planned.inputs import Inputs
+from reconciler.model.plan.inputs import Inputs
 from reconciler.plan.containment import planning_for
 from reconciler.plan.draft import Draft, Verdict
+from reconciler.plan.manifests.context import Key, ManifestContext
 from reconciler.plan.manifests.ensure import ensure
 from reconciler.plan.manifests.prune import prune
-from reconciler.plan.manifests.sight import Key, Sight
 
 
 def manifests(inputs: Inputs, draft: Draft) -> Verdict:
     """Nothing is decided for what stands as it is wished; that costs one walk over each manifest."""
-    sight = Sight(inputs, draft.fleet)
+    sight = ManifestContext(inputs, draft.fleet)
     verdicts = []
     for each in sorted(inputs.desired.manifests, key=_key):
         if each.pool not in draft.left_out:

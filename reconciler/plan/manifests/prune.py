@@ -16,19 +16,19 @@ long ago.
 from collections.abc import Iterator, Set
 
 from reconciler.model import names
-from reconciler.model.cluster.whole import Whole
-from reconciler.model.planned.action import Delete, Hold, Presumes, Ref
-from reconciler.model.planned.consequence import Consequence
-from reconciler.model.planned.decision import Decision
-from reconciler.model.planned.reason import CodeFacts, Reason
+from reconciler.model.cluster.unstructured import Unstructured
+from reconciler.model.plan.action import Delete, Hold, Preconditions, Ref
+from reconciler.model.plan.consequence import Consequence
+from reconciler.model.plan.decision import Decision
+from reconciler.model.plan.reason import CodeFacts, Reason
 from reconciler.plan.containment import planning_for
 from reconciler.plan.draft import Verdict
 from reconciler.plan.karpenter.drift import Drift
 from reconciler.plan.manifests import reasons
-from reconciler.plan.manifests.sight import NODE_POOL, Sight
+from reconciler.plan.manifests.context import NODE_POOL, ManifestContext
 
 
-def prune(sight: Sight, left_out: Set[str] = frozenset()) -> Iterator[Verdict]:
+def prune(sight: ManifestContext, left_out: Set[str] = frozenset()) -> Iterator[Verdict]:
     """For each object of the inventory that no manifest yields, in order; without those of pools that are left out."""
     wished = {(each.kind, each.namespace, each.name) for each in sight.inputs.desired.manifests}
     for key in sorted(sight.objects.keys() - wished):
@@ -41,12 +41,12 @@ def prune(sight: Sight, left_out: Set[str] = frozenset()) -> Iterator[Verdict]:
                 yield orphan
 
 
-def _comes_and_goes(live: Whole) -> bool:
+def _comes_and_goes(live: Unstructured) -> bool:
     """No manifest yields smart pods: they are made as they are needed, and cleared away by whoever made them."""
     return live.kind == "Pod" and names.COMPONENT in live.metadata.labels
 
 
-def _orphan(sight: Sight, live: Whole) -> Verdict:
+def _orphan(sight: ManifestContext, live: Unstructured) -> Verdict:
     subject = Ref(live.kind, live.metadata.namespace, live.name, live.metadata.uid)
     pool = live.metadata.labels.get(names.POOL, "")
     if why := _in_the_way(sight, live, subject):
@@ -54,7 +54,7 @@ def _orphan(sight: Sight, live: Whole) -> Verdict:
     takes = sight.fates(live, None, Drift(), pool) if live.kind == NODE_POOL else ()
     agreed = sight.approvals.losses.get(subject.title, "")
     if agreed:
-        delete = Delete(presumes=Presumes(resource_version=live.metadata.resource_version))
+        delete = Delete(presumes=Preconditions(resource_version=live.metadata.resource_version))
         pruned = Reason(_pruned(subject, agreed, takes))
         return Verdict((Decision(reasons.PLANNER, subject, delete, pruned, pool),), takes)
     if live.metadata.namespace not in sight.own_namespaces:
@@ -66,7 +66,7 @@ def _orphan(sight: Sight, live: Whole) -> Verdict:
     return Verdict((Decision(reasons.PLANNER, subject, Hold(), Reason(stays), pool),))
 
 
-def _in_the_way(sight: Sight, live: Whole, subject: Ref) -> Reason | None:
+def _in_the_way(sight: ManifestContext, live: Unstructured, subject: Ref) -> Reason | None:
     """What forbids it, agreed or not; the first that applies."""
     if live.metadata.deletion_timestamp:
         return Reason(reasons.BeingDeleted(object=subject))

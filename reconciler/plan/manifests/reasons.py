@@ -2,8 +2,8 @@
 
 import msgspec
 
-from reconciler.model.planned.action import Ref
-from reconciler.model.planned.reason import CodeFacts
+from reconciler.model.plan.action import Ref
+from reconciler.model.plan.reason import CodeFacts
 from reconciler.plan.reasons import OfPaths
 
 PLANNER = "manifests"

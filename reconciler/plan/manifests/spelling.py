@@ -6,14 +6,14 @@ nobody did it would be an edit that changes nothing.
 
 from typing import Any
 
-from reconciler.model.cluster.whole import Whole
+from reconciler.model.cluster.unstructured import Unstructured
+from reconciler.plan.manifests.equal_values import same
 from reconciler.plan.manifests.kind_traits import Path, traits
-from reconciler.plan.manifests.meaning import same
 
 _APART = frozenset({"apiVersion", "kind", "metadata"})
 
 
-def as_it_stands(body: dict[str, Any], live: Whole) -> dict[str, Any]:
+def as_it_stands(body: dict[str, Any], live: Unstructured) -> dict[str, Any]:
     """The manifest, in the spelling of the object that is there."""
     drops_empty = traits(live.kind).drops_empty
     return {

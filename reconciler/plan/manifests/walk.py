@@ -6,14 +6,14 @@ from typing import Any
 import msgspec
 
 from reconciler.plan.manifests.comparison import Change, Foreign
+from reconciler.plan.manifests.equal_values import same
 from reconciler.plan.manifests.kind_traits import Path, Traits
-from reconciler.plan.manifests.meaning import same
 from reconciler.plan.manifests.ownership import Owners
 
 _WORD = re.compile(r"[A-Za-z0-9_-]+")
 
 
-class Walk:
+class FieldWalk:
     """Everywhere None is what says nothing."""
 
     def __init__(self, kind: Traits) -> None:

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from reconciler.model.planned.reason import Facts
+from reconciler.model.plan.reason import Facts
 from reconciler.plan.manifests.reasons import NodeLabel, NotOurs, OwnedByOther
 
 

@@ -1,7 +1,7 @@
 """Why something is released, or stays."""
 
-from reconciler.model.planned.action import Ref
-from reconciler.model.planned.reason import CodeFacts
+from reconciler.model.plan.action import Ref
+from reconciler.model.plan.reason import CodeFacts
 
 
 class TaintReleased(CodeFacts, frozen=True):

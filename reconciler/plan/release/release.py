@@ -19,14 +19,14 @@ from reconciler.model.cluster.metadata import Metadata
 from reconciler.model.cluster.node import Node
 from reconciler.model.cluster.observed import Observed
 from reconciler.model.cluster.pod import Pod
-from reconciler.model.cluster.whole import Whole
-from reconciler.model.kinds.gpu_pool import SmartPods
-from reconciler.model.planned.action import Action, Annotate, Delete, Hold, Label, Presumes, Ref, Taint, Ungate
-from reconciler.model.planned.decision import Decision
-from reconciler.model.planned.reason import CodeFacts, Reason
+from reconciler.model.cluster.unstructured import Unstructured
+from reconciler.model.plan.action import Action, Annotate, Delete, Hold, Label, Preconditions, Ref, Taint, Ungate
+from reconciler.model.plan.decision import Decision
+from reconciler.model.plan.reason import CodeFacts, Reason
+from reconciler.model.policy.gpu_pool import SmartPods
+from reconciler.plan.capacity.identity import request_by_name
 from reconciler.plan.guards.frozen import RELEASE
 from reconciler.plan.release import reasons
-from reconciler.plan.requests.identity import request_by_name
 
 # What must have been read to say that nothing of ours is left.
 NEEDED = ("nodes", "pods", "nodepools.karpenter.sh", "nodeclaims.karpenter.sh")
@@ -35,7 +35,7 @@ _OWN_NAMESPACES = frozenset({names.OWN_NAMESPACE, SmartPods().namespace})
 _FREEZE = ((names.FROZEN_UNTIL, None), (names.FROZEN_REASON, None))
 
 
-class Ground(msgspec.Struct, frozen=True, dict=True):
+class ReleaseContext(msgspec.Struct, frozen=True, dict=True):
     """What is looked at: all of it, or what belongs to one pool."""
 
     observed: Observed
@@ -55,7 +55,7 @@ class Ground(msgspec.Struct, frozen=True, dict=True):
         return {each.name: each.pool for each in self.observed.nodes}
 
     @cached_property
-    def templates(self) -> dict[str, Whole]:
+    def templates(self) -> dict[str, Unstructured]:
         return {each.name: each for each in self.observed.node_pools}
 
     @cached_property
@@ -74,7 +74,7 @@ class Ground(msgspec.Struct, frozen=True, dict=True):
 
 def release(observed: Observed, pool: str = "") -> tuple[Decision, ...]:
     """What comes off now; what can't stays, as a hold that says why."""
-    ground = Ground(observed, pool)
+    ground = ReleaseContext(observed, pool)
     found: dict[Ref, Decision] = {}
     for line in RELEASED:
         for decision in line(ground):
@@ -88,7 +88,7 @@ def why_unsure(observed: Observed) -> str:
     return observed.why_unread(*NEEDED, *kept)
 
 
-def _taints(ground: Ground) -> Iterator[Decision]:
+def _taints(ground: ReleaseContext) -> Iterator[Decision]:
     for node in ground.nodes:
         lasting = _template_taints(ground, node)
         for taint in node.spec.taints:
@@ -98,7 +98,7 @@ def _taints(ground: Ground) -> Iterator[Decision]:
                 yield _decision(_node(node), act, why, node.pool)
 
 
-def _labels(ground: Ground) -> Iterator[Decision]:
+def _labels(ground: ReleaseContext) -> Iterator[Decision]:
     for node in ground.nodes:
         lasting = _template_labels(ground, node)
         ours = sorted(key for key in node.metadata.labels if key.startswith(names.OURS) and key not in lasting)
@@ -108,7 +108,7 @@ def _labels(ground: Ground) -> Iterator[Decision]:
             yield _decision(_node(node), act, why, node.pool)
 
 
-def _freezes(ground: Ground) -> Iterator[Decision]:
+def _freezes(ground: ReleaseContext) -> Iterator[Decision]:
     frozen: list[tuple[Ref, Metadata, str]] = [(_node(each), each.metadata, each.pool) for each in ground.nodes]
     if not ground.pool:
         own = (each for each in ground.observed.namespaces if not each.metadata.leaving)
@@ -119,7 +119,7 @@ def _freezes(ground: Ground) -> Iterator[Decision]:
             yield _decision(subject, act, reasons.FreezeReleased(object=subject), pool)
 
 
-def _gates(ground: Ground) -> Iterator[Decision]:
+def _gates(ground: ReleaseContext) -> Iterator[Decision]:
     for pod in ground.observed.pods:
         metadata = pod.metadata
         if metadata.leaving or not ground.is_of_pool(metadata.labels, pod.node) or _is_own_pod(pod):
@@ -132,7 +132,7 @@ def _gates(ground: Ground) -> Iterator[Decision]:
                 yield _decision(subject, act, why, metadata.labels.get(names.POOL, ""))
 
 
-def _evictions(ground: Ground) -> Iterator[Decision]:
+def _evictions(ground: ReleaseContext) -> Iterator[Decision]:
     """Pods that were told to save their work, and are not evicted by us."""
     for pod in ground.observed.pods:
         metadata = pod.metadata
@@ -143,7 +143,7 @@ def _evictions(ground: Ground) -> Iterator[Decision]:
             yield _decision(subject, act, why, metadata.labels.get(names.POOL, ""))
 
 
-def _objects(ground: Ground) -> Iterator[Decision]:
+def _objects(ground: ReleaseContext) -> Iterator[Decision]:
     """What templates yielded beside NodePools: our own pods, their budgets and priorities."""
     users = Counter(each.spec.priority_class_name for each in ground.observed.pods if not _is_own_pod(each))
     for each in ground.observed.kept:
@@ -157,12 +157,14 @@ def _objects(ground: Ground) -> Iterator[Decision]:
         if each.kind == "PriorityClass" and (pods := users[each.name]):
             yield _decision(subject, Hold(), reasons.ReleasedWhenUnused(object=subject, pods=pods), pool)
             continue
-        delete = Delete(presumes=Presumes(resource_version="" if each.kind == "Pod" else metadata.resource_version))
+        delete = Delete(
+            presumes=Preconditions(resource_version="" if each.kind == "Pod" else metadata.resource_version)
+        )
         yield _decision(subject, delete, reasons.ObjectReleased(object=subject), pool)
 
 
 # In this order where several are for one subject: what keeps pods away goes first.
-RELEASED: tuple[Callable[[Ground], Iterable[Decision]], ...] = (
+RELEASED: tuple[Callable[[ReleaseContext], Iterable[Decision]], ...] = (
     _taints,
     _labels,
     _freezes,
@@ -187,14 +189,14 @@ def _is_own_pod(pod: Pod) -> bool:
     return pod.metadata.labels.get(names.MANAGED) == "true" and pod.metadata.namespace in _OWN_NAMESPACES
 
 
-def _template_taints(ground: Ground, node: Node) -> set[tuple[str, str]]:
+def _template_taints(ground: ReleaseContext, node: Node) -> set[tuple[str, str]]:
     """Those that the NodePool gives to each node for good; a startup taint is for whoever declared it to take off."""
     node_pool = ground.templates.get(node.metadata.labels.get(names.KARPENTER_POOL, ""))
     template = (node_pool.spec.get("template") or {}).get("spec") or {} if node_pool else {}
     return {(str(each.get("key")), str(each.get("effect"))) for each in template.get("taints") or ()}
 
 
-def _template_labels(ground: Ground, node: Node) -> set[str]:
+def _template_labels(ground: ReleaseContext, node: Node) -> set[str]:
     """Those that it has from its NodePool; without Karpenter, people say by a label which pool it is of."""
     node_pool = ground.templates.get(node.metadata.labels.get(names.KARPENTER_POOL, ""))
     template = (node_pool.spec.get("template") or {}).get("metadata") or {} if node_pool else {}

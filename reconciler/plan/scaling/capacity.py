@@ -5,14 +5,14 @@ accord asks for, the draft keeps what is missing, for a planner that asks in Kar
 """
 
 from reconciler.model.cluster.node import Node
-from reconciler.model.planned.action import Delete, Hold, Presumes, Ref
-from reconciler.model.planned.decision import Decision
-from reconciler.model.planned.reason import Reason
-from reconciler.plan.draft import Draft, Missing
+from reconciler.model.plan.action import Delete, Hold, Preconditions, Ref
+from reconciler.model.plan.decision import Decision
+from reconciler.model.plan.reason import Reason
+from reconciler.plan.draft import Draft, UnmetNodes
 from reconciler.plan.scaling.reasons import PLANNER
 
 
-def asked(draft: Draft, missing: Missing, why: Reason) -> Decision:
+def asked(draft: Draft, missing: UnmetNodes, why: Reason) -> Decision:
     """Left for whoever asks Karpenter, and told."""
     draft.missing.append(missing)
     return Decision(PLANNER, Ref("NodeProvisioner", "", missing.provisioner), Hold(), why, missing.pool)
@@ -20,6 +20,6 @@ def asked(draft: Draft, missing: Missing, why: Reason) -> Decision:
 
 def returned(node: Node, why: Reason) -> Decision:
     """The machine goes: that very node, as it was seen, and only if a most recent look finds no pod that counts."""
-    presumes = Presumes(resource_version=node.metadata.resource_version, empty=True)
+    presumes = Preconditions(resource_version=node.metadata.resource_version, empty=True)
     subject = Ref("Node", "", node.name, node.metadata.uid)
     return Decision(PLANNER, subject, Delete(presumes=presumes), why, node.pool)

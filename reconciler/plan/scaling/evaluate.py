@@ -12,14 +12,14 @@ from collections.abc import Iterator
 
 import msgspec
 
-from reconciler.model.planned.action import Ref
-from reconciler.model.planned.evaluated import Evaluated, Limit
-from reconciler.model.planned.reason import Reason
+from reconciler.model.plan.action import Ref
+from reconciler.model.plan.reason import Reason
+from reconciler.model.plan.size_evaluation import Limit, SizeEvaluation
+from reconciler.plan.scaling.demand.assignment import Demand
 from reconciler.plan.scaling.demand.room import room_for
-from reconciler.plan.scaling.demand.serving import Demand
 from reconciler.plan.scaling.demand.shortfall import Shortfall, shortfall
-from reconciler.plan.scaling.ground import Ground
 from reconciler.plan.scaling.growth import Growth
+from reconciler.plan.scaling.pool_view import PoolView
 from reconciler.plan.scaling.reasons import (
     DemandFirst,
     LentUnread,
@@ -49,12 +49,12 @@ class _Wanted(msgspec.Struct, frozen=True):
 class Evaluation(msgspec.Struct, frozen=True):
     """One provisioner."""
 
-    evaluated: Evaluated
+    evaluated: SizeEvaluation
     why: SizeWhy  # the size that it wants
     short: Shortfall  # what its pool lacks that no pod asks for
 
 
-def evaluate(ground: Ground, demand: Demand) -> Evaluation:
+def evaluate(ground: PoolView, demand: Demand) -> Evaluation:
     """One provisioner, by its pool and what pods ask of it."""
     size = decide_size(ground.use, ground.wish.spec)
     is_served = _is_served(ground, demand)
@@ -64,7 +64,7 @@ def evaluate(ground: Ground, demand: Demand) -> Evaluation:
     short = shortfall(ground, demand, surplus)
     wanted = _growing(ground, demand, surplus, short) if is_served else _resting(ground, size, surplus)
     marked = tuple(told for each in ground.noted if (told := each.told) is not None)
-    evaluated = Evaluated(
+    evaluated = SizeEvaluation(
         provisioner=ground.wish.name,
         pool=ground.pool.name,
         use=ground.use,
@@ -82,24 +82,24 @@ def evaluate(ground: Ground, demand: Demand) -> Evaluation:
     return Evaluation(evaluated, wanted.why, short)
 
 
-def _is_served(ground: Ground, demand: Demand) -> bool:
+def _is_served(ground: PoolView, demand: Demand) -> bool:
     """Whether anything is done for pods that wait, or can still be."""
     is_stuck = demand.left and not (demand.keeps or demand.new_nodes or ground.machines or ground.asked)
     return bool(demand.pods) and not is_stuck
 
 
-def _surplus(ground: Ground, size: Size) -> int:
+def _surplus(ground: PoolView, size: Size) -> int:
     """Nodes above the target that nobody else takes away."""
     return max(0, ground.size - len(ground.leaving_otherwise) - size.target)
 
 
-def _resting(ground: Ground, size: Size, surplus: int) -> _Wanted:
+def _resting(ground: PoolView, size: Size, surplus: int) -> _Wanted:
     origin = ground.wish.origin(f"spec.{size.by}")
     facts = TargetSize(_ref(ground), ground.pool.name, ground.size, size.target, size.reason)
     return _Wanted(size.target, surplus, Reason(facts, origin), size.reason)
 
 
-def _growing(ground: Ground, demand: Demand, surplus: int, short: Shortfall) -> _Wanted:
+def _growing(ground: PoolView, demand: Demand, surplus: int, short: Shortfall) -> _Wanted:
     wish = ground.wish.spec
     wished = ground.size - surplus + len(ground.arriving) + ground.asked + demand.new_nodes + short.warm
     target = min(max(wished, wish.min_size), wish.max_size)
@@ -108,7 +108,7 @@ def _growing(ground: Ground, demand: Demand, surplus: int, short: Shortfall) -> 
     return _Wanted(target, surplus, Reason(facts, ground.wish.origin()), why)
 
 
-def _limits(ground: Ground, demand: Demand) -> Iterator[Limit]:
+def _limits(ground: PoolView, demand: Demand) -> Iterator[Limit]:
     observed, pool, origin = ground.site.inputs.observed, ground.pool.name, ground.wish.origin()
     if unread := observed.unread_among(*NEEDED):
         yield Limit("ScaleDownHeld", Reason(ScalingUnread(pool, unread), origin))
@@ -123,5 +123,5 @@ def _limits(ground: Ground, demand: Demand) -> Iterator[Limit]:
         yield Limit("ScaleUpLimited", Reason(facts, ground.wish.origin("spec.maxSize")))
 
 
-def _ref(ground: Ground) -> Ref:
+def _ref(ground: PoolView) -> Ref:
     return Ref("NodeProvisioner", "", ground.wish.name)

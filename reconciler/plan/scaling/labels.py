@@ -3,16 +3,16 @@
 from collections.abc import Iterator
 
 from reconciler.model import names
-from reconciler.model.planned.action import Label
-from reconciler.model.planned.decision import Decision
-from reconciler.plan.removal import untouchable
+from reconciler.model.plan.action import Label
+from reconciler.model.plan.decision import Decision
+from reconciler.plan.nodes.ownership import untouchable
 from reconciler.plan.scaling.reasons import NodeOfProvisioner
-from reconciler.plan.scaling.turn import Turn, ref_of
+from reconciler.plan.scaling.turn import PoolContext, ref_of
 
 MOST = 200  # of one provisioner in one plan: the others have their turn in the next
 
 
-def labels(turn: Turn, acted_on: set[str]) -> Iterator[Decision]:
+def labels(turn: PoolContext, acted_on: set[str]) -> Iterator[Decision]:
     """For nodes that nothing else is done to in this plan."""
     name, left = turn.ground.wish.name, MOST
     if turn.ground.seen.labelled[name] == turn.ground.size:

@@ -13,7 +13,7 @@ import msgspec
 from reconciler.model import names
 from reconciler.model.cluster.node import Node
 from reconciler.model.instant import Instant, later, unix_seconds
-from reconciler.model.kinds.node_provisioner import LEAST_DELAY_MS
+from reconciler.model.policy.node_provisioner import LEAST_DELAY_MS
 
 KEY = names.DELETION_TIME
 SOFT, HARD = "PreferNoSchedule", "NoSchedule"
@@ -32,7 +32,7 @@ class MarkTime(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     at: Instant | None = None  # None: that is no time
 
 
-class Mark(msgspec.Struct, frozen=True, gc=False):
+class DeletionTaint(msgspec.Struct, frozen=True, gc=False):
     """The taint as it stands on a node."""
 
     value: str
@@ -52,12 +52,12 @@ class Mark(msgspec.Struct, frozen=True, gc=False):
         return self.effect != SOFT
 
 
-def mark_of(node: Node) -> Mark | None:
+def mark_of(node: Node) -> DeletionTaint | None:
     """A hard one first, should a person have put both."""
-    found: Mark | None = None
+    found: DeletionTaint | None = None
     for taint in node.spec.taints:
         if taint.key == KEY and (found is None or taint.effect != SOFT):
-            found = Mark(taint.value, taint.effect)
+            found = DeletionTaint(taint.value, taint.effect)
     return found
 
 
@@ -83,7 +83,7 @@ def time_of_hard_mark(at: Instant, now: Instant) -> Instant:
     return _whole_second(now + (HARD_AHEAD_MS if late_ms <= PROMPT_MS else AFTER_ABSENCE_MS))
 
 
-def is_stale(mark: Mark, now: Instant) -> bool:
+def is_stale(mark: DeletionTaint, now: Instant) -> bool:
     """Whether it is hard, and its time so long ago that it is not taken for what was said then."""
     return mark.is_hard and mark.at is not None and now - mark.at > TRUSTED_MS
 

@@ -8,9 +8,9 @@ import msgspec
 
 from reconciler.model.cluster.observed import Unread
 from reconciler.model.instant import Instant
-from reconciler.model.planned.action import Ref
-from reconciler.model.planned.capacity_limit import CapacityLimit
-from reconciler.model.planned.reason import CodeFacts, Facts
+from reconciler.model.plan.action import Ref
+from reconciler.model.plan.capacity_limit import CapacityLimit
+from reconciler.model.plan.reason import CodeFacts, Facts
 from reconciler.plan.scaling.growth import Claimants, Growth
 from reconciler.plan.scaling.marks import MarkTime
 from reconciler.plan.scaling.size import SizeReason

@@ -9,7 +9,7 @@ from functools import cached_property
 import msgspec
 
 from reconciler.model.cluster.node import Node
-from reconciler.model.kinds.gpu_pool import GpuPool
+from reconciler.model.policy.gpu_pool import GpuPool
 
 
 class Key(msgspec.Struct, frozen=True):

@@ -12,7 +12,7 @@ from typing import Literal
 
 import msgspec
 
-from reconciler.model.kinds.node_provisioner import NodeProvisioner
+from reconciler.model.policy.node_provisioner import NodeProvisioner
 from reconciler.model.pool_use import Use
 
 Bound = Literal["minSize", "warmNodes", "maxSize"]

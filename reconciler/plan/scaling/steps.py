@@ -14,17 +14,17 @@ import msgspec
 
 from reconciler.model.cluster.node import Node
 from reconciler.model.instant import Instant
-from reconciler.model.planned.action import Hold, Ref, Taint
-from reconciler.model.planned.decision import Decision
-from reconciler.model.planned.reason import CodeFacts, Reason
-from reconciler.plan.draft import Missing
+from reconciler.model.plan.action import Hold, Ref, Taint
+from reconciler.model.plan.decision import Decision
+from reconciler.model.plan.reason import CodeFacts, Reason
+from reconciler.plan.draft import UnmetNodes
 from reconciler.plan.guards.cluster_min import Lack
 from reconciler.plan.guards.frozen import PoolSuspended
-from reconciler.plan.removal import nobody_elses, opt_out, untouchable
-from reconciler.plan.requests.settling import settles_at
+from reconciler.plan.nodes.initialization import settles_at
+from reconciler.plan.nodes.ownership import nobody_elses, opt_out, untouchable
 from reconciler.plan.scaling import capacity, marks
 from reconciler.plan.scaling.demand.shortfall import at_least
-from reconciler.plan.scaling.ground import Noted
+from reconciler.plan.scaling.pool_view import Noted
 from reconciler.plan.scaling.reasons import (
     CapacityMissing,
     DeletionNear,
@@ -51,14 +51,14 @@ from reconciler.plan.scaling.reasons import (
     SurplusKeptByClusterMin,
     kept_while,
 )
-from reconciler.plan.scaling.turn import Turn, ref_of
+from reconciler.plan.scaling.turn import PoolContext, ref_of
 from reconciler.plan.sums.usage import is_empty
 from reconciler.plan.windows import closed
 
-Step = Callable[[Turn], list[Decision]]
+Step = Callable[[PoolContext], list[Decision]]
 
 
-def reconcile(turn: Turn) -> list[Decision]:
+def reconcile(turn: PoolContext) -> list[Decision]:
     """All that is decided; the actions among it are of one kind."""
     decisions = list(provide(turn))
     if any(isinstance(each.reason.facts, ScalingUnread) for each in turn.evaluated.limits):
@@ -72,16 +72,16 @@ def reconcile(turn: Turn) -> list[Decision]:
     return decisions + done + list(waiting)
 
 
-def provide(turn: Turn) -> Iterator[Decision]:
+def provide(turn: PoolContext) -> Iterator[Decision]:
     """Asks for what is missing: for pods, up to the smallest size, and to keep nodes warm."""
     demand, evaluated = turn.demand, turn.evaluated
     pods = tuple(Ref("Pod", each.metadata.namespace, each.name, each.metadata.uid) for each in demand.for_new)
-    for_pods = Missing(evaluated.pool, evaluated.provisioner, demand.new_nodes, "demand", pods, demand.wanted)
+    for_pods = UnmetNodes(evaluated.pool, evaluated.provisioner, demand.new_nodes, "demand", pods, demand.wanted)
     spec, short = turn.ground.wish.spec, turn.short
     of, ground = (evaluated.pool, evaluated.provisioner), turn.ground
-    least = Missing(*of, short.min_size, "minSize", wanted=at_least(ground, short.min_size))
-    warm = Missing(*of, short.warm, "warmNodes", wanted=at_least(ground, short.warm))
-    asked: tuple[tuple[Missing, ForPods | SizedBy], ...] = (
+    least = UnmetNodes(*of, short.min_size, "minSize", wanted=at_least(ground, short.min_size))
+    warm = UnmetNodes(*of, short.warm, "warmNodes", wanted=at_least(ground, short.warm))
+    asked: tuple[tuple[UnmetNodes, ForPods | SizedBy], ...] = (
         (for_pods, ForPods(len(pods))),
         (least, SizedBy("minSize", spec.min_size)),
         (warm, SizedBy("warmNodes", spec.warm_nodes)),
@@ -94,7 +94,7 @@ def provide(turn: Turn) -> Iterator[Decision]:
             yield capacity.asked(turn.draft, missing, Reason(facts, origin))
 
 
-def keep(turn: Turn) -> list[Decision]:
+def keep(turn: PoolContext) -> list[Decision]:
     """Takes the mark off nodes that are in use or wanted, and off the last of those that are too many."""
     found = {each.node.name: (each, why) for each in turn.ground.ours if (why := _why_kept(turn, each))}
     left = [each for each in turn.ground.ours if each.node.name not in found]
@@ -112,13 +112,15 @@ def keep(turn: Turn) -> list[Decision]:
     ]
 
 
-def _no_longer_surplus(turn: Turn, noted: Noted) -> NoLongerSurplus:
+def _no_longer_surplus(turn: PoolContext, noted: Noted) -> NoLongerSurplus:
     return NoLongerSurplus(
         noted.node.name, turn.pool, turn.size, turn.surplus, turn.size_why, noted.mark.time, len(turn.ground.ours)
     )
 
 
-def _kept_for_cluster(turn: Turn, left: list[Noted], kept: Mapping[str, object]) -> dict[str, tuple[Noted, Reason]]:
+def _kept_for_cluster(
+    turn: PoolContext, left: list[Noted], kept: Mapping[str, object]
+) -> dict[str, tuple[Noted, Reason]]:
     """Marked nodes that the cluster cannot do without, the last to go first. Other nodes may have gone since."""
     floor, found = turn.ground.cluster_min, dict[str, tuple[Noted, Reason]]()
     if not floor.is_limited:
@@ -135,7 +137,7 @@ def _kept_for_cluster(turn: Turn, left: list[Noted], kept: Mapping[str, object])
     return found
 
 
-def _why_kept(turn: Turn, noted: Noted) -> Reason | None:
+def _why_kept(turn: PoolContext, noted: Noted) -> Reason | None:
     name = noted.node.name
     if (opted_out := opt_out(noted.node, turn.now)) is not None:
         return opted_out.reason
@@ -157,7 +159,7 @@ class _Held(msgspec.Struct, frozen=True):
     cause: KeptWhile
 
 
-def _held(turn: Turn) -> Iterator[_Held]:
+def _held(turn: PoolContext) -> Iterator[_Held]:
     """Why no node may be marked or deleted now, where one would be."""
     if not turn.evaluated.surplus:
         return
@@ -173,12 +175,12 @@ def _held(turn: Turn) -> Iterator[_Held]:
         yield _Held(frozen, KeptWhile.FROZEN)
 
 
-def remove(turn: Turn) -> list[Decision]:
+def remove(turn: PoolContext) -> list[Decision]:
     """Makes marks hard whose time is near, and gives back the machines whose time has come."""
     return [found for each in turn.ground.ours if (found := _next_of(turn, each)) is not None]
 
 
-def _next_of(turn: Turn, noted: Noted) -> Decision | None:
+def _next_of(turn: PoolContext, noted: Noted) -> Decision | None:
     at, node, now = noted.mark.at, noted.node, turn.now
     if at is None or now < (at if noted.mark.is_hard else marks.hardens_at(at)):
         return None
@@ -200,7 +202,7 @@ def _soft(node: Node, at: Instant) -> Taint:
     return Taint(key=marks.KEY, value=marks.value_of(at), effect=marks.SOFT, presumes=presumes)
 
 
-def mark(turn: Turn) -> list[Decision]:
+def mark(turn: PoolContext) -> list[Decision]:
     """Marks further empty nodes, in order; says which would go and are kept, and where there are not enough."""
     lacking = turn.evaluated.surplus - len(turn.ground.ours)
     unready = list(_unready(turn))[: max(0, lacking)]
@@ -222,7 +224,7 @@ def mark(turn: Turn) -> list[Decision]:
     return found
 
 
-def _surplus(turn: Turn, node: Node, at: Instant) -> SurplusEmptyNode:
+def _surplus(turn: PoolContext, node: Node, at: Instant) -> SurplusEmptyNode:
     return SurplusEmptyNode(node.name, turn.pool, turn.size, turn.surplus, turn.size_why, at)
 
 
@@ -235,14 +237,14 @@ class _Choice(msgspec.Struct):
     lack: Lack | None = None  # what the cluster would lack without another
 
 
-def _kept_surplus(turn: Turn, choice: _Choice, marked: int) -> CodeFacts:
+def _kept_surplus(turn: PoolContext, choice: _Choice, marked: int) -> CodeFacts:
     sized, lack = (turn.pool, turn.size, turn.surplus, turn.size_why), choice.lack
     if lack is None:
         return SurplusInUse(*sized, marked)
     return SurplusKeptByClusterMin(*sized, marked, lack.resource, lack.left, lack.least, lack.policy)
 
 
-def _choose(turn: Turn, most: int) -> _Choice:
+def _choose(turn: PoolContext, most: int) -> _Choice:
     """At most so many."""
     ground, choice = turn.ground, _Choice([], [], [])
     ready = (node for node in ground.empty() if ground.remover_of(node) is None or _excluded(turn, node))
@@ -266,7 +268,7 @@ def _choose(turn: Turn, most: int) -> _Choice:
     return choice
 
 
-def _unready(turn: Turn) -> Iterator[Decision]:
+def _unready(turn: PoolContext) -> Iterator[Decision]:
     """The holds on empty nodes that a DrainPolicy removes, since they are not ready: as many fewer are marked."""
     for node in turn.ground.order.sorted(turn.ground.empty()):
         policy = turn.ground.remover_of(node)
@@ -274,7 +276,7 @@ def _unready(turn: Turn) -> Iterator[Decision]:
             yield turn.act(node, Hold(), turn.why(EmptyNodeUnready(node.name, Ref("DrainPolicy", "", policy.name))))
 
 
-def _excluded(turn: Turn, node: Node) -> Decision | None:
+def _excluded(turn: PoolContext, node: Node) -> Decision | None:
     """The hold on an empty node that somebody else has in hand, or that opts out of removal."""
     if (reason := untouchable(node)) is not None:
         return turn.act(node, Hold(), reason)
@@ -282,7 +284,7 @@ def _excluded(turn: Turn, node: Node) -> Decision | None:
     return turn.act(node, Hold(opted_out.until), opted_out.reason) if opted_out is not None else None
 
 
-def wait(turn: Turn, held: Sequence[_Held]) -> Iterator[Decision]:
+def wait(turn: PoolContext, held: Sequence[_Held]) -> Iterator[Decision]:
     """Marked nodes that wait for their time: why they go, and when they are looked at again; or why they do not."""
     for each in turn.ground.ours:
         at = each.mark.at

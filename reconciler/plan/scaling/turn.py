@@ -6,24 +6,24 @@ import msgspec
 
 from reconciler.model.cluster.node import Node
 from reconciler.model.instant import Instant
-from reconciler.model.planned.action import Action, Hold, Ref
-from reconciler.model.planned.decision import Decision
-from reconciler.model.planned.evaluated import Evaluated
-from reconciler.model.planned.reason import CodeFacts, Reason
+from reconciler.model.plan.action import Action, Hold, Ref
+from reconciler.model.plan.decision import Decision
+from reconciler.model.plan.reason import CodeFacts, Reason
+from reconciler.model.plan.size_evaluation import SizeEvaluation
 from reconciler.plan.draft import Draft
 from reconciler.plan.guards.frozen import Freezes
-from reconciler.plan.scaling.demand.serving import Demand
+from reconciler.plan.scaling.demand.assignment import Demand
 from reconciler.plan.scaling.demand.shortfall import Shortfall
 from reconciler.plan.scaling.evaluate import Evaluation
-from reconciler.plan.scaling.ground import Ground
 from reconciler.plan.scaling.growth import Claimants
+from reconciler.plan.scaling.pool_view import PoolView
 from reconciler.plan.scaling.reasons import PLANNER, SizeWhy
 
 
-class Turn(msgspec.Struct, frozen=True, dict=True):
+class PoolContext(msgspec.Struct, frozen=True, dict=True):
     """What the steps go by."""
 
-    ground: Ground
+    ground: PoolView
     evaluation: Evaluation
     demand: Demand
     spoken_for: frozenset[str]
@@ -36,7 +36,7 @@ class Turn(msgspec.Struct, frozen=True, dict=True):
         return self.ground.site.now
 
     @property
-    def evaluated(self) -> Evaluated:
+    def evaluated(self) -> SizeEvaluation:
         return self.evaluation.evaluated
 
     @property

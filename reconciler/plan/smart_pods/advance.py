@@ -12,15 +12,15 @@ import msgspec
 
 from reconciler.model import names
 from reconciler.model.instant import Instant, later, moment, unix_seconds
-from reconciler.model.planned.action import Annotate, Delete, Hold, Presumes, Ref
-from reconciler.model.planned.decision import Decision
-from reconciler.model.planned.reason import CodeFacts, Reason
-from reconciler.model.planned.shortage import Shortage
-from reconciler.plan.requests.choices import REMEMBERED_MS, Choice, Outlook
-from reconciler.plan.requests.machines import machine_phase
-from reconciler.plan.requests.requests import Requested
-from reconciler.plan.requests.usable import is_usable
-from reconciler.plan.requests.waiting import unschedulable_since
+from reconciler.model.plan.action import Annotate, Delete, Hold, Preconditions, Ref
+from reconciler.model.plan.decision import Decision
+from reconciler.model.plan.reason import CodeFacts, Reason
+from reconciler.model.plan.shortage import Shortage
+from reconciler.plan.capacity.machines import machine_phase
+from reconciler.plan.capacity.offerings import REMEMBERED_MS, LaunchOption, LaunchOptions
+from reconciler.plan.capacity.requests import Requested
+from reconciler.plan.capacity.usable import is_usable
+from reconciler.plan.capacity.waiting import unschedulable_since
 from reconciler.plan.smart_pods.phases import Event, Phase, after, read
 from reconciler.plan.smart_pods.reasons import (
     SmartPodAttemptsSpent,
@@ -37,7 +37,7 @@ from reconciler.plan.smart_pods.reasons import (
     SmartPodWithoutMachine,
     Unbought,
 )
-from reconciler.plan.smart_pods.turn import Turn, ref_of
+from reconciler.plan.smart_pods.turn import SmartPodContext, ref_of
 
 MACHINE_WITHIN_MS = 30_000
 
@@ -52,7 +52,7 @@ class Advanced(msgspec.Struct, frozen=True):
 class Case(msgspec.Struct, frozen=True, dict=True):
     """One smart pod in its turn."""
 
-    turn: Turn
+    turn: SmartPodContext
     each: Requested
 
     @property
@@ -71,9 +71,9 @@ class Case(msgspec.Struct, frozen=True, dict=True):
         return read(self.each.pod.metadata.annotations.phase)
 
     @property
-    def choice(self) -> Choice:
+    def choice(self) -> LaunchOption:
         request = self.each.request
-        return Choice(request.instance_type, request.capacity_type, request.zone)
+        return LaunchOption(request.instance_type, request.capacity_type, request.zone)
 
     @property
     def created(self) -> Instant:
@@ -113,7 +113,7 @@ class Case(msgspec.Struct, frozen=True, dict=True):
         """Written on the pod."""
         annotations = {names.PHASE: phase.value} | {_NAMES[key]: value for key, value in texts.items()}
         pod = self.each.pod
-        presumes = Presumes(resource_version=pod.metadata.resource_version)
+        presumes = Preconditions(resource_version=pod.metadata.resource_version)
         return Advanced(self.turn.act(pod, Annotate(annotations=tuple(annotations.items()), presumes=presumes), why))
 
     def shortage(self, why: type[CodeFacts]) -> Shortage:
@@ -133,7 +133,7 @@ class Case(msgspec.Struct, frozen=True, dict=True):
 _NAMES = {"claim": names.NODE_CLAIM, "since": names.SINCE}
 
 
-def advance(turn: Turn, each: Requested) -> Advanced:
+def advance(turn: SmartPodContext, each: Requested) -> Advanced:
     """What the first rule says that applies; where none does, it is as it should be."""
     case = Case(turn, each)
     return next((found for rule in RULES if (found := rule(case)) is not None), Advanced())
@@ -196,7 +196,7 @@ def _failed(case: Case) -> Advanced | None:
     return Advanced(case.turn.act(case.each.pod, Hold(due), _failure(case, case.turn.outlook)))
 
 
-def _failure(case: Case, outlook: Outlook) -> Reason:
+def _failure(case: Case, outlook: LaunchOptions) -> Reason:
     """Why nothing more is asked for: no way to buy is left, or no attempt."""
     if not outlook.is_limited:
         return case.why(SmartPodFailed(case.ref, outlook.tried))

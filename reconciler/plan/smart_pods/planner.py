@@ -7,25 +7,25 @@ from collections.abc import Set as AbstractSet
 import msgspec
 
 from reconciler.model.instant import Instant, later
-from reconciler.model.planned.action import Hold, Ref
-from reconciler.model.planned.decision import Decision
-from reconciler.model.planned.inputs import Inputs
-from reconciler.model.planned.purchase import Purchase
-from reconciler.model.planned.reason import Reason
-from reconciler.model.planned.shortage import Shortage
+from reconciler.model.plan.action import Hold, Ref
+from reconciler.model.plan.decision import Decision
+from reconciler.model.plan.inputs import Inputs
+from reconciler.model.plan.purchase import Purchase
+from reconciler.model.plan.reason import Reason
+from reconciler.model.plan.shortage import Shortage
+from reconciler.plan.capacity.offerings import digest_of
+from reconciler.plan.capacity.wait_times import Waits
 from reconciler.plan.containment import planning_for
-from reconciler.plan.draft import Draft, Missing, Verdict
-from reconciler.plan.requests.choices import digest_of
-from reconciler.plan.requests.waits import Waits
+from reconciler.plan.draft import Draft, UnmetNodes, Verdict
 from reconciler.plan.smart_pods.advance import advance
-from reconciler.plan.smart_pods.asking import asking, lacking
-from reconciler.plan.smart_pods.letting import Crowd, lifted, told, unmet_holds
-from reconciler.plan.smart_pods.opening import opened
+from reconciler.plan.smart_pods.gated_pods import asking, lacking
+from reconciler.plan.smart_pods.lift_gates import Crowd, lifted, told, unmet_holds
+from reconciler.plan.smart_pods.open_nodes import opened
 from reconciler.plan.smart_pods.purchases import purchases
 from reconciler.plan.smart_pods.reasons import PLANNER, SmartPodsUnread
-from reconciler.plan.smart_pods.returned import wanting
+from reconciler.plan.smart_pods.returned_nodes import wanting
 from reconciler.plan.smart_pods.stray import stray
-from reconciler.plan.smart_pods.turn import Turn
+from reconciler.plan.smart_pods.turn import SmartPodContext
 from reconciler.plan.smart_pods.waiting_pods import told_of, unread_pods
 
 # To judge what is missing, all of these must have been read.
@@ -42,12 +42,12 @@ def smart_pods(inputs: Inputs, draft: Draft) -> Verdict:
     decisions: list[Decision] = list(stray(inputs, draft))
     shortages: list[Shortage] = []
     wakes: list[Instant] = []
-    asked: list[Missing] = []  # of pools that could ask
+    asked: list[UnmetNodes] = []  # of pools that could ask
     bought: list[Purchase] = []
     spared: set[str] = set()  # uids of pods that wait for nodes which a drain gives back
     for pool in (each for each in inputs.desired.pools if each.name not in draft.left_out):
         with planning_for(pool.name):
-            turn = Turn(inputs, draft, pool)
+            turn = SmartPodContext(inputs, draft, pool)
             advanced = [advance(turn, each) for each in turn.requested]
             decisions += [each.decision for each in advanced if each.decision is not None]
             shortages += [each.shortage for each in advanced if each.shortage is not None]

@@ -8,16 +8,16 @@ from reconciler.model.cluster.karpenter import NodeClaim
 from reconciler.model.cluster.pod import Pod
 from reconciler.model.desired import Declared
 from reconciler.model.instant import Instant
-from reconciler.model.kinds.gpu_pool import GpuPool
-from reconciler.model.planned.action import Delete
-from reconciler.model.planned.capacity_limit import CapacityLimit
-from reconciler.model.planned.purchase import Purchase, Stage, Why
-from reconciler.plan.requests.choices import Choice, Outlook
-from reconciler.plan.requests.requests import Requested
-from reconciler.plan.requests.wanted import Limited, Unmet, Wanted
+from reconciler.model.plan.action import Delete
+from reconciler.model.plan.capacity_limit import CapacityLimit
+from reconciler.model.plan.purchase import Purchase, Stage, Why
+from reconciler.model.policy.gpu_pool import GpuPool
+from reconciler.plan.capacity.offerings import LaunchOption, LaunchOptions
+from reconciler.plan.capacity.requests import Requested
+from reconciler.plan.capacity.wanted_node import Limited, Unmet, Wanted
 from reconciler.plan.smart_pods.advance import Advanced
 from reconciler.plan.smart_pods.reasons import SmartPodDuplicate
-from reconciler.plan.smart_pods.turn import Turn
+from reconciler.plan.smart_pods.turn import SmartPodContext
 from reconciler.plan.sums.cost import machine_of
 
 
@@ -30,7 +30,7 @@ def wanted_purchase(
     return Purchase(pool.name, stage, why, wanted.choice.instance_type, kind, gpus, name, at, pods)
 
 
-def purchases(turn: Turn, advanced: Sequence[Advanced]) -> Iterator[Purchase]:
+def purchases(turn: SmartPodContext, advanced: Sequence[Advanced]) -> Iterator[Purchase]:
     """But for what this plan asks for itself. `advanced`: what becomes of each smart pod that there is."""
     yield from _machines(turn)
     yield from _asked(turn, advanced)
@@ -42,7 +42,7 @@ def purchases(turn: Turn, advanced: Sequence[Advanced]) -> Iterator[Purchase]:
             yield from _limited(turn.pool, limited)
 
 
-def _machines(turn: Turn) -> Iterator[Purchase]:
+def _machines(turn: SmartPodContext) -> Iterator[Purchase]:
     for claim in turn.fleet.nodeless_claims_of(turn.pool.name):
         if not claim.metadata.leaving:
             machine = machine_of(claim.metadata.labels)
@@ -64,7 +64,7 @@ def _gpus_of(claim: NodeClaim) -> int:
     return int(found) if found.isdigit() else 0
 
 
-def _asked(turn: Turn, advanced: Sequence[Advanced]) -> Iterator[Purchase]:
+def _asked(turn: SmartPodContext, advanced: Sequence[Advanced]) -> Iterator[Purchase]:
     """By smart pods that are there. Where one gives up in this plan, the next way to buy is tried after it."""
     for each, after in zip(turn.requested, advanced, strict=True):
         if not each.is_open or each.name not in turn.draft.answered.used:
@@ -72,14 +72,16 @@ def _asked(turn: Turn, advanced: Sequence[Advanced]) -> Iterator[Purchase]:
         decision = after.decision
         is_over = after.shortage is not None or (decision is not None and isinstance(decision.act, Delete))
         if not is_over:
-            way = Choice(each.request.instance_type, each.request.capacity_type)
+            way = LaunchOption(each.request.instance_type, each.request.capacity_type)
             yield _of_request(turn.pool, each, "asked", way, None)
         elif decision is None or not isinstance(decision.reason.facts, SmartPodDuplicate):
             failed = (after.shortage,) if after.shortage is not None else ()
             yield _of_request(turn.pool, each, "attempt", *next_attempt(turn.outlook_with(failed)))
 
 
-def _of_request(pool: Declared[GpuPool], each: Requested, stage: Stage, way: Choice, at: Instant | None) -> Purchase:
+def _of_request(
+    pool: Declared[GpuPool], each: Requested, stage: Stage, way: LaunchOption, at: Instant | None
+) -> Purchase:
     request, kind = each.request, way.capacity_type or _first_kind(pool)
     gpus, pods = pool.spec.devices.count, len(request.pods)
     return Purchase(pool.name, stage, request.why, way.instance_type, kind, gpus, each.name, at, pods)
@@ -105,12 +107,12 @@ def _at_next_attempt(pool: Declared[GpuPool], unmet: Unmet) -> Iterator[Purchase
             yield Purchase(pool.name, stage, why, choice.instance_type, kind, gpus, at=at, pods=pods, limit=limit)
 
 
-def next_attempt(outlook: Outlook) -> tuple[Choice, Instant | None]:
+def next_attempt(outlook: LaunchOptions) -> tuple[LaunchOption, Instant | None]:
     """The way to buy that is tried next, and when; a choice without instance type where the pool declares none."""
     if not outlook.is_exhausted:
         return outlook.left[0], outlook.again_at
     forgotten = min(outlook.failed, key=lambda each: each.until, default=None)
-    return (Choice(""), None) if forgotten is None else (Choice.of(forgotten), forgotten.until)
+    return (LaunchOption(""), None) if forgotten is None else (LaunchOption.of(forgotten), forgotten.until)
 
 
 def _limited(pool: Declared[GpuPool], limited: Limited) -> Iterator[Purchase]:

@@ -4,11 +4,11 @@ from enum import Enum
 
 from reconciler.model.cluster.observed import Unread
 from reconciler.model.instant import Instant
-from reconciler.model.planned.action import Ref
-from reconciler.model.planned.reason import CodeFacts
-from reconciler.plan.requests.choices import Choice
-from reconciler.plan.requests.machines import MachinePhase
-from reconciler.plan.requests.refusals import Bar, ClaimTrouble, Refusals
+from reconciler.model.plan.action import Ref
+from reconciler.model.plan.reason import CodeFacts
+from reconciler.plan.capacity.machines import MachinePhase
+from reconciler.plan.capacity.offerings import LaunchOption
+from reconciler.plan.capacity.refusals import Bar, ClaimTrouble, Refusals
 
 PLANNER = "smart_pods"
 
@@ -27,21 +27,21 @@ class SmartPodAsks(CodeFacts, frozen=True):
 
     pool: str
     pods: int
-    choice: Choice
+    choice: LaunchOption
 
 
 class SmartPodAsksForLeast(CodeFacts, frozen=True):
     template = "pool {pool} has fewer nodes than minSize: a smart pod asks for {choice}."
 
     pool: str
-    choice: Choice
+    choice: LaunchOption
 
 
 class SmartPodAsksForWarmNode(CodeFacts, frozen=True):
     template = "pool {pool} has fewer free nodes than warmNodes: a smart pod asks for {choice}."
 
     pool: str
-    choice: Choice
+    choice: LaunchOption
 
 
 class SmartPodAsksToo(CodeFacts, frozen=True):
@@ -53,7 +53,7 @@ class SmartPodAsksToo(CodeFacts, frozen=True):
     pool: str
     pods: int
     seconds: int
-    choice: Choice
+    choice: LaunchOption
 
 
 class KarpenterBuys(CodeFacts, frozen=True):
@@ -110,7 +110,7 @@ class SmartPodWaits(CodeFacts, frozen=True):
     template = "{pod} waits for {choice}: {machine}."
 
     pod: Ref
-    choice: Choice
+    choice: LaunchOption
     machine: Unbought
 
 
@@ -126,7 +126,7 @@ class SmartPodWithoutMachine(CodeFacts, frozen=True):
 
     pod: Ref
     seconds: int
-    choice: Choice
+    choice: LaunchOption
 
 
 class SmartPodTimedOut(CodeFacts, frozen=True):
@@ -134,7 +134,7 @@ class SmartPodTimedOut(CodeFacts, frozen=True):
 
     pod: Ref
     seconds: int
-    choice: Choice
+    choice: LaunchOption
 
 
 class SmartPodOrphaned(CodeFacts, frozen=True):
@@ -154,7 +154,7 @@ class SmartPodFailed(CodeFacts, frozen=True):
     template = "no machine came for {pod}, and every way to buy was tried ({tried}): nothing more is asked for."
 
     pod: Ref
-    tried: tuple[Choice, ...]
+    tried: tuple[LaunchOption, ...]
 
 
 class SmartPodAttemptsSpent(CodeFacts, frozen=True):
@@ -165,7 +165,7 @@ class SmartPodAttemptsSpent(CodeFacts, frozen=True):
 
     pod: Ref
     attempts: int
-    tried: tuple[Choice, ...]
+    tried: tuple[LaunchOption, ...]
     most: int
 
 
@@ -230,7 +230,7 @@ class CapacityRefused(CodeFacts, frozen=True):
     )
 
     pool: str
-    tried: tuple[Choice, ...]
+    tried: tuple[LaunchOption, ...]
     time: Instant | None
 
 
@@ -242,7 +242,7 @@ class CapacityAttemptsSpent(CodeFacts, frozen=True):
 
     pool: str
     most: int
-    tried: tuple[Choice, ...]
+    tried: tuple[LaunchOption, ...]
     time: Instant | None
 
 
@@ -250,7 +250,7 @@ class CapacityRetried(CodeFacts, frozen=True):
     template = "insufficient GPUs in pool {pool}: tried {tried}; the next way is tried at {time:time}."
 
     pool: str
-    tried: tuple[Choice, ...]
+    tried: tuple[LaunchOption, ...]
     time: Instant
 
 

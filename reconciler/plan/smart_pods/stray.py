@@ -3,12 +3,12 @@
 from collections.abc import Iterator
 
 from reconciler.model import names
-from reconciler.model.planned.action import Delete, Ref
-from reconciler.model.planned.decision import Decision
-from reconciler.model.planned.inputs import Inputs
-from reconciler.model.planned.reason import Reason
+from reconciler.model.plan.action import Delete, Ref
+from reconciler.model.plan.decision import Decision
+from reconciler.model.plan.inputs import Inputs
+from reconciler.model.plan.reason import Reason
+from reconciler.plan.capacity.identity import request_by_name
 from reconciler.plan.draft import Draft
-from reconciler.plan.requests.identity import request_by_name
 from reconciler.plan.smart_pods.reasons import PLANNER, SmartPodOrphaned, SmartPodUnreadable
 
 

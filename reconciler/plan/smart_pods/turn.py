@@ -9,20 +9,20 @@ from reconciler.model.cluster.karpenter import NodeClaim
 from reconciler.model.cluster.pod import Pod
 from reconciler.model.desired import Declared, SmartPod
 from reconciler.model.instant import Instant
-from reconciler.model.kinds.gpu_pool import GpuPool
-from reconciler.model.planned.action import Action, Hold, Ref
-from reconciler.model.planned.decision import Decision
-from reconciler.model.planned.inputs import Inputs
-from reconciler.model.planned.reason import Reason
-from reconciler.model.planned.shortage import Shortage
+from reconciler.model.plan.action import Action, Hold, Ref
+from reconciler.model.plan.decision import Decision
+from reconciler.model.plan.inputs import Inputs
+from reconciler.model.plan.reason import Reason
+from reconciler.model.plan.shortage import Shortage
+from reconciler.model.policy.gpu_pool import GpuPool
+from reconciler.plan.capacity.offerings import LaunchOptions, digest_of, live, outlook_of, zones_of
+from reconciler.plan.capacity.requests import Requested
+from reconciler.plan.capacity.usable import startup_taints
 from reconciler.plan.draft import Draft
-from reconciler.plan.requests.choices import Outlook, digest_of, live, outlook_of, zones_of
-from reconciler.plan.requests.requests import Requested
-from reconciler.plan.requests.usable import startup_taints
 from reconciler.plan.smart_pods.reasons import PLANNER
 
 
-class Turn(msgspec.Struct, frozen=True, dict=True):
+class SmartPodContext(msgspec.Struct, frozen=True, dict=True):
     """Of one pool."""
 
     inputs: Inputs
@@ -72,10 +72,10 @@ class Turn(msgspec.Struct, frozen=True, dict=True):
         return zones_of(self.pool.spec, self.fleet)
 
     @property
-    def outlook(self) -> Outlook:
+    def outlook(self) -> LaunchOptions:
         return self.outlook_with(())
 
-    def outlook_with(self, further: tuple[Shortage, ...]) -> Outlook:
+    def outlook_with(self, further: tuple[Shortage, ...]) -> LaunchOptions:
         """With what fails in this very plan."""
         return outlook_of(self.pool.spec, self.zones, self.failed + further)
 

@@ -5,11 +5,11 @@ from collections.abc import Set as AbstractSet
 
 from reconciler.model import names
 from reconciler.model.cluster.pod import Pod
-from reconciler.model.planned.action import Hold, Ref
-from reconciler.model.planned.decision import Decision
-from reconciler.model.planned.reason import CodeFacts, Reason
-from reconciler.plan.requests.waiting import is_gated
-from reconciler.plan.requests.waits import Waits, WaitsFor
+from reconciler.model.plan.action import Hold, Ref
+from reconciler.model.plan.decision import Decision
+from reconciler.model.plan.reason import CodeFacts, Reason
+from reconciler.plan.capacity.wait_times import Waits, WaitsFor
+from reconciler.plan.capacity.waiting import is_gated
 from reconciler.plan.smart_pods.reasons import (
     PLANNER,
     GangUnserved,

@@ -15,7 +15,7 @@ import msgspec
 from reconciler.model import names
 from reconciler.model.cluster.node import Node
 from reconciler.model.desired import Declared, Desired
-from reconciler.model.kinds.gpu_pool import GpuPool
+from reconciler.model.policy.gpu_pool import GpuPool
 
 _RESERVED = "reserved"
 _SPOT = "spot"

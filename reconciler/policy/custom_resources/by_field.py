@@ -7,9 +7,9 @@ import msgspec
 
 from reconciler.model.bundle import Bundle, Text
 from reconciler.model.problem import Problem
-from reconciler.policy.texts.yaml_text import read
 from reconciler.policy.tree import Mapping, Node, Path, written
 from reconciler.policy.tree import Sequence as Items
+from reconciler.policy.yaml.yaml_text import read
 
 Places = dict[tuple[int, int], str]
 

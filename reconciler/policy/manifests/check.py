@@ -15,9 +15,9 @@ from reconciler.model.manifest_rules.shape import faults
 from reconciler.model.problem import Problem
 from reconciler.model.rendering import Rendering
 from reconciler.policy.manifests.structural import Structural, Violation
-from reconciler.policy.texts.yaml_text import read
 from reconciler.policy.tree import Node, Path, places, plain, written
 from reconciler.policy.words import choice, did_you_mean, meant
+from reconciler.policy.yaml.yaml_text import read
 
 MANIFEST = "RC411"
 

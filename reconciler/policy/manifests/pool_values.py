@@ -5,7 +5,7 @@ from typing import Any
 import msgspec
 
 from reconciler.model import names
-from reconciler.model.kinds.gpu_pool import GpuPool, InstanceType, Requirement
+from reconciler.model.policy.gpu_pool import GpuPool, InstanceType, Requirement
 from reconciler.policy.shape import ListOf, MapOf, Measured, Object, Shape, describe
 
 

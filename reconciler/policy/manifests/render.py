@@ -7,9 +7,9 @@ from typing import Any
 import msgspec
 
 from reconciler.model.desired import Declared, Desired, Manifest
-from reconciler.model.kinds.gpu_pool import GpuPool
-from reconciler.model.kinds.node_provisioner import NodeProvisioner
 from reconciler.model.origin import Origin
+from reconciler.model.policy.gpu_pool import GpuPool
+from reconciler.model.policy.node_provisioner import NodeProvisioner
 from reconciler.model.problem import PolicyRef, Problem
 from reconciler.model.rendering import Rendering, RenderRequest
 from reconciler.policy.manifests.check import Yielded, manifests_of, origin

@@ -14,7 +14,7 @@ weight above 0 a pool without taints would come before the NodePools of pods tha
 from collections.abc import Iterator
 
 from reconciler.model.desired import Declared, Desired
-from reconciler.model.kinds.gpu_pool import GpuPool
+from reconciler.model.policy.gpu_pool import GpuPool
 
 MOST = 100  # Karpenter's largest weight
 

@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator
 
-from reconciler.model.kinds.gpu_pool import CapacityType
+from reconciler.model.policy.gpu_pool import CapacityType
 from reconciler.model.problem import Problem
-from reconciler.policy.rules.wish import Wish
+from reconciler.policy.rules.context import Wish
 
 # In which order Karpenter buys where a NodePool allows several.
 _KARPENTERS: tuple[CapacityType, ...] = ("reserved", "spot", "on-demand")

@@ -5,12 +5,12 @@ from collections.abc import Iterator, Sequence
 from typing import TypeVar
 
 from reconciler.model.desired import Declared
-from reconciler.model.kinds.drain_policy import DrainPolicy
-from reconciler.model.kinds.gpu_pool import GpuPool
-from reconciler.model.kinds.node_provisioner import NodeProvisioner
-from reconciler.model.kinds.pressure_policy import PressurePolicy
+from reconciler.model.policy.drain_policy import DrainPolicy
+from reconciler.model.policy.gpu_pool import GpuPool
+from reconciler.model.policy.node_provisioner import NodeProvisioner
+from reconciler.model.policy.pressure_policy import PressurePolicy
 from reconciler.model.problem import Problem
-from reconciler.policy.rules.wish import Wish
+from reconciler.policy.rules.context import Wish
 
 Policy = TypeVar("Policy", NodeProvisioner, DrainPolicy, PressurePolicy)
 Named = TypeVar("Named", DrainPolicy, PressurePolicy)

@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator
 
-from reconciler.model.kinds.node_provisioner import LEAST_DELAY_MS
+from reconciler.model.policy.node_provisioner import LEAST_DELAY_MS
 from reconciler.model.problem import Problem
-from reconciler.policy.rules.wish import Wish
+from reconciler.policy.rules.context import Wish
 
 
 def scale_down_delays_are_kept(wish: Wish) -> Iterator[Problem]:

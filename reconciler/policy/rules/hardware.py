@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterator
 
 from reconciler.model.problem import Problem
-from reconciler.policy.rules.wish import Wish
+from reconciler.policy.rules.context import Wish
 
 # Model, GPUs of one node, and the instance types that have them.
 _GPU_TYPES = (

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from reconciler.model.desired import Declared
 from reconciler.model.problem import Problem
-from reconciler.policy.rules.wish import Wish
+from reconciler.policy.rules.context import Wish
 from reconciler.policy.words import meant
 
 

@@ -13,10 +13,10 @@ from typing import Literal
 
 import msgspec
 
-from reconciler.model.kinds.drain_policy import DrainPolicy
-from reconciler.model.kinds.gpu_claim import GpuClaim
-from reconciler.model.kinds.gpu_pool import GpuPool
-from reconciler.model.kinds.pressure_policy import PressurePolicy
+from reconciler.model.policy.drain_policy import DrainPolicy
+from reconciler.model.policy.gpu_claim import GpuClaim
+from reconciler.model.policy.gpu_pool import GpuPool
+from reconciler.model.policy.pressure_policy import PressurePolicy
 from reconciler.model.quantity import Quantity
 
 NODES = "nodes"  # of limits alone: Karpenter counts the nodes of a NodePool by it

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from reconciler.model.problem import Problem
 from reconciler.policy.manifests.weights import MOST, overlapping, untainted
-from reconciler.policy.rules.wish import Wish
+from reconciler.policy.rules.context import Wish
 
 
 def ranks_fit_into_weights(wish: Wish) -> Iterator[Problem]:

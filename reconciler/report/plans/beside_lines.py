@@ -6,7 +6,7 @@ import msgspec
 
 from reconciler.model.change import PolicyChange
 from reconciler.model.origin import Origin
-from reconciler.model.planned.consequence import Consequence, Fate
+from reconciler.model.plan.consequence import Consequence, Fate
 from reconciler.plan.guards.reasons import HeldByGuard
 from reconciler.plan.impact.blame import Blame, pool_of
 from reconciler.report.blocks import Severity

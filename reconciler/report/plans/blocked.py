@@ -3,35 +3,35 @@
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 
-from reconciler.model.planned.guarded import Guarded
+from reconciler.model.plan.guard_verdict import GuardVerdict
 from reconciler.plan.guards.reasons import HeldByGuard
 from reconciler.report.blocks import Line, Severity, line
+from reconciler.report.decision_text import MOST_ALIKE, DecisionText
 from reconciler.report.document import Finding
-from reconciler.report.told import MOST_ALIKE, Told
 
 
-def is_blocking(told: Iterable[Told], guarded: Guarded) -> bool:
+def is_blocking(told: Iterable[DecisionText], guarded: GuardVerdict) -> bool:
     """Whether a guard holds something that counts for the change."""
     return any(each.blocks and _guard_of(each) == guarded.guard for each in told)
 
 
-def beside_guards(told: Iterable[Told]) -> tuple[Told, ...]:
+def beside_guards(told: Iterable[DecisionText]) -> tuple[DecisionText, ...]:
     """Blocked holds that count, for another reason than a limit of a guard."""
     return tuple(each for each in told if each.blocks and not _guard_of(each))
 
 
-def _guard_of(told: Told) -> str:
+def _guard_of(told: DecisionText) -> str:
     """The guard by whose limit it is held."""
     facts = told.decision.reason.facts
     return facts.guard.name if isinstance(facts, HeldByGuard) else ""
 
 
-def blocked_titles(told: Iterable[Told]) -> list[str]:
+def blocked_titles(told: Iterable[DecisionText]) -> list[str]:
     """Subjects of the blocked holds that count."""
     return sorted({each.decision.subject.title for each in told if each.blocks})
 
 
-def reason_lines(told: Iterable[Told]) -> Iterator[Line]:
+def reason_lines(told: Iterable[DecisionText]) -> Iterator[Line]:
     """BLOCKED by FieldConflict: NodePool/a100. One line a reason; `told` are blocked holds."""
     titles: defaultdict[str, list[str]] = defaultdict(list)
     for each in told:
@@ -41,7 +41,7 @@ def reason_lines(told: Iterable[Told]) -> Iterator[Line]:
         yield line(f"BLOCKED by {code}: {', '.join(subjects[:MOST_ALIKE])}{more}", "bad")
 
 
-def hold_findings(held: Iterable[Told]) -> Iterator[Finding]:
+def hold_findings(held: Iterable[DecisionText]) -> Iterator[Finding]:
     """A blocked hold that counts is an error, what else a person or a guard holds a warning, and what waits by itself
     a note."""
     for told in held:

@@ -8,8 +8,8 @@ import msgspec
 
 from reconciler.model.change import FieldChange, PolicyChange
 from reconciler.model.origin import Origin
-from reconciler.model.planned.action import Apply, Delete, Evict, Hold
-from reconciler.model.planned.decision import Decision
+from reconciler.model.plan.action import Apply, Delete, Evict, Hold
+from reconciler.model.plan.decision import Decision
 from reconciler.plan.drain.codes.candidacy import DrainCandidateNext
 from reconciler.plan.drain.reasons import PLANNER as DRAIN
 from reconciler.plan.guards.observing import Observation
@@ -17,10 +17,10 @@ from reconciler.plan.impact.blame import Blame
 from reconciler.plan.scaling.reasons import PLANNER as SCALING
 from reconciler.plan.smart_pods.reasons import PLANNER as SMART_PODS
 from reconciler.report.blocks import Detail, Item, Tone
+from reconciler.report.decision_text import DecisionText, decision_items, place_of, would
 from reconciler.report.plans.effects import SWITCHES, drain_words, drift_words, effect
 from reconciler.report.plans.planned import Planned
 from reconciler.report.plans.purchases import buy_words, schedule_words
-from reconciler.report.told import Told, decision_items, place_of, would
 
 Verb = Literal["add", "change", "remove"]
 
@@ -71,7 +71,7 @@ def changed_items(planned: Planned, blame: Blame) -> Iterator[Item]:
 
 def _scaled_items(planned: Planned) -> Iterator[Item]:
     """What is done to nodes and pods as they come and go, alike ones of a pool in one line."""
-    alike: dict[tuple[str, str, str, bool], list[Told]] = {}
+    alike: dict[tuple[str, str, str, bool], list[DecisionText]] = {}
     for each in planned.acted:
         if _of_the_day(each):
             decision = each.decision
@@ -90,7 +90,7 @@ def _scaled_items(planned: Planned) -> Iterator[Item]:
         yield Item(mark, would(title, would_be), first.place, tuple(details), tone)
 
 
-def unexplained(planned: Planned) -> tuple[Told, ...]:
+def unexplained(planned: Planned) -> tuple[DecisionText, ...]:
     """What is done because of this change, and that the list of changed policies does not lead to."""
     # Where a pool is acted on that was not before, the fields that changed do not say what is written.
     pools = (each for each in planned.changes if each.kind == "GpuPool")
@@ -103,13 +103,13 @@ def unexplained(planned: Planned) -> tuple[Told, ...]:
     )
 
 
-def anyway(planned: Planned) -> tuple[Told, ...]:
+def anyway(planned: Planned) -> tuple[DecisionText, ...]:
     """What is done with this change just as without it."""
     deeds = _deeds(planned)
     return tuple(each for each in planned.acted if _deed(each.decision) in deeds and not _of_the_day(each))
 
 
-def _of_the_day(told: Told) -> bool:
+def _of_the_day(told: DecisionText) -> bool:
     """What follows from how a pool is used, whoever edits what: nodes that scaling or drains take away and pods that
     are evicted for it, of which the section of their pool tells, and what smart pods ask for."""
     decision = told.decision

@@ -2,10 +2,10 @@
 
 from collections.abc import Iterator, Sequence
 
+from reconciler.model.human_time import clock
 from reconciler.model.instant import Instant
-from reconciler.model.planned.consequence import Consequence
-from reconciler.model.spoken_time import clock
-from reconciler.plan.impact.scaled import Departing
+from reconciler.model.plan.consequence import Consequence
+from reconciler.plan.impact.scale_down import Departing
 from reconciler.report.plans.planned import Planned
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Set
 
 from reconciler.model.change import FieldChange, PolicyChange
-from reconciler.model.planned.consequence import Consequence, Fate
+from reconciler.model.plan.consequence import Consequence, Fate
 from reconciler.plan.guards.reasons import HeldByGuard
 from reconciler.plan.impact.blame import Blame, pool_of
 from reconciler.report.blocks import Tone

@@ -7,9 +7,9 @@ from typing import Any, Union, get_args, get_origin, get_type_hints
 import msgspec
 
 from reconciler.model.instant import Instant, timestamp
-from reconciler.model.planned.action import Ref
-from reconciler.model.planned.reason import Facts, Reason
-from reconciler.plan.explain import sentence
+from reconciler.model.plan.action import Ref
+from reconciler.model.plan.reason import Facts, Reason
+from reconciler.plan.sentences import sentence
 
 
 def facts_document(facts: Facts) -> dict[str, Any]:

@@ -3,12 +3,12 @@
 from collections.abc import Sequence
 
 from reconciler.model.instant import timestamp
-from reconciler.model.planned.guarded import GuardCount, Guarded
+from reconciler.model.plan.guard_verdict import GuardCount, GuardVerdict
 from reconciler.plan.guards.frozen import Freeze
 from reconciler.report.plans.plan_shape import FreezeTold, GuardTold, LimitTold
 
 
-def guards_told(guarded: Sequence[Guarded]) -> list[GuardTold]:
+def guards_told(guarded: Sequence[GuardVerdict]) -> list[GuardTold]:
     """Each that is in force here."""
     return [_guard(each) for each in guarded]
 
@@ -18,7 +18,7 @@ def freezes_told(freezes: Sequence[Freeze]) -> list[FreezeTold]:
     return [FreezeTold(each.what, each.written, each.reason) for each in freezes]
 
 
-def _guard(guarded: Guarded) -> GuardTold:
+def _guard(guarded: GuardVerdict) -> GuardTold:
     return GuardTold(
         guard=guarded.guard,
         blocks=guarded.blocks,

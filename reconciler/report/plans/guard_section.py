@@ -4,15 +4,15 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import msgspec
 
-from reconciler.model.planned.guarded import GuardCount, Guarded, Measure, Needed
-from reconciler.model.spoken_time import clock
+from reconciler.model.human_time import clock
+from reconciler.model.plan.guard_verdict import GuardCount, GuardVerdict, Measure, Needed
 from reconciler.plan.guards.reasons import HeldByGuard
 from reconciler.plan.guards.words import MEASURES
 from reconciler.report.blocks import Block, Column, Group, Line, Row, Section, Table, line
+from reconciler.report.decision_text import DecisionText, place_of
 from reconciler.report.plans.blocked import beside_guards, is_blocking, reason_lines
 from reconciler.report.plans.planned import Planned
 from reconciler.report.setting import Setting
-from reconciler.report.told import Told, place_of
 from reconciler.report.wording import counted
 
 # For a sentence, the gravest first.
@@ -49,7 +49,7 @@ def guard_blocks(planned: Planned) -> tuple[Block, ...]:
     return tuple(blocks)
 
 
-def ways_on(planned: Planned, guarded: Guarded) -> Iterator[Line]:
+def ways_on(planned: Planned, guarded: GuardVerdict) -> Iterator[Line]:
     """What a person can do about what is held."""
     if not guarded.blocks:
         return
@@ -62,7 +62,7 @@ def ways_on(planned: Planned, guarded: Guarded) -> Iterator[Line]:
         yield line(f"Ways on: {'; '.join(ways)}")
 
 
-def other_ways(setting: Setting, guarded: Guarded) -> Iterator[str]:
+def other_ways(setting: Setting, guarded: GuardVerdict) -> Iterator[str]:
     """But for an approval."""
     yield from (f"{title} alone passes" for title in guarded.alone)
     if guarded.until is not None:
@@ -72,7 +72,9 @@ def other_ways(setting: Setting, guarded: Guarded) -> Iterator[str]:
         yield f"with perHour: {{{limits}}} in place of perPlan it goes bit by bit, as each hour has room"
 
 
-def with_ways_on(setting: Setting, guards: Sequence[Guarded], told: Iterable[Told]) -> tuple[Told, ...]:
+def with_ways_on(
+    setting: Setting, guards: Sequence[GuardVerdict], told: Iterable[DecisionText]
+) -> tuple[DecisionText, ...]:
     """The decisions, with the ways on as the remedy of those that a guard holds."""
     ways = {}
     for each in guards:
@@ -82,13 +84,13 @@ def with_ways_on(setting: Setting, guards: Sequence[Guarded], told: Iterable[Tol
     return tuple(_with_remedy(each, ways) for each in told)
 
 
-def _with_remedy(told: Told, ways: Mapping[str, str]) -> Told:
+def _with_remedy(told: DecisionText, ways: Mapping[str, str]) -> DecisionText:
     facts = told.decision.reason.facts
     remedy = ways.get(facts.guard.name, "") if isinstance(facts, HeldByGuard) else ""
     return msgspec.structs.replace(told, remedy=remedy) if remedy else told
 
 
-def approve_words(setting: Setting, guarded: Guarded) -> str:
+def approve_words(setting: Setting, guarded: GuardVerdict) -> str:
     """The command that lets it pass: by the policies that cause it, or else by the revision; nothing where neither is
     known."""
     ceilings = [f"{OPTIONS[measure]} {ceiling}" for measure, ceiling in _ceilings(guarded.needed)]
@@ -114,14 +116,14 @@ def _ceilings(needed: Needed) -> Iterator[tuple[Measure, int]]:
             yield measure, ceiling
 
 
-def blocked_words(planned: Planned, guarded: Guarded) -> str:
+def blocked_words(planned: Planned, guarded: GuardVerdict) -> str:
     """In one line: which guard, until when, and what there is too much of."""
     until = "" if guarded.until is None else f" until there is room at {clock(guarded.until, planned.setting.now)}"
     told = f"by guard {guarded.guard}{until}: {'; '.join(_exceeded(guarded))}"
     return f"BLOCKED {told}" if is_blocking(planned.told, guarded) else f"Held without this change too, {told}"
 
 
-def _exceeded(guarded: Guarded) -> Iterator[str]:
+def _exceeded(guarded: GuardVerdict) -> Iterator[str]:
     """Those of the plan where there are any; percent only where it says more than the number of nodes."""
     of_plan = [each for each in guarded.exceeded if each.period == "plan"]
     found = {each.measure: each for each in of_plan or guarded.exceeded}
@@ -133,11 +135,11 @@ def _exceeded(guarded: Guarded) -> Iterator[str]:
             yield f"{done}{'' if each.period == 'plan' else ' in the hour'}, {each.allowed} allowed"
 
 
-def _counts_anything(guarded: Guarded) -> bool:
+def _counts_anything(guarded: GuardVerdict) -> bool:
     return any(each.counted or each.expected for each in guarded.counts if each.period == "plan")
 
 
-def _section(guarded: Guarded) -> Section:
+def _section(guarded: GuardVerdict) -> Section:
     place = place_of(guarded.origin)
     would = " (would: of pools that are only observed)" if guarded.would else ""
     heading = f"Guard {guarded.guard}{would}" + (f", {place}" if place else "")
@@ -147,7 +149,7 @@ def _section(guarded: Guarded) -> Section:
     return Section(heading, (Table(_COLUMNS, (Group(rows),)), *_too_large(guarded), *approved))
 
 
-def _too_large(guarded: Guarded) -> Iterator[Line]:
+def _too_large(guarded: GuardVerdict) -> Iterator[Line]:
     """Nodes that no plan may drain without an approval, once their timers are over."""
     if number := guarded.too_large:
         exceed = "exceeds a limit by itself" if number == 1 else "exceed a limit each by itself"
@@ -155,7 +157,7 @@ def _too_large(guarded: Guarded) -> Iterator[Line]:
         yield line(f"{counted(number, 'node')} to be drained {exceed}: the guard will hold {them}.", "warn")
 
 
-def _row(count: GuardCount, guarded: Guarded) -> Row:
+def _row(count: GuardCount, guarded: GuardVerdict) -> Row:
     verdict = ""
     if count.exceeded:
         verdict = "approved" if guarded.approvals and not guarded.blocks else "EXCEEDED"

@@ -8,6 +8,7 @@ from reconciler.plan.holds.standstill import StandingStill
 from reconciler.plan.impact.blame import Blame, blame
 from reconciler.plan.scaling.reasons import PLANNER as SCALING
 from reconciler.report.blocks import Blank, Block, Detail, Item, Items, Note, Notes, Section, line
+from reconciler.report.decision_text import MOST_ALIKE, DecisionText, decision_items
 from reconciler.report.document import Document, Judged
 from reconciler.report.plans.beside_lines import annotations, findings
 from reconciler.report.plans.changed import anyway, changed_items
@@ -17,7 +18,6 @@ from reconciler.report.plans.planned import Planned
 from reconciler.report.plans.pool_section import pool_sections
 from reconciler.report.plans.totals import cost_blocks, no_changes, totals
 from reconciler.report.setting import unread_notes
-from reconciler.report.told import MOST_ALIKE, Told, decision_items
 from reconciler.report.wording import counted, listed
 
 
@@ -116,9 +116,9 @@ def _held_items(planned: Planned) -> Iterator[Item]:
     yield from _guarded_items(of_guards)
 
 
-def _guarded_items(of_guards: Sequence[Told]) -> Iterator[Item]:
+def _guarded_items(of_guards: Sequence[DecisionText]) -> Iterator[Item]:
     """One for each pool, planner and guard."""
-    alike: dict[tuple[str, bool, str], list[Told]] = {}
+    alike: dict[tuple[str, bool, str], list[DecisionText]] = {}
     for each in of_guards:
         decision = each.decision
         if isinstance(facts := decision.reason.facts, HeldByGuard):
@@ -134,17 +134,17 @@ def _guarded_items(of_guards: Sequence[Told]) -> Iterator[Item]:
         yield Item("!", title, group[0].place, tuple(details), "warn")
 
 
-def _is_by_guard(told: Told) -> bool:
+def _is_by_guard(told: DecisionText) -> bool:
     return isinstance(told.decision.reason.facts, HeldByGuard)
 
 
-def _is_of_pool(told: Told) -> bool:
+def _is_of_pool(told: DecisionText) -> bool:
     return told.decision.subject.kind == "Node" and bool(told.decision.pool)
 
 
-def _staying_items(staying: Sequence[Told]) -> Iterator[Item]:
+def _staying_items(staying: Sequence[DecisionText]) -> Iterator[Item]:
     """One for each pool, reason and taint, with the first of the nodes as an example."""
-    alike: dict[tuple[str, str, tuple[str, ...]], list[Told]] = {}
+    alike: dict[tuple[str, str, tuple[str, ...]], list[DecisionText]] = {}
     for each in staying:
         reason = each.decision.reason
         taints = reason.facts.taints if isinstance(reason.facts, StandingStill) else ()

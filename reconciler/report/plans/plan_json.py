@@ -9,11 +9,12 @@ import msgspec
 
 from reconciler.model.change import PolicyChange
 from reconciler.model.instant import Instant, timestamp
-from reconciler.model.planned.action import Hold
-from reconciler.model.planned.consequence import Cause, Consequence
+from reconciler.model.plan.action import Hold
+from reconciler.model.plan.consequence import Cause, Consequence
+from reconciler.plan.capacity.words import limit_words
 from reconciler.plan.impact.blame import Blame, blame
-from reconciler.plan.requests.words import limit_words
 from reconciler.report.canonical_json import canonical_json
+from reconciler.report.decision_text import DecisionText
 from reconciler.report.plans.blocked import blocked_titles
 from reconciler.report.plans.changed import change_origin, verb_of
 from reconciler.report.plans.facts_document import facts_document
@@ -32,9 +33,8 @@ from reconciler.report.plans.plan_shape import (
     PlanTold,
 )
 from reconciler.report.plans.planned import Planned
-from reconciler.report.published.json_parts import Tool
+from reconciler.report.schema.json_parts import Tool
 from reconciler.report.setting import seen_at
-from reconciler.report.told import Told
 
 
 def payload(planned: Planned) -> dict[str, Any]:
@@ -106,7 +106,7 @@ def _words(fields: Iterator[tuple[str, str | None]]) -> dict[str, list[str]]:
     return dict(found)
 
 
-def _written(told: Told) -> ChangeTold:
+def _written(told: DecisionText) -> ChangeTold:
     decision, origin = told.decision, told.decision.reason.origin
     verb = verb_of(decision)
     before = None if verb == "add" else _words((each.path, each.before) for each in told.edited)
@@ -115,7 +115,7 @@ def _written(told: Told) -> ChangeTold:
     return ChangeTold(decision.subject.kind, decision.subject.name, verb, before, after, file, line)
 
 
-def decision_told(told: Told) -> DecisionTold:
+def decision_told(told: DecisionText) -> DecisionTold:
     """One decision; the same wherever decisions are listed."""
     decision, reason = told.decision, told.decision.reason
     act = decision.act

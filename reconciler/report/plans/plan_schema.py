@@ -1,8 +1,8 @@
 """The JSON Schema of a plan's JSON, from the structs it is made of."""
 
 from reconciler.report.plans.plan_shape import PlanTold
-from reconciler.report.published.json_parts import TIME_PATTERN
-from reconciler.report.published.shape_schema import Keywords, shape_schema
+from reconciler.report.schema.json_parts import TIME_PATTERN
+from reconciler.report.schema.shape_schema import Keywords, shape_schema
 
 _FACT = {"$ref": "#/definitions/Fact"}
 _FACTS = {"type": "object", "additionalProperties": _FACT}

@@ -4,14 +4,14 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 
-from reconciler.model.planned.action import Action, Ref
-from reconciler.model.planned.consequence import Cause, Fate
-from reconciler.model.planned.guarded import Measure, Needed, Period
-from reconciler.model.planned.memory import Memory
-from reconciler.model.planned.purchase import Stage, Why
-from reconciler.model.planned.reason import HoldClass
-from reconciler.report.published.json_parts import Time, Tool
-from reconciler.report.simulated.simulated_shape import Summary
+from reconciler.model.plan.action import Action, Ref
+from reconciler.model.plan.consequence import Cause, Fate
+from reconciler.model.plan.guard_verdict import Measure, Needed, Period
+from reconciler.model.plan.memory import Memory
+from reconciler.model.plan.purchase import Stage, Why
+from reconciler.model.plan.reason import HoldClass
+from reconciler.report.schema.json_parts import Time, Tool
+from reconciler.report.simulation.simulated_shape import Summary
 
 FORMAT_VERSION: Literal[2] = 2
 

@@ -4,14 +4,14 @@ import msgspec
 
 from reconciler.model.change import PolicyChange
 from reconciler.model.cluster.observed import Unread
-from reconciler.model.planned.plan import Plan
+from reconciler.model.plan.plan import Plan
 from reconciler.plan.guards.frozen import Freeze
 from reconciler.plan.guards.observing import Observation
-from reconciler.plan.holds.at_rest import is_at_rest
-from reconciler.plan.impact.scaled import Departing
+from reconciler.plan.holds.resting import is_at_rest
+from reconciler.plan.impact.scale_down import Departing
+from reconciler.report.decision_text import DecisionText
 from reconciler.report.plans.plan_shape import Amount
 from reconciler.report.setting import Setting
-from reconciler.report.told import Told
 
 
 class Cost(msgspec.Struct, frozen=True):
@@ -46,7 +46,7 @@ class Planned(msgspec.Struct, frozen=True):
 
     setting: Setting
     plan: Plan
-    told: tuple[Told, ...]  # the decisions of the plan, in their order
+    told: tuple[DecisionText, ...]  # the decisions of the plan, in their order
     base: Plan | None = None  # of the base revision, on the same cluster
     changes: tuple[PolicyChange, ...] = ()
     pools: tuple[PoolLine, ...] = ()
@@ -60,21 +60,21 @@ class Planned(msgspec.Struct, frozen=True):
     departing: tuple[Departing, ...] = ()  # nodes that scaling takes away, with this change or without it
 
     @property
-    def acted(self) -> tuple[Told, ...]:
+    def acted(self) -> tuple[DecisionText, ...]:
         return tuple(each for each in self.told if not each.held)
 
     @property
-    def held(self) -> tuple[Told, ...]:
+    def held(self) -> tuple[DecisionText, ...]:
         """What a person or a guard holds."""
         return tuple(each for each in self.told if each.held_by_someone and not is_at_rest(each.decision))
 
     @property
-    def waiting(self) -> tuple[Told, ...]:
+    def waiting(self) -> tuple[DecisionText, ...]:
         """Holds that go on by themselves. A marked node that waits for its time is none: the pools tell of it."""
         return tuple(each for each in self.told if each.waits and not is_at_rest(each.decision))
 
     @property
-    def blocked(self) -> tuple[Told, ...]:
+    def blocked(self) -> tuple[DecisionText, ...]:
         """Holds for which the command ends with exit code 4."""
         return tuple(each for each in self.told if each.blocks)
 

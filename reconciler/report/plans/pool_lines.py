@@ -8,12 +8,12 @@ from collections.abc import Iterable, Iterator, Mapping
 import msgspec
 
 from reconciler.model.desired import Declared
-from reconciler.model.kinds.gpu_pool import GpuPool
-from reconciler.model.planned.consequence import LEAVES, Consequence
+from reconciler.model.plan.consequence import LEAVES, Consequence
+from reconciler.model.policy.gpu_pool import GpuPool
+from reconciler.plan.files.planning_result import PlanningResult
 from reconciler.plan.guards.observing import inaction_of
 from reconciler.plan.impact.blame import pool_of
 from reconciler.plan.impact.pricing import Bills
-from reconciler.plan.kept.scene import Scene
 from reconciler.plan.sums.usage import use_of
 from reconciler.report.plans.planned import Cost, PoolLine
 
@@ -33,7 +33,7 @@ class _Declared(msgspec.Struct, frozen=True):
     after: Declared[GpuPool] | None
 
 
-def pool_lines(scene: Scene, base: Scene | None, bills: Mapping[str, Bills]) -> Iterator[PoolLine]:
+def pool_lines(scene: PlanningResult, base: PlanningResult | None, bills: Mapping[str, Bills]) -> Iterator[PoolLine]:
     """The declared ones; then those that are no longer declared and that have nodes to pay for."""
     for pool in _pools(scene, base):
         declared = pool.after or pool.before
@@ -54,13 +54,13 @@ def pool_lines(scene: Scene, base: Scene | None, bills: Mapping[str, Bills]) -> 
         )
 
 
-def future_without(scene: Scene, base: Scene | None) -> Future:
+def future_without(scene: PlanningResult, base: PlanningResult | None) -> Future:
     """Of what comes without this change."""
     standing = [each for each in scene.plan.consequences if each.cause == "standing"]
     return _future(base.plan.consequences if base else standing)
 
 
-def future_with(scene: Scene) -> Future:
+def future_with(scene: PlanningResult) -> Future:
     """Of all that comes with it."""
     return _future(scene.plan.consequences)
 
@@ -77,7 +77,7 @@ def _future(consequences: Iterable[Consequence]) -> Future:
     return Future(gone, bought)
 
 
-def _pools(scene: Scene, base: Scene | None) -> Iterator[_Declared]:
+def _pools(scene: PlanningResult, base: PlanningResult | None) -> Iterator[_Declared]:
     before = {pool.name: pool for pool in base.inputs.desired.pools} if base else {}
     after = {pool.name: pool for pool in scene.inputs.desired.pools}
     touched = {pool_of(each) for one in (scene, base) if one for each in one.plan.consequences}
@@ -88,7 +88,7 @@ def _pools(scene: Scene, base: Scene | None) -> Iterator[_Declared]:
             yield _Declared(name, before.get(name), None)
 
 
-def _remarks(scene: Scene, pool: _Declared) -> Iterator[str]:
+def _remarks(scene: PlanningResult, pool: _Declared) -> Iterator[str]:
     yield from _limits(scene, pool)
     nodes = scene.fleet.nodes_of(pool.name)
     if scene.inputs.observed.why_unread("nodeclaims.karpenter.sh") or not nodes:
@@ -101,7 +101,7 @@ def _remarks(scene: Scene, pool: _Declared) -> Iterator[str]:
         yield f"{unclaimed} of its {len(nodes)} nodes {has} no NodeClaim: Karpenter does nothing to {them}."
 
 
-def _limits(scene: Scene, pool: _Declared) -> Iterator[str]:
+def _limits(scene: PlanningResult, pool: _Declared) -> Iterator[str]:
     """Whether a replacement may be launched before the node that it is for has gone."""
     limits = pool.after.spec.limits if pool.after else {}
     own = [each for each in scene.plan.consequences if each.pool == pool.name and limits]

@@ -6,16 +6,16 @@ from typing import get_args
 
 import msgspec
 
+from reconciler.model.human_time import span
 from reconciler.model.instant import Instant
-from reconciler.model.planned.consequence import Consequence, Fate
-from reconciler.model.planned.purchase import Stage
-from reconciler.model.spoken_time import span
+from reconciler.model.plan.consequence import Consequence, Fate
+from reconciler.model.plan.purchase import Stage
 from reconciler.plan.impact.blame import Blame, pool_of
 from reconciler.plan.impact.words import bought_when, bought_words
 from reconciler.report.blocks import Block, Column, Group, Note, Notes, Row, Section, Table, Tone, line
 from reconciler.report.plans.departures import Departures
 from reconciler.report.plans.planned import Planned, PoolLine
-from reconciler.report.supposed import marked
+from reconciler.report.suppressed import marked
 from reconciler.report.wording import counted, difference
 
 _COLUMNS = (Column(""), Column("nodes", True), Column("GPUs", True), Column("$/h", True), Column("when"))

@@ -6,7 +6,7 @@ Told of the NodeProvisioner where one of the pool is edited, else of the GpuPool
 from collections.abc import Callable, Iterable
 
 from reconciler.model.change import PolicyChange
-from reconciler.model.planned.consequence import Consequence, Fate
+from reconciler.model.plan.consequence import Consequence, Fate
 from reconciler.plan.impact.blame import Blame, pool_of
 from reconciler.report.plans.planned import Planned
 from reconciler.report.wording import counted

@@ -9,7 +9,7 @@ from reconciler.report.plans.changed import count
 from reconciler.report.plans.impact import total_cost
 from reconciler.report.plans.plan_json import change_digest
 from reconciler.report.plans.planned import Cost, Planned
-from reconciler.report.supposed import conditions
+from reconciler.report.suppressed import conditions
 from reconciler.report.wording import counted, dollars, short_digest
 
 

@@ -13,9 +13,9 @@ import msgspec
 
 from reconciler.model.cluster.metadata import LabelSelector
 from reconciler.model.instant import instant
-from reconciler.model.planned.action import Ref
-from reconciler.protocol.presumed import Object
-from reconciler.simulate.actors.workloads.kin import READY, how, owner_of
+from reconciler.model.plan.action import Ref
+from reconciler.protocol.preconditions import Object
+from reconciler.simulate.actors.workloads.owned_pods import READY, how, owner_of
 from reconciler.simulate.objects import Key, Written, key_of
 from reconciler.simulate.stage import Stage
 

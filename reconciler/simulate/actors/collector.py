@@ -3,7 +3,7 @@
 Owner of which pods are on which node, and of those that have ended, in that order.
 """
 
-from reconciler.model.planned.action import Ref
+from reconciler.model.plan.action import Ref
 from reconciler.simulate.objects import Key, Written, key_of
 from reconciler.simulate.stage import Stage
 

@@ -1,7 +1,7 @@
 """Conditions, in which objects tell how they are: at most one of a type, with when it last turned."""
 
 from reconciler.model.instant import Instant, timestamp
-from reconciler.protocol.presumed import Object
+from reconciler.protocol.preconditions import Object
 
 
 def condition(type: str, status: str, now: Instant, reason: str = "") -> Object:  # noqa: A002

@@ -7,8 +7,8 @@ import msgspec
 
 from reconciler.model import names
 from reconciler.model.instant import Instant, instant, timestamp
-from reconciler.model.planned.action import Ref
-from reconciler.protocol.presumed import Object
+from reconciler.model.plan.action import Ref
+from reconciler.protocol.preconditions import Object
 from reconciler.simulate.actors.conditions import condition
 from reconciler.simulate.marks import RUN_SECONDS, SAVE_SECONDS
 from reconciler.simulate.objects import Key, Written, key_of

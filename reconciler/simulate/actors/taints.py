@@ -5,11 +5,11 @@ Owner of the deletions that are to come; one that comes due looks again whether 
 
 from collections.abc import Iterable, Sequence
 
-from reconciler.fleet.predicates.taints import tolerated
+from reconciler.fleet.filters.taints import tolerated
 from reconciler.model.cluster.node import Node, NodeTaint
 from reconciler.model.cluster.pod import Pod
-from reconciler.model.planned.action import Ref
-from reconciler.protocol.presumed import Object
+from reconciler.model.plan.action import Ref
+from reconciler.protocol.preconditions import Object
 from reconciler.simulate.actors.conditions import condition, with_condition
 from reconciler.simulate.objects import Key, Written, key_of
 from reconciler.simulate.stage import Stage

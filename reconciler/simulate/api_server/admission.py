@@ -7,7 +7,7 @@ does not tell of its classes.
 import msgspec
 
 from reconciler.model.instant import Instant
-from reconciler.protocol.presumed import Object
+from reconciler.protocol.preconditions import Object
 from reconciler.simulate.actors.conditions import condition, with_condition
 from reconciler.simulate.objects import Objects
 

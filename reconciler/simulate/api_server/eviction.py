@@ -7,8 +7,8 @@ import msgspec
 
 from reconciler.model.cluster.metadata import LabelSelector
 from reconciler.model.instant import Instant, timestamp
-from reconciler.model.planned.action import Evict
-from reconciler.protocol.presumed import Object, Settled
+from reconciler.model.plan.action import Evict
+from reconciler.protocol.preconditions import Object, WriteResult
 from reconciler.simulate.objects import Write, going
 
 SEVERAL = "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support."
@@ -25,23 +25,23 @@ DISRUPTED = {
 _WEIGHTLESS = frozenset({"Succeeded", "Failed", "Pending"})
 
 
-def evicted(act: Evict, pod: Object, budgets: Iterable[Object], now: Instant) -> Settled | tuple[Write, ...]:
+def evicted(act: Evict, pod: Object, budgets: Iterable[Object], now: Instant) -> WriteResult | tuple[Write, ...]:
     """Why not, or what is written: the budget that it costs, and the pod that goes."""
     gone = going(_told_why(pod, now), now, act.grace_seconds)
     if (pod.get("status") or {}).get("phase", "Pending") in _WEIGHTLESS:
         return (gone,)
     own = [each for each in budgets if _selects(each, pod)]
     if len(own) > 1:
-        return Settled("refused", f"the API server says 500: {SEVERAL}")
+        return WriteResult("refused", f"the API server says 500: {SEVERAL}")
     if not own or _may_go_unhealthy(own[0], pod):
         return (gone,)
     budget = own[0]
     status: dict[str, Any] = budget.get("status") or {}
     name = budget["metadata"]["name"]
     if status.get("observedGeneration", 0) < budget["metadata"]["generation"]:
-        return Settled("retry", f"The disruption budget {name} is still being processed by the server.")
+        return WriteResult("retry", f"The disruption budget {name} is still being processed by the server.")
     if status.get("disruptionsAllowed", 0) <= 0:
-        return Settled("retry", f"The disruption budget {name} {_why_none(status)}")
+        return WriteResult("retry", f"The disruption budget {name} {_why_none(status)}")
     spent = {
         **status,
         "disruptionsAllowed": status["disruptionsAllowed"] - 1,

@@ -7,23 +7,23 @@ from random import Random
 
 import msgspec
 
-from reconciler.model.planned.action import Evict
-from reconciler.model.planned.decision import Decision
-from reconciler.protocol.presumed import Settled
+from reconciler.model.plan.action import Evict
+from reconciler.model.plan.decision import Decision
+from reconciler.protocol.preconditions import WriteResult
 
 
 class Failure(msgspec.Struct, frozen=True):
     """What is told of one, and whether it takes effect all the same."""
 
-    told: Settled
+    told: WriteResult
     takes_effect: bool = False
 
 
 _WAYS = (
-    Failure(Settled("retry", "the API server says 429: too many requests")),
-    Failure(Settled("retry", "the API server says 500: an error on the server")),
-    Failure(Settled("unknown", "no answer came")),
-    Failure(Settled("unknown", "no answer came"), takes_effect=True),
+    Failure(WriteResult("retry", "the API server says 429: too many requests")),
+    Failure(WriteResult("retry", "the API server says 500: an error on the server")),
+    Failure(WriteResult("unknown", "no answer came")),
+    Failure(WriteResult("unknown", "no answer came"), takes_effect=True),
 )
 
 

@@ -7,7 +7,7 @@ value each: Kubernetes takes some of them apart by keys, and for what is rendere
 from typing import Any
 
 from reconciler.plan.manifests.kind_traits import traits
-from reconciler.protocol.presumed import Object
+from reconciler.protocol.preconditions import Object
 
 Tree = dict[str, Any]
 Entries = list[Object]

@@ -5,9 +5,9 @@ from collections.abc import Sequence
 import msgspec
 
 from reconciler.model.instant import Instant
-from reconciler.model.planned.action import Evict
-from reconciler.protocol.presumed import Object, Settled
-from reconciler.protocol.together import leaves, no_longer_whole
+from reconciler.model.plan.action import Evict
+from reconciler.protocol.group_eviction import leaves, no_longer_whole
+from reconciler.protocol.preconditions import Object, WriteResult
 from reconciler.simulate.api_server.eviction import evicted
 from reconciler.simulate.objects import Key, Objects, Write, key_of
 
@@ -18,10 +18,12 @@ class Partly(msgspec.Struct, frozen=True):
     """Some of it was done, and then it ended so."""
 
     writes: tuple[Write, ...]
-    settled: Settled
+    settled: WriteResult
 
 
-def left_together(act: Evict, subject: Object, objects: Objects, now: Instant) -> Settled | Partly | tuple[Write, ...]:
+def left_together(
+    act: Evict, subject: Object, objects: Objects, now: Instant
+) -> WriteResult | Partly | tuple[Write, ...]:
     """All are asked by a dry run; then the others, and the subject last."""
     asked: list[tuple[Evict, Object]] = []
     for each in act.others:
@@ -31,7 +33,7 @@ def left_together(act: Evict, subject: Object, objects: Objects, now: Instant) -
         asked.append((Evict(grace_seconds=each.grace_seconds), found))
     asked.append((act, subject))
     for one, pod in asked:
-        if isinstance(dry := evicted(one, pod, objects.of(_BUDGETS), now), Settled):
+        if isinstance(dry := evicted(one, pod, objects.of(_BUDGETS), now), WriteResult):
             return dry
     return _in_earnest(asked, objects, now)
 
@@ -40,10 +42,10 @@ def _in_earnest(asked: Sequence[tuple[Evict, Object]], objects: Objects, now: In
     """What one costs of a budget the next one lacks."""
     budgets: dict[Key, Object] = {key_of(each): each for each in objects.of(_BUDGETS)}
     writes: list[Write] = []
-    refused: list[Settled] = []
+    refused: list[WriteResult] = []
     for act, pod in asked:
         done = evicted(act, pod, budgets.values(), now)
-        if isinstance(done, Settled):
+        if isinstance(done, WriteResult):
             refused.append(done)
             continue
         writes += done

@@ -8,19 +8,19 @@ from collections.abc import Callable, Iterator, Sequence
 
 import msgspec
 
-from reconciler.loop import Cycle, InProcess, Parts
+from reconciler.loop import Cycle, InProcess, LoopDependencies
 from reconciler.model.cluster.observed import Observed
 from reconciler.model.instant import Instant
-from reconciler.model.planned.action import Ref
-from reconciler.model.planned.cycled import Cycled
-from reconciler.model.planned.decision import Decision
-from reconciler.model.planned.memory import Memory
-from reconciler.model.planned.outcome import Outcome
-from reconciler.ports import Brain, Fence, Policies, Publisher
-from reconciler.simulate.collecting import let_go
+from reconciler.model.plan.action import Ref
+from reconciler.model.plan.cycle_result import CycleResult
+from reconciler.model.plan.decision import Decision
+from reconciler.model.plan.memory import Memory
+from reconciler.model.plan.outcome import Outcome
+from reconciler.ports import Fence, PlanService, Policies, Publisher
 from reconciler.simulate.controller.late_view import LateView
+from reconciler.simulate.controller.memory_store import Remembered
 from reconciler.simulate.controller.presence import Presence
-from reconciler.simulate.controller.remembered import Remembered
+from reconciler.simulate.garbage_collection import let_go
 from reconciler.simulate.objects import Written
 from reconciler.simulate.stage import Stage
 
@@ -36,7 +36,7 @@ class Setting(msgspec.Struct, frozen=True):
     watch_delay_ms: int = 200
     answer_delay_ms: int = 20
     restart_ms: int = 2_000  # until a new process looks for the first time
-    brain: Callable[[], Brain] = InProcess
+    brain: Callable[[], PlanService] = InProcess
     memory: Memory = Memory()
 
 
@@ -103,7 +103,7 @@ class Controller:
             return
         self._view = LateView(self._stage.world, self._cluster_uid)
         setting = self._setting
-        parts = Parts(self._policies, self, self._memory, setting.brain(), self, self._publishers)
+        parts = LoopDependencies(self._policies, self, self._memory, setting.brain(), self, self._publishers)
         self._cycle = Cycle(parts)
         self._note_presence()
         self._look_at(self._stage.now)
@@ -181,7 +181,7 @@ class Controller:
         if self._view is not None and (on_its_way := self._view.next_from) is not None:
             self._look_at(self._delivered(on_its_way))
 
-    def _cycled(self, cycle: Cycle) -> Cycled | None:
+    def _cycled(self, cycle: Cycle) -> CycleResult | None:
         """Nothing, if it was killed; and then nothing holds any more what it held."""
         try:
             return cycle.once(self)

@@ -4,9 +4,9 @@ from collections import deque
 
 from reconciler.model.cluster.observed import QUIET_MS, Observed
 from reconciler.model.instant import Instant
-from reconciler.protocol.presumed import Object
+from reconciler.protocol.preconditions import Object
 from reconciler.simulate.objects import Key, Written, key_of
-from reconciler.simulate.sight import Sight
+from reconciler.simulate.observer import SimulatedObserver
 from reconciler.simulate.world import World
 
 _KEPT = 1_000  # changes, until those that are old enough are put together
@@ -17,7 +17,7 @@ class LateView:
 
     def __init__(self, world: World, cluster_uid: str) -> None:
         self._world = world
-        self._sight = Sight(cluster_uid, world.known, world.own_namespace)
+        self._sight = SimulatedObserver(cluster_uid, world.known, world.own_namespace)
         self._late: deque[tuple[Instant, Key, Object | None]] = deque()
         self._due: dict[Key, Object | None] = {}
         self._delay_ms = 0

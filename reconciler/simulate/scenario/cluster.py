@@ -5,7 +5,7 @@ from typing import Annotated
 import msgspec
 
 from reconciler.model.fields import LABEL_KEY, LABEL_VALUE, NAME, MergeKey, Says, Unit, Within
-from reconciler.model.kinds.gpu_pool import CapacityType, Resources, Taint
+from reconciler.model.policy.gpu_pool import CapacityType, Resources, Taint
 from reconciler.model.quantity import Duration, Money
 
 Labels = Annotated[dict[str, Annotated[str, LABEL_VALUE]], LABEL_KEY]

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 import msgspec
 
 from reconciler.model.fields import LABEL_KEY, NAME, MergeKey, Says, Shaped, Unit, Within
-from reconciler.model.kinds.gpu_pool import Taint
+from reconciler.model.policy.gpu_pool import Taint
 from reconciler.model.quantity import Duration
 from reconciler.simulate.scenario.cluster import Labels
 

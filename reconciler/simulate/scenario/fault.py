@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 import msgspec
 
 from reconciler.model.fields import LABEL_VALUE, NAME, Says, Unit, Within
-from reconciler.model.kinds.gpu_pool import CapacityType
+from reconciler.model.policy.gpu_pool import CapacityType
 from reconciler.model.quantity import Duration
 
 FaultKind = Literal[

@@ -1,8 +1,8 @@
 """A Scenario is written like a policy: the same head, the same rules of YAML, a schema of its own."""
 
+from reconciler.policy.json_schema import schema_of
 from reconciler.policy.kind import Kind
-from reconciler.policy.published.generated import SCHEMAS, as_json
-from reconciler.policy.published.json_schema import schema_of
+from reconciler.schema.generated import SCHEMAS, as_json
 from reconciler.simulate.scenario.spec import Scenario
 
 SCENARIO = Kind(spec=Scenario, plural="scenarios", short="scn", columns=(), is_policy=False)

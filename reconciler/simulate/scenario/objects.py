@@ -1,8 +1,8 @@
 """Objects that a scenario writes out, each the YAML that somebody would have applied."""
 
-from reconciler.policy.texts.yaml_text import read
 from reconciler.policy.tree import plain
-from reconciler.protocol.presumed import Object
+from reconciler.policy.yaml.yaml_text import read
+from reconciler.protocol.preconditions import Object
 
 
 def why_unreadable(text: str) -> str:

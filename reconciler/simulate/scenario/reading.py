@@ -6,8 +6,8 @@ from reconciler.model.bundle import Text
 from reconciler.model.problem import Problem
 from reconciler.policy.document import Document, read_head
 from reconciler.policy.read import read_spec
-from reconciler.policy.texts.yaml_text import read
 from reconciler.policy.tree import Mark, places, problem, written
+from reconciler.policy.yaml.yaml_text import read
 from reconciler.simulate.scenario.kind import SCENARIO
 from reconciler.simulate.scenario.rules import Told, mark_at, rule_problems
 from reconciler.simulate.scenario.spec import Scenario

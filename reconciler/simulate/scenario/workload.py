@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 import msgspec
 
 from reconciler.model.fields import LABEL_KEY, LABEL_VALUE, NAME, NAMESPACE, Says, Shaped, Unit, Within
-from reconciler.model.kinds.gpu_pool import Effect, Resources
+from reconciler.model.policy.gpu_pool import Effect, Resources
 from reconciler.model.quantity import Duration, Percent
 from reconciler.simulate.scenario.cluster import Labels
 from reconciler.simulate.scenario.mix import Mix

@@ -4,8 +4,8 @@ from typing import Any
 
 from reconciler.model.quantity import Duration, Money, Percent, Quantity
 from reconciler.policy.kind import API_VERSION
-from reconciler.policy.published.generated import as_yaml
 from reconciler.policy.shape import ListOf, MapOf, Object, Shape, describe
+from reconciler.schema.generated import as_yaml
 from reconciler.simulate.scenario.spec import Scenario
 
 

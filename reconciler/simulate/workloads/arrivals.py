@@ -7,7 +7,7 @@ from collections.abc import Callable
 from random import Random
 
 from reconciler.model.instant import Instant
-from reconciler.model.planned.action import Ref
+from reconciler.model.plan.action import Ref
 from reconciler.simulate.scenario.mix import Mix
 from reconciler.simulate.scenario.workload import Bursts, Constant, Gangs, Inference, Workload
 from reconciler.simulate.stage import Stage

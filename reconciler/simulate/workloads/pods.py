@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 
 from reconciler.model import names
-from reconciler.protocol.presumed import Object
+from reconciler.protocol.preconditions import Object
 from reconciler.simulate.marks import GPU_MILLI, RUN_SECONDS, SAVE_SECONDS, WORKLOAD
 from reconciler.simulate.scenario.workload import Toleration, Workload
 

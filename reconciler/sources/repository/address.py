@@ -7,7 +7,7 @@ from urllib.parse import unquote
 import msgspec
 
 from reconciler.sources.fault import Fault, Refused
-from reconciler.sources.naming import shown
+from reconciler.sources.file_names import shown
 
 Transport = Literal["path", "https", "ssh"]
 

@@ -2,13 +2,13 @@
 
 from reconciler.model.bundle import Bundle
 from reconciler.model.problem import Problem
-from reconciler.sources.bundling import Read, bundled
+from reconciler.sources.bundle_builder import Read, bundled
 from reconciler.sources.fault import Fault
-from reconciler.sources.naming import TEMPLATES_FOLDER
+from reconciler.sources.file_names import TEMPLATES_FOLDER
 from reconciler.sources.repository.objects import Objects
 from reconciler.sources.repository.process import Session
 from reconciler.sources.repository.tree import Entry, GitTree
-from reconciler.sources.walk import LINK_REMEDY, Listing, Root, Walk, joined, obstacle
+from reconciler.sources.walk import LINK_REMEDY, Listing, Root, TreeWalk, joined, obstacle
 
 LONGEST_LINK_BYTES = 1_024
 HEADER_BYTES = 128  # before each blob
@@ -49,7 +49,7 @@ class Commit:
         if not tree.holds(path):
             sentence = f"has no {path} in {self._identity[:12]}"
             raise self._session.absent(sentence, "name a folder or a file of that revision")
-        walk = Walk(tree, self._bounds)
+        walk = TreeWalk(tree, self._bounds)
         node = tree.look(folder, name)
         itself = tree.entry(path)
         if itself and itself.is_link:
@@ -84,7 +84,7 @@ class Commit:
         return self._objects.contents(wanted, most_bytes)
 
 
-def _walk_templates(walk: Walk, tree: GitTree, parent: str) -> None:
+def _walk_templates(walk: TreeWalk, tree: GitTree, parent: str) -> None:
     called = joined(parent, TEMPLATES_FOLDER)
     if not tree.holds(called):
         return

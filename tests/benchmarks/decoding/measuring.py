@@ -12,12 +12,12 @@ from typing import Any
 from kubernetes.client import ApiClient
 
 from reconciler.kube.decode import page
-from reconciler.model.cluster.kinds import SEEN, Seen
+from reconciler.model.cluster.kinds import SEEN, ResourceKind
 from reconciler.model.cluster.observed import Observed
 from reconciler.model.desired import Desired
 from reconciler.model.instant import Instant
-from reconciler.model.planned.inputs import Inputs
-from reconciler.plan.kept import dump
+from reconciler.model.plan.inputs import Inputs
+from reconciler.plan.files import dump
 
 Figures = dict[str, float | int | str]
 
@@ -87,8 +87,8 @@ def models(folder: Path) -> Figures:
     return {"sample": sample, "models_us_an_object": round(taken / sample * 1e6, 1)}
 
 
-def pages(folder: Path) -> Iterator[tuple[Seen, bytes]]:
-    kinds: dict[str, Seen] = {}
+def pages(folder: Path) -> Iterator[tuple[ResourceKind, bytes]]:
+    kinds: dict[str, ResourceKind] = {}
     for seen in SEEN:
         kinds.setdefault(seen.kind, seen)
     for file in sorted(folder.iterdir()):

@@ -7,7 +7,7 @@ from itertools import islice
 from typing import Any
 
 from reconciler.kube.decode import page
-from reconciler.model.cluster.kinds import SEEN, Seen
+from reconciler.model.cluster.kinds import SEEN, ResourceKind
 from reconciler.model.cluster.observed import Observed
 
 PAGE = 500
@@ -61,7 +61,7 @@ def read(nodes: Iterable[Words], pods: Iterable[Words]) -> Observed:
     return Observed(nodes=tuple(decoded(seen["Node"], nodes)), pods=tuple(decoded(seen["Pod"], pods)))
 
 
-def decoded(seen: Seen, objects: Iterable[Words]) -> Iterator[Any]:
+def decoded(seen: ResourceKind, objects: Iterable[Words]) -> Iterator[Any]:
     waiting = iter(objects)
     while items := list(islice(waiting, PAGE)):
         raw = {"kind": f"{seen.kind}List", "apiVersion": "v1", "metadata": {}, "items": items}

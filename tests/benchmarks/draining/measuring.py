@@ -13,9 +13,9 @@ from typing import NamedTuple
 import msgspec
 import numpy as np
 
-from reconciler.fleet.emptying import Emptied, empty
+from reconciler.fleet.first_fit import Search
 from reconciler.fleet.fleet import Fleet
-from reconciler.fleet.placing import Search
+from reconciler.fleet.scale_down_simulation import Emptied, empty
 from reconciler.model.cluster.observed import Observed
 from tests.benchmarks.draining.drained_fleets import FLEETS
 

@@ -21,8 +21,8 @@ import msgspec
 from reconciler.fleet.fleet import Fleet
 from reconciler.model import names
 from reconciler.model.cluster.observed import Observed
-from reconciler.model.planned.inputs import Inputs
-from reconciler.model.planned.memory import Hints
+from reconciler.model.plan.inputs import Inputs
+from reconciler.model.plan.memory import Hints
 from reconciler.plan.check import check
 from reconciler.plan.draft import Draft
 from reconciler.plan.drain.planner import drain

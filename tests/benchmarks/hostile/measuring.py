@@ -15,14 +15,14 @@ from typing import Any
 import msgspec
 
 from reconciler.fleet.fleet import Fleet
-from reconciler.kube.stand_ins import each_once, parted
+from reconciler.kube.placeholders import each_once, parted
 from reconciler.model.cluster.kinds import SEEN
 from reconciler.model.cluster.set_aside import SetAside
 from reconciler.model.desired import Declared
-from reconciler.model.kinds.drain_policy import DrainPolicy
 from reconciler.model.origin import Origin
-from reconciler.model.planned.inputs import Inputs
-from reconciler.model.planned.plan import Plan
+from reconciler.model.plan.inputs import Inputs
+from reconciler.model.plan.plan import Plan
+from reconciler.model.policy.drain_policy import DrainPolicy
 from reconciler.plan.planner import plan
 from tests.benchmarks.draining.drained_fleets import Words, decoded
 from tests.benchmarks.draining.planned_fleets import first_inputs

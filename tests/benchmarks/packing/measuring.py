@@ -11,9 +11,9 @@ import time
 from typing import NamedTuple
 
 from reconciler.fleet.amounts import pod_request
-from reconciler.fleet.packing.pack import pack
-from reconciler.fleet.packing.packed import Packed
-from reconciler.fleet.what_if import WhatIf
+from reconciler.fleet.binpack.pack import pack
+from reconciler.fleet.binpack.result import Packed
+from reconciler.fleet.snapshot.snapshot import Snapshot
 from reconciler.model.cluster.observed import Observed
 from reconciler.model.cluster.pod import Pod
 from tests.benchmarks.packing.pending import (
@@ -72,7 +72,7 @@ class Run(NamedTuple):
 def timed(pending: Pending) -> Run:
     """From what was observed on."""
     started, cpu_started = time.perf_counter(), time.process_time()
-    packed = pack(WhatIf(Observed(pods=pending.pods)), pending.pods, pending.shapes)
+    packed = pack(Snapshot(Observed(pods=pending.pods)), pending.pods, pending.shapes)
     return Run(time.perf_counter() - started, time.process_time() - cpu_started, packed)
 
 

@@ -9,17 +9,17 @@ from typing import Any
 
 import msgspec
 
-from reconciler import wiring
+from reconciler import controller
 from reconciler.fleet.fleet import Fleet
 from reconciler.kube.decode import page
 from reconciler.model import names
 from reconciler.model.bundle import Bundle, Text
 from reconciler.model.cluster.kinds import SEEN
 from reconciler.model.cluster.observed import Observed
-from reconciler.model.cluster.whole import ManagedFields, Whole, WholeMetadata
+from reconciler.model.cluster.unstructured import ManagedFields, Unstructured, UnstructuredMetadata
 from reconciler.model.desired import Desired, Manifest
 from reconciler.model.instant import Instant
-from reconciler.model.planned.inputs import Inputs
+from reconciler.model.plan.inputs import Inputs
 from reconciler.plan.karpenter.template_hash import template_hash
 from reconciler.plan.planner import plan
 from tests.benchmarks.big_fleet import KINDS, BigFleet
@@ -69,7 +69,7 @@ def wished(fleet: BigFleet) -> Desired:
         for each in fleet.objects("NodePool")
     ]
     texts = [Text(f"policies/{number:03}.json", json.dumps(each).encode()) for number, each in enumerate(policies)]
-    found = wiring.check_bundle(Bundle("r", tuple(texts))).resolved
+    found = controller.check_bundle(Bundle("r", tuple(texts))).resolved
     if found.problems:
         raise SystemExit(str(found.problems[0]))
     return found.wishes[0]
@@ -89,14 +89,14 @@ def observed(fleet: BigFleet, desired: Desired) -> Observed:
     return Observed(node_pools=pools, kept=tuple(each for each in ours if each.kind != "NodePool"), **fields)
 
 
-def applied(manifest: Manifest, environment: str) -> Whole:
+def applied(manifest: Manifest, environment: str) -> Unstructured:
     """What templates yield, as it stands in the cluster."""
     body = msgspec.json.decode(manifest.body.encode())
     rest = {key: value for key, value in body.items() if key not in {"apiVersion", "kind", "metadata"}}
     annotations = {names.ENVIRONMENT: environment}
     if manifest.kind == "NodePool":
         annotations |= {names.POOL_HASH: template_hash(body["spec"]["template"]), names.POOL_HASH_VERSION: "v3"}
-    metadata = WholeMetadata(
+    metadata = UnstructuredMetadata(
         manifest.name,
         uid=f"uid-{manifest.name}",
         resource_version="1",
@@ -104,7 +104,7 @@ def applied(manifest: Manifest, environment: str) -> Whole:
         annotations=annotations,
         managed_fields=(ManagedFields(names.FIELD_MANAGER, "Apply", fields=owned_fields(rest)),),
     )
-    return Whole(body["apiVersion"], manifest.kind, metadata, rest)
+    return Unstructured(body["apiVersion"], manifest.kind, metadata, rest)
 
 
 def owned_fields(value: Any) -> Any:

@@ -14,8 +14,8 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from reconciler import report
-from reconciler.report.simulated.simulated_document import simulated_document
-from reconciler.simulate.playing.staging import Watched, run
+from reconciler.report.simulation.simulated_document import simulated_document
+from reconciler.simulate.runner.run import Watched, run
 from tests.benchmarks.simulating.story import Size, play_of
 
 _PARTS = 4

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import msgspec
 
-from reconciler.simulate.playing.play import Play
-from reconciler.wiring.simulated.reading import Asked, prepared
+from reconciler.controller.simulation.load import Asked, prepared
+from reconciler.simulate.runner.play import Play
 
 _POLICIES = """\
 apiVersion: gpu.scheduling/v1

@@ -7,19 +7,19 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from reconciler import wiring
+from reconciler import controller
 from reconciler.cli.main import main
+from reconciler.controller import current_instant
 from reconciler.kube.client import connect
 from reconciler.kube.observe import observe_once
 from reconciler.model import names
 from reconciler.model.cluster.observed import Observed
 from reconciler.model.desired import Desired
 from reconciler.model.instant import instant
-from reconciler.model.planned.inputs import Inputs
+from reconciler.model.plan.inputs import Inputs
 from reconciler.plan.guards.approvals import Approval, Approvals
 from reconciler.policy.kind import API_VERSION
-from reconciler.policy.kinds.gpu_pool import GPU_POOL
-from reconciler.wiring import current_instant
+from reconciler.policy.rules.kinds.gpu_pool import GPU_POOL
 from tests.lab import capacity, fleet
 from tests.lab.lab import Lab
 from tests.policies import specimens
@@ -160,7 +160,7 @@ def test_an_approval_of_objects_is_found_again_in_the_cluster(
         monkeypatch.setenv("KUBECONFIG", str(kubeconfig))
         assert main(["approve", "GpuPool/a100", "--guard", "fleet", "--removed-nodes", "4"]) == 0
         assert "what GpuPool/a100 (sha256:" in capsys.readouterr().out
-        desired = wiring.check(wiring.Origins((Path("policies"),))).resolved.wishes[0]
+        desired = controller.check(controller.Origins((Path("policies"),))).resolved.wishes[0]
         inputs = Inputs(desired, observe_once(connect(None)), current_instant())
         (approval,) = Approvals(inputs).for_guard("fleet")
         assert approval.policies == {("GpuPool", "a100")}

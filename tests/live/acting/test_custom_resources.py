@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from reconciler.cli.main import main
-from reconciler.policy.kinds import KINDS
+from reconciler.policy.rules.kinds import KINDS
 from tests.lab.api import Manifest
 from tests.lab.lab import Lab
 from tests.stages.controlled import Site

@@ -13,7 +13,7 @@ from reconciler.cli.main import main
 from reconciler.kube.api_server import APPLY_PATCH, Request
 from reconciler.kube.client import connect
 from reconciler.kube.paths import BadPath
-from reconciler.plan.kept import saved
+from reconciler.plan.files import saved_plan
 from tests.lab.lab import Lab
 from tests.stages.controlled import Site
 
@@ -74,7 +74,7 @@ def forge(file: Path, change: Callable[[Plan], None]) -> str:
     change(found["plan"])
     content = msgspec.json.encode(found["plan"], order="sorted")
     digest = f"sha256:{sha256(content).hexdigest()}"
-    file.write_bytes(msgspec.json.encode({"format": saved.FORMAT, "digest": digest, "plan": msgspec.Raw(content)}))
+    file.write_bytes(msgspec.json.encode({"format": saved_plan.FORMAT, "digest": digest, "plan": msgspec.Raw(content)}))
     return digest
 
 
@@ -82,7 +82,7 @@ def forge(file: Path, change: Callable[[Plan], None]) -> str:
 def test_a_forged_plan_is_not_the_one_that_was_reviewed(
     cluster: Lab, plan: Path, capsys: pytest.CaptureFixture[str], change: Callable[[Plan], None]
 ) -> None:
-    reviewed = saved.digest_of_saved(saved.read(plan.read_bytes()))
+    reviewed = saved_plan.digest_of_saved(saved_plan.read(plan.read_bytes()))
     forge(plan, change)
     assert main(["apply", str(plan), "--digest", reviewed]) == 1
     told = capsys.readouterr().err

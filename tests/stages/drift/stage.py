@@ -11,7 +11,7 @@ from reconciler.kube import decode
 from reconciler.model import names
 from reconciler.model.cluster.karpenter import NodeClaim
 from reconciler.model.cluster.kinds import SEEN
-from reconciler.model.cluster.whole import Whole
+from reconciler.model.cluster.unstructured import Unstructured
 from reconciler.plan.karpenter.drift import Drift, drift_of
 from reconciler.plan.karpenter.template_hash import template_hash
 from tests.lab import capacity, fleet
@@ -130,8 +130,8 @@ class DriftStage:
             for number, (kind, zone, capacity_type) in enumerate(self.chance.sample(kinds, NODES_A_POOL))
         ]
 
-    def _pool(self, name: str) -> Whole:
-        found: Whole = decode.one(_BY_KIND["NodePool"], json.dumps(self.admin.get("nodepools", name)).encode())
+    def _pool(self, name: str) -> Unstructured:
+        found: Unstructured = decode.one(_BY_KIND["NodePool"], json.dumps(self.admin.get("nodepools", name)).encode())
         return found
 
     def _claims(self) -> list[NodeClaim]:

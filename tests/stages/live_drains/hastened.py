@@ -9,11 +9,11 @@ import time
 from functools import partial
 
 from reconciler.cli.main import main
-from reconciler.kube.apply.applying import Applying, Limits
+from reconciler.controller import run, wake_clock
+from reconciler.kube.apply.executor import Executor, Limits
 from reconciler.kube.client import Client, Timeouts
 from reconciler.kube.client import connect as connected
 from reconciler.model.instant import Instant
-from reconciler.wiring import running, waking
 
 _LOOK_SECONDS = 0.2  # waits are of the cluster's seconds: it looks often enough to notice that one is over
 
@@ -29,10 +29,10 @@ def hasten(factor: int, since: float) -> None:
     def now() -> Instant:
         return Instant(round(1_000 * (since + factor * (time.time() - since))))
 
-    waking.current_instant = now  # type: ignore[attr-defined]
-    waking.LOOK_SECONDS = _LOOK_SECONDS
-    running.connect = connect  # type: ignore[attr-defined]
-    running.Applying = partial(Applying, limits=limits)  # type: ignore[assignment, attr-defined]
+    wake_clock.current_instant = now  # type: ignore[attr-defined]
+    wake_clock.LOOK_SECONDS = _LOOK_SECONDS
+    run.connect = connect  # type: ignore[attr-defined]
+    run.Executor = partial(Executor, limits=limits)  # type: ignore[assignment, attr-defined]
 
 
 if __name__ == "__main__":

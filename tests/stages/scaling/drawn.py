@@ -11,15 +11,15 @@ from typing import Any
 import msgspec
 import yaml
 
+from reconciler.controller.simulation.load import Asked, prepared
 from reconciler.model.instant import Instant
-from reconciler.model.kinds.node_provisioner import NodeProvisioner
-from reconciler.model.planned.action import Delete, Evict, Taint
-from reconciler.model.planned.cycled import Cycled
-from reconciler.model.planned.evaluated import Evaluated
-from reconciler.report.simulated.simulated import PoolStep, Simulated
-from reconciler.simulate.playing.play import Play
-from reconciler.simulate.playing.staging import Watched, run
-from reconciler.wiring.simulated.reading import Asked, prepared
+from reconciler.model.plan.action import Delete, Evict, Taint
+from reconciler.model.plan.cycle_result import CycleResult
+from reconciler.model.plan.size_evaluation import SizeEvaluation
+from reconciler.model.policy.node_provisioner import NodeProvisioner
+from reconciler.report.simulation.simulated import PoolStep, Simulated
+from reconciler.simulate.runner.play import Play
+from reconciler.simulate.runner.run import Watched, run
 
 Json = dict[str, Any]
 
@@ -44,7 +44,7 @@ class Outcome(msgspec.Struct, frozen=True):
     play: Play
     simulated: Simulated
     told: tuple[Told, ...]
-    sizes: tuple[tuple[Evaluated, ...], ...]  # of each plan
+    sizes: tuple[tuple[SizeEvaluation, ...], ...]  # of each plan
     evicted: Counter[str]  # how many pods we asked to leave, by the code of the reason
 
     def wish(self, pool: str) -> NodeProvisioner:
@@ -64,10 +64,10 @@ class _Listener:
 
     def __init__(self) -> None:
         self.told: list[Told] = []
-        self.sizes: list[tuple[Evaluated, ...]] = []
+        self.sizes: list[tuple[SizeEvaluation, ...]] = []
         self.evicted: Counter[str] = Counter()
 
-    def publish(self, cycled: Cycled) -> None:
+    def publish(self, cycled: CycleResult) -> None:
         if cycled.plan is None:
             return
         self.sizes.append(cycled.plan.sizes)

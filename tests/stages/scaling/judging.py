@@ -6,7 +6,7 @@ The formula stands here once more, written by its text alone.
 from collections.abc import Callable, Iterator
 from itertools import pairwise
 
-from reconciler.report.simulated.simulated import PoolStep
+from reconciler.report.simulation.simulated import PoolStep
 from tests.stages.scaling.drawn import Outcome
 
 CONSTANT_SINCE = 100 * 60  # seconds: nothing comes or goes after that, but nodes

@@ -16,11 +16,11 @@ from typing import Any
 import msgspec
 
 from reconciler.kube.api_server import JSON, Answer, Request, Writer
-from reconciler.kube.apply.applying import Applying, Limits
+from reconciler.kube.apply.executor import Executor, Limits
 from reconciler.model import names
-from reconciler.model.planned.action import Act, Delete, Presumes, Ref, Taint
-from reconciler.model.planned.decision import Decision
-from reconciler.model.planned.outcome import Outcome
+from reconciler.model.plan.action import Act, Delete, Preconditions, Ref, Taint
+from reconciler.model.plan.decision import Decision
+from reconciler.model.plan.outcome import Outcome
 from reconciler.plan.scaling import marks
 from tests.contract.ground import STANDING, client_of, decision
 from tests.lab import fleet
@@ -96,7 +96,7 @@ class Races:
         self._chance = random.Random(seed)
         self._client = client_of(lab.admin)
         self.witness = Witness(self._client)
-        self._applying = Applying(self.witness, limits=Limits(writes_per_second=500.0, burst=1_000))
+        self._applying = Executor(self.witness, limits=Limits(writes_per_second=500.0, burst=1_000))
         is_alive = lab.running("kwok") is not None
         made = lab.load(_node(number, effect, is_alive) for number in range(count))
         self._nodes = {each["metadata"]["name"]: each for each in made}
@@ -189,7 +189,7 @@ class Races:
 
     def delete(self, nodes: Iterable[str], looks: bool = True) -> list[Outcome]:
         """As scaling does; or without looking for pods."""
-        return self._carried_out((name, Delete(presumes=Presumes(empty=looks))) for name in nodes)
+        return self._carried_out((name, Delete(presumes=Preconditions(empty=looks))) for name in nodes)
 
     def _carried_out(self, acts: Iterable[tuple[str, Act]]) -> list[Outcome]:
         decisions: list[Decision] = []

@@ -12,21 +12,21 @@ from pathlib import Path
 import msgspec
 import yaml
 
-from reconciler.kube.apply.applying import Applying
+from reconciler.controller import current_instant
+from reconciler.controller.policies import Origins, check
+from reconciler.kube.apply.executor import Executor
 from reconciler.kube.client import Client
-from reconciler.kube.looked_once import LookedOnce
 from reconciler.kube.memory_store import ConfigMapMemory
 from reconciler.kube.observe import observe_once
-from reconciler.loop import Cycle, InProcess, Parts
+from reconciler.kube.one_shot_cluster import LookedOnce
+from reconciler.loop import Cycle, InProcess, LoopDependencies
 from reconciler.model import names
 from reconciler.model.desired import Desired
 from reconciler.model.instant import Instant
-from reconciler.model.planned.action import Hold
-from reconciler.model.planned.cycled import Cycled
+from reconciler.model.plan.action import Hold
+from reconciler.model.plan.cycle_result import CycleResult
 from reconciler.policy.environments import chosen
 from reconciler.ports import Wished
-from reconciler.wiring import current_instant
-from reconciler.wiring.policies import Origins, check
 from tests.lab import fleet
 from tests.lab.api import Manifest
 from tests.lab.lab import Lab
@@ -65,7 +65,7 @@ class Scaled:
         token = self._site.controller.credential.token
         self._client = Client.at(lab.admin.url, lab.admin.authority, token)
         self._brain = InProcess()
-        self._applying = Applying(self._client)
+        self._applying = Executor(self._client)
         self._now = current_instant()
 
     def close(self) -> None:
@@ -121,7 +121,7 @@ class Scaled:
         """One pass over the cluster as it is now, all of which takes effect; by pool."""
         cluster = LookedOnce(observe_once(self._client), self._applying)
         memory = ConfigMapMemory(self._client, names.OWN_NAMESPACE)
-        cycled = Cycle(Parts(self, cluster, memory, self._brain, self)).once(self)
+        cycled = Cycle(LoopDependencies(self, cluster, memory, self._brain, self)).once(self)
         assert not cycled.trouble, cycled.trouble
         assert {each.result for each in cycled.outcomes} <= {"done"}, cycled.outcomes
         nodes = [each for each in self.admin.list("nodes") if "deletionTimestamp" not in each["metadata"]]
@@ -145,7 +145,7 @@ class Scaled:
         return True
 
 
-def _moment(cycled: Cycled, pool: str, nodes: Sequence[Manifest]) -> Moment:
+def _moment(cycled: CycleResult, pool: str, nodes: Sequence[Manifest]) -> Moment:
     assert cycled.plan
     (size,) = [each for each in cycled.plan.sizes if each.pool == pool]
     done = [each for each in cycled.plan.decisions if each.pool == pool and each.subject.kind == "Node"]

@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from reconciler.fleet.what_if import WhatIf
+from reconciler.fleet.snapshot.snapshot import Snapshot
 from reconciler.model.cluster.observed import Observed
 from tests.stages.scheduling.cases import case
 from tests.stages.scheduling.draw.chance import Manifest
@@ -54,7 +54,7 @@ class Tally:
     deciding: Counter[str] = field(default_factory=Counter)
     disagreements: list[Disagreement] = field(default_factory=list)
     # One what-if through all fleets, from each to the next: it must say what one says that is made anew.
-    advanced: WhatIf = field(default_factory=lambda: WhatIf(Observed()))
+    advanced: Snapshot = field(default_factory=lambda: Snapshot(Observed()))
 
 
 def compare(stage: SchedulingStage, drawn: DrawnFleet, tally: Tally) -> None:
@@ -80,7 +80,7 @@ def compare(stage: SchedulingStage, drawn: DrawnFleet, tally: Tally) -> None:
 def _round(stage: SchedulingStage, pods: Sequence[Manifest], tally: Tally) -> Iterator[tuple[Judged, Ours, Observed]]:
     judged = stage.judge(pods)
     observed = stage.observed()
-    fleet = WhatIf(observed)
+    fleet = Snapshot(observed)
     tally.advanced.advance(observed)
     seen = {pod.metadata.uid: pod for pod in observed.pods}
     for each in judged:

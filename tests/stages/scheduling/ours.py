@@ -3,10 +3,10 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from reconciler.fleet.judging import Judging
-from reconciler.fleet.predicates.staying import unmodelled
+from reconciler.fleet.filters.chain import FilterChain
+from reconciler.fleet.filters.unmovable import unmodelled
 from reconciler.fleet.questions import fits
-from reconciler.fleet.what_if import WhatIf
+from reconciler.fleet.snapshot.snapshot import Snapshot
 from reconciler.model.cluster.pod import Pod
 
 
@@ -32,14 +32,14 @@ class Ours:
         return frozenset(found)
 
 
-def passed(fleet: WhatIf, pod: Pod) -> frozenset[str]:
+def passed(fleet: Snapshot, pod: Pod) -> frozenset[str]:
     """The nodes on which it fits, by masks."""
-    mask = fleet.part(Judging).mask(fleet.classes.of(pod).anew)
+    mask = fleet.part(FilterChain).mask(fleet.classes.of(pod).anew)
     return frozenset(name for name, row in _rows(fleet).items() if mask[row])
 
 
-def say(fleet: WhatIf, pod: Pod) -> Ours:
-    judging = fleet.part(Judging)
+def say(fleet: Snapshot, pod: Pod) -> Ours:
+    judging = fleet.part(FilterChain)
     pod_class = fleet.classes.of(pod).anew
     rows = _rows(fleet)
     masked = passed(fleet, pod)
@@ -58,5 +58,5 @@ def say(fleet: WhatIf, pod: Pod) -> Ours:
     return Ours(masked, why_not, by_predicate, unmodelled(pod_class, fleet), tuple(contradictions))
 
 
-def _rows(fleet: WhatIf) -> dict[str, int]:
+def _rows(fleet: Snapshot) -> dict[str, int]:
     return {name: row for name, row in sorted(fleet.rows.row_of.items()) if fleet.rows.alive[row]}

@@ -9,10 +9,11 @@ from typing import Any
 
 import yaml
 
+from reconciler.controller.simulation.load import Asked, prepared
 from reconciler.model import names
-from reconciler.model.kinds.gpu_pool import Taint
+from reconciler.model.policy.gpu_pool import Taint
 from reconciler.model.quantity import Duration
-from reconciler.simulate.playing.play import Play
+from reconciler.simulate.runner.play import Play
 from reconciler.simulate.scenario.cluster import Beginning, Nodes
 from reconciler.simulate.scenario.edit import Edit
 from reconciler.simulate.scenario.fault import Fault
@@ -21,7 +22,6 @@ from reconciler.simulate.scenario.revision import Revision
 from reconciler.simulate.scenario.spec import Scenario
 from reconciler.simulate.scenario.workload import Bursts, Constant, Gangs, Inference, Steady, Toleration, Workload
 from reconciler.simulate.scenario.writing import scenario_text
-from reconciler.wiring.simulated.reading import Asked, prepared
 
 SEED = 1
 HOURS = 6

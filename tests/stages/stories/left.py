@@ -5,9 +5,9 @@ from pathlib import Path
 
 import msgspec
 
-from reconciler.report.simulated.simulated import Simulated
-from reconciler.simulate.playing.play import Play
-from reconciler.simulate.playing.shrinking import shrink
+from reconciler.report.simulation.simulated import Simulated
+from reconciler.simulate.runner.play import Play
+from reconciler.simulate.runner.shrink import shrink
 from reconciler.simulate.scenario.writing import scenario_text
 
 MOST_TRIES = 80

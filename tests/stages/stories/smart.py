@@ -13,7 +13,7 @@ import msgspec
 
 from reconciler.model import names
 from reconciler.simulate.marks import WORKLOAD
-from reconciler.simulate.playing.play import Play
+from reconciler.simulate.runner.play import Play
 from tests.stages.scaling.drawn import Json, play_of, pool, provisioner
 
 DURATION = "150m"

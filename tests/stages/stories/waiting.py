@@ -9,15 +9,15 @@ from reconciler.model import names
 from reconciler.model.cluster.observed import Observed
 from reconciler.model.cluster.pod import Pod
 from reconciler.model.instant import Instant
-from reconciler.model.planned.action import Action, Annotate, Apply, Delete, Hold, Taint, Ungate
-from reconciler.model.planned.cycled import Cycled
-from reconciler.model.planned.decision import Decision
-from reconciler.model.planned.memory import Memory
-from reconciler.plan.requests.identity import is_labelled_as_smart
-from reconciler.plan.requests.request import Request
-from reconciler.report.simulated.simulated import Simulated
-from reconciler.simulate.playing.play import Play
-from reconciler.simulate.playing.staging import Watched, run
+from reconciler.model.plan.action import Action, Annotate, Apply, Delete, Hold, Taint, Ungate
+from reconciler.model.plan.cycle_result import CycleResult
+from reconciler.model.plan.decision import Decision
+from reconciler.model.plan.memory import Memory
+from reconciler.plan.capacity.identity import is_labelled_as_smart
+from reconciler.plan.capacity.request import Request
+from reconciler.report.simulation.simulated import Simulated
+from reconciler.simulate.runner.play import Play
+from reconciler.simulate.runner.run import Watched, run
 from tests.stages.stories.smart import Story
 
 SMART = "smart-gpu-scheduler-"
@@ -89,7 +89,7 @@ class _Listener:
         self.observed = Observed(cluster_uid="")
         self.memory = Memory()
 
-    def publish(self, cycled: Cycled) -> None:
+    def publish(self, cycled: CycleResult) -> None:
         if cycled.plan is None or cycled.inputs is None:
             return
         self.observed, self.memory = cycled.inputs.observed, cycled.plan.memory

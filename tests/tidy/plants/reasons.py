@@ -3,7 +3,7 @@
 from tests.tidy.plant import Plant
 from tests.tidy.rules.reasons import LISTED, programs_read_facts_and_no_prose
 
-_IMPORT = "from reconciler.plan.explain import sentence, words_of\n"
+_IMPORT = "from reconciler.plan.sentences import sentence, words_of\n"
 
 PLANTS = (
     Plant(
@@ -14,7 +14,7 @@ PLANTS = (
             "reconciler/report/b.py": 'pod = reason.fact("pod")\n',
             "reconciler/report/c.py": f'{_IMPORT}x = sentence(reason) == "x"\ny = told.sentence.startswith("x")\n',
             "reconciler/loop/d.py": 'a = decision.reason.code == "x"\nb = reason.code in {"x"}\n',
-            "reconciler/plan/statuses/e.py": 'x = "for a" in each.sentence\n',
+            "reconciler/plan/status/e.py": 'x = "for a" in each.sentence\n',
             LISTED: '[sentences]\n"reconciler/gone.py" = 2\n',
         },
         (
@@ -22,7 +22,7 @@ PLANTS = (
             "reconciler/loop/d.py:2: The code of a reason is compared",
             "reconciler/plan/drain/a.py:2: A sentence is made away from the edge",
             "reconciler/plan/drain/a.py:3: A sentence is made away from the edge",
-            "reconciler/plan/statuses/e.py:1: A sentence is compared",
+            "reconciler/plan/status/e.py:1: A sentence is compared",
             "reconciler/report/b.py:1: A fact is read by a name",
             "reconciler/report/c.py:2: A sentence is compared",
             "reconciler/report/c.py:3: A sentence is read",
@@ -48,7 +48,7 @@ PLANTS = (
         "sentences may be made at the edge, and facts and codes of other things be read",
         {
             "reconciler/report/a.py": f"{_IMPORT}told = sentence(reason)\n",
-            "reconciler/plan/explanation/b.py": f"{_IMPORT}told = words_of(reason)\n",
+            "reconciler/plan/explain/b.py": f"{_IMPORT}told = words_of(reason)\n",
             "reconciler/kube/c.py": "x = answer.code == 404\ny = refusals.sentence(each)\n",
             "reconciler/plan/d.py": "x = isinstance(reason.facts, Frozen)\ny = Counter(reason.code)\n",
             "reconciler/plan/e.py": 'x = reason.fact("pod")\n',

@@ -17,12 +17,12 @@ SETTINGS = "pyproject.toml"
 PURITY_CONTRACT = "Pure folders touch nothing outside"
 
 # Folders of reconciler/plan/ that are no planners: what all of them may ask, and what may ask all of them.
-COMMON_GROUND = frozenset({"guards", "karpenter", "requests", "sums"})
-SPEAKS_FOR_ALL = frozenset({"explanation", "holds", "impact"})
+COMMON_GROUND = frozenset({"guards", "karpenter", "capacity", "nodes", "sums"})
+SPEAKS_FOR_ALL = frozenset({"explain", "holds", "impact"})
 
 ORDER = (
-    "__main__ > cli > wiring > simulate > loop | kube | sources | serve | agent > ports > report > "
-    "policy | plan | protocol > fleet > model"
+    "__main__ > cli > controller > simulate > loop | kube | sources | serve | agent > ports > report > "
+    "schema | importer > policy | plan | protocol > fleet > model"
 )
 ONE_WAY = f"knowledge points one way: move what is shared down, or take it as an argument; the order is {ORDER}"
 

@@ -8,7 +8,9 @@ from tests.tidy.finding import Finding
 from tests.tidy.imports import imports, reaches
 from tests.tidy.tree import Tree
 
-PURE = tuple(f"reconciler/{name}" for name in ("model", "policy", "fleet", "plan", "protocol", "report"))
+PURE = tuple(
+    f"reconciler/{name}" for name in ("model", "policy", "schema", "importer", "fleet", "plan", "protocol", "report")
+)
 
 
 @dataclass(frozen=True)
@@ -58,7 +60,7 @@ BANS = (
         "threads and processes",
         ("threading", "_thread", "subprocess", "asyncio", "multiprocessing", "concurrent", "signal"),
         (),
-        "stay a plain function; loop.py and wiring.py own what runs beside it",
+        "stay a plain function; loop.py and controller.py own what runs beside it",
     ),
     Ban(
         "the terminal or a log",

@@ -1,10 +1,10 @@
 """What keeps a pod where it is, and so its node."""
 
 from reconciler.model.instant import Instant
-from reconciler.model.planned.action import Ref
-from reconciler.model.planned.reason import CodeFacts, Reason
+from reconciler.model.plan.action import Ref
+from reconciler.model.plan.reason import CodeFacts, Reason
+from reconciler.plan.capacity.claims import ClaimDoubt
 from reconciler.plan.drain.codes.figures import NodesWithoutRoom
-from reconciler.plan.requests.claims import ClaimDoubt
 
 _KEPT = "and so it keeps {node}."
 

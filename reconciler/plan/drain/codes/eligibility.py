@@ -1,8 +1,8 @@
 """Why a node is no candidate for a drain, in the order in which candidates.py looks."""
 
 from reconciler.model.instant import Instant
-from reconciler.model.planned.action import Ref
-from reconciler.model.planned.reason import CodeFacts, Facts
+from reconciler.model.plan.action import Ref
+from reconciler.model.plan.reason import CodeFacts, Facts
 from reconciler.plan.drain.codes.figures import Floor, FreezeEnd, TaintTime
 
 

@@ -2,8 +2,8 @@
 
 from reconciler.model.cluster.observed import Quiet
 from reconciler.model.instant import Instant
-from reconciler.model.planned.action import Ref
-from reconciler.model.planned.reason import CodeFacts, Facts, Reason
+from reconciler.model.plan.action import Ref
+from reconciler.model.plan.reason import CodeFacts, Facts, Reason
 
 
 class Drained(CodeFacts, frozen=True):

@@ -4,7 +4,7 @@ from typing import Literal
 
 import msgspec
 
-from reconciler.fleet.books.ruled_out import RuledOut
+from reconciler.fleet.snapshot.rejections import Rejections
 from reconciler.model.instant import Instant
 
 _MOST_NAMED = 3
@@ -56,7 +56,7 @@ class Aside(msgspec.Struct, frozen=True, gc=False):
 class NodesWithoutRoom(msgspec.Struct, frozen=True, gc=False):
     """Why no node takes a pod."""
 
-    ruled_out: RuledOut = RuledOut()
+    ruled_out: Rejections = Rejections()
     aside: tuple[Aside, ...] = ()
 
 

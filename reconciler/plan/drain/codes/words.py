@@ -5,6 +5,8 @@ from typing import Any
 
 from reconciler.model.cluster.observed import Quiet, Unread
 from reconciler.model.instant import timestamp
+from reconciler.plan.capacity.claims import ClaimDoubt
+from reconciler.plan.capacity.ruled_out_words import listed, ruled_out_words
 from reconciler.plan.drain.codes.figures import (
     Aside,
     AsideCause,
@@ -15,8 +17,6 @@ from reconciler.plan.drain.codes.figures import (
     TaintTime,
 )
 from reconciler.plan.reasons import counted
-from reconciler.plan.requests.claims import ClaimDoubt
-from reconciler.plan.requests.ruled_out_words import listed, ruled_out_words
 
 
 def _floor(floor: Floor) -> str:

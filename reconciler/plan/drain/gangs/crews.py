@@ -10,18 +10,18 @@ from collections.abc import Sequence
 
 import msgspec
 
+from reconciler.plan.capacity.gangs import Gang
+from reconciler.plan.drain.context import DrainNode
 from reconciler.plan.drain.gangs.members import Members
-from reconciler.plan.drain.site import Seen
-from reconciler.plan.requests.gangs import Gang
 
 
-class Crew(msgspec.Struct, frozen=True):
+class GangNodes(msgspec.Struct, frozen=True):
     """Nodes, in the order in which they would be tried, and all gangs that run on any of them."""
 
-    nodes: tuple[Seen, ...]
+    nodes: tuple[DrainNode, ...]
     gangs: tuple[Gang, ...]
-    too_many: tuple[Seen, ...] = ()  # nodes beyond what may be drained at once
-    elsewhere: tuple[Seen, ...] = ()  # nodes that another policy drains
+    too_many: tuple[DrainNode, ...] = ()  # nodes beyond what may be drained at once
+    elsewhere: tuple[DrainNode, ...] = ()  # nodes that another policy drains
 
     @property
     def most(self) -> int:
@@ -29,9 +29,9 @@ class Crew(msgspec.Struct, frozen=True):
         return _most(self.nodes)
 
 
-def crews_of(members: Members, order: Sequence[Seen]) -> dict[str, Crew]:
+def crews_of(members: Members, order: Sequence[DrainNode]) -> dict[str, GangNodes]:
     """By the name of each node that holds a pod of a gang; alone, where that is on its way already."""
-    found: dict[str, Crew] = {}
+    found: dict[str, GangNodes] = {}
     for at, seen in enumerate(order):
         if seen.name not in found and seen.name in members.on:
             crew = _crew(members, order[at:], seen)
@@ -39,7 +39,7 @@ def crews_of(members: Members, order: Sequence[Seen]) -> dict[str, Crew]:
     return found
 
 
-def _crew(members: Members, order: Sequence[Seen], first: Seen) -> Crew:
+def _crew(members: Members, order: Sequence[DrainNode], first: DrainNode) -> GangNodes:
     gangs, before = _gangs(members, first), frozenset[Gang]()
     while gangs != before:
         before = gangs
@@ -49,19 +49,19 @@ def _crew(members: Members, order: Sequence[Seen], first: Seen) -> Crew:
     most = _most(nodes)
     moving = frozenset[Gang]().union(*(_gangs(members, each) for each in nodes[:most]))
     elsewhere = tuple(each for each in tied if each.policy is not first.policy)
-    return Crew(nodes[:most], tuple(sorted(moving)), nodes[most:], elsewhere)
+    return GangNodes(nodes[:most], tuple(sorted(moving)), nodes[most:], elsewhere)
 
 
-def part(members: Members, nodes: tuple[Seen, ...]) -> Crew:
+def part(members: Members, nodes: tuple[DrainNode, ...]) -> GangNodes:
     """Some of a crew, with the gangs that run on these."""
-    return Crew(nodes, tuple(sorted(frozenset[Gang]().union(*(_gangs(members, each) for each in nodes)))))
+    return GangNodes(nodes, tuple(sorted(frozenset[Gang]().union(*(_gangs(members, each) for each in nodes)))))
 
 
-def _most(nodes: Sequence[Seen]) -> int:
+def _most(nodes: Sequence[DrainNode]) -> int:
     """The least that any of their policies allows."""
     specs = [each.policy.spec for each in nodes]
     return max(1, min(min(each.max_drain_parallelism, each.max_scale_down_parallelism) for each in specs))
 
 
-def _gangs(members: Members, seen: Seen) -> frozenset[Gang]:
+def _gangs(members: Members, seen: DrainNode) -> frozenset[Gang]:
     return frozenset(members.on.get(seen.name, ())) - members.on_their_way

@@ -10,15 +10,15 @@ from collections.abc import Mapping
 
 from reconciler.model.cluster.pod import Pod
 from reconciler.model.instant import Instant
+from reconciler.plan.capacity.gangs import Gang, title_of
 from reconciler.plan.drain.blockers import stays
-from reconciler.plan.drain.site import Site
-from reconciler.plan.requests.gangs import Gang, title_of
+from reconciler.plan.drain.context import DrainContext
 
 
 class Members:
     """Those that run somewhere and are not leaving, by namespace and name."""
 
-    def __init__(self, site: Site) -> None:
+    def __init__(self, site: DrainContext) -> None:
         self.of: dict[Gang, tuple[Pod, ...]] = {}
         self.on: dict[str, tuple[Gang, ...]] = {}  # by the name of a node
         self.rest: Mapping[Gang, tuple[Pod, ...]] = {}  # of gangs that are broken
@@ -26,7 +26,7 @@ class Members:
         if site.draft.gangs.are_any:
             self._read(site)
 
-    def _read(self, site: Site) -> None:
+    def _read(self, site: DrainContext) -> None:
         found: defaultdict[Gang, list[Pod]] = defaultdict(list)
         on: defaultdict[str, set[Gang]] = defaultdict(set)
         for pod in site.inputs.observed.pods:
@@ -44,7 +44,7 @@ class Members:
         """Of a node that holds one."""
         return next((gang, pod) for gang in self.on[node] for pod in self.of[gang] if pod.node == node)
 
-    def _left_behind(self, site: Site) -> dict[Gang, tuple[Pod, ...]]:
+    def _left_behind(self, site: DrainContext) -> dict[Gang, tuple[Pod, ...]]:
         """A gang may be moved more than once within the time for which that is remembered. Who came to its own end did
         not leave: that it was asked tells nothing of whether anybody let it go."""
         rounds: defaultdict[tuple[str, Instant], set[str]] = defaultdict(set)

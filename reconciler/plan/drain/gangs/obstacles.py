@@ -9,14 +9,14 @@ from collections.abc import Iterator, Sequence
 import msgspec
 
 from reconciler.model.cluster.pod import Pod
-from reconciler.model.planned.reason import Reason
+from reconciler.model.plan.reason import Reason
+from reconciler.plan.capacity.gangs import Gang, title_of
 from reconciler.plan.drain.blockers import blocker
-from reconciler.plan.drain.candidates import Ground, why_left_alone
+from reconciler.plan.drain.candidates import EligibilityContext, why_left_alone
 from reconciler.plan.drain.codes.blockers import GangBudget, GangPodNotDrained, GangPodObserved, GangStays
+from reconciler.plan.drain.context import DrainContext, DrainNode, ref_of_budget, ref_of_pod
 from reconciler.plan.drain.gangs.members import Members
-from reconciler.plan.drain.site import Seen, Site, ref_of_budget, ref_of_pod
-from reconciler.plan.eviction import EvictionObstacle, Remaining
-from reconciler.plan.requests.gangs import Gang, title_of
+from reconciler.plan.nodes.eviction import EvictionObstacle, Remaining
 
 
 class Obstacle(msgspec.Struct, frozen=True):
@@ -27,7 +27,7 @@ class Obstacle(msgspec.Struct, frozen=True):
     cause: Reason
     keeps_its_node: bool = False  # the cause is told of that node as it is
 
-    def to(self, seen: Seen, pod: Pod) -> Reason:
+    def to(self, seen: DrainNode, pod: Pod) -> Reason:
         """To the node where another pod of the gang is."""
         if self.keeps_its_node and seen.name == self.node:
             return self.cause
@@ -35,14 +35,14 @@ class Obstacle(msgspec.Struct, frozen=True):
         return seen.reason(GangStays(pod=ref_of_pod(pod), node=seen.name, gang=gang, why=self.cause))
 
 
-def obstacle(site: Site, members: Members, gang: Gang, remaining: Remaining) -> Obstacle | None:
+def obstacle(site: DrainContext, members: Members, gang: Gang, remaining: Remaining) -> Obstacle | None:
     """The first; nothing where all may leave at once. What they cost of budgets is taken then."""
     return next(obstacles(site, members, gang, remaining), None)
 
 
-def obstacles(site: Site, members: Members, gang: Gang, remaining: Remaining) -> Iterator[Obstacle]:
+def obstacles(site: DrainContext, members: Members, gang: Gang, remaining: Remaining) -> Iterator[Obstacle]:
     """All, one for each pod that is in the way; where none is, what they cost of budgets is taken at the end."""
-    pods, ground = members.of[gang], Ground(site)
+    pods, ground = members.of[gang], EligibilityContext(site)
     is_told_only = all(site.is_only_told(each) for pod in pods if (each := site.by_name.get(pod.node)))
     trial, are_free = remaining.copy(), True
     for pod in pods:
@@ -73,7 +73,7 @@ def _is_spent(remaining: Remaining, trial: Remaining, pod: Pod) -> bool:
     return trial.why_not(pod) in spent and remaining.why_not(pod) is None
 
 
-def _of_all(site: Site, seen: Seen, pod: Pod, pods: Sequence[Pod]) -> Reason:
+def _of_all(site: DrainContext, seen: DrainNode, pod: Pod, pods: Sequence[Pod]) -> Reason:
     (budget,) = site.budgets.of(pod)
     gang = title_of(site.draft.gangs.of(pod) or ("", ""))
     facts = GangBudget(

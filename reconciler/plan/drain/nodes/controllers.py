@@ -4,7 +4,7 @@ Only controllers of kinds that are watched can be known to be gone. The list of 
 nothing.
 """
 
-from reconciler.fleet.what_if import WhatIf
+from reconciler.fleet.snapshot.snapshot import Snapshot
 from reconciler.model.cluster.metadata import OwnerReference
 from reconciler.model.cluster.observed import Observed
 
@@ -41,7 +41,7 @@ class Controllers:
 class ControllersSeen:
     """Owner of the controllers as they were observed last. `what_if.part(ControllersSeen)` is the one of a what-if."""
 
-    def __init__(self, what_if: WhatIf) -> None:
+    def __init__(self, what_if: Snapshot) -> None:
         self._observed = what_if.observed
         self._found = Controllers(self._observed)
 

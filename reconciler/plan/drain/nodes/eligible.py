@@ -15,23 +15,23 @@ from collections.abc import Iterator, Sequence
 import msgspec
 
 from reconciler.model.instant import Instant
-from reconciler.model.planned.reason import Reason
+from reconciler.model.plan.reason import Reason
 from reconciler.plan.containment import planning_for
-from reconciler.plan.drain.candidates import Ground, completing
-from reconciler.plan.drain.site import Seen
+from reconciler.plan.drain.candidates import EligibilityContext, completing
+from reconciler.plan.drain.context import DrainNode
 from reconciler.plan.likeness import Likeness, Likenesses
 
 
 class Eligible(msgspec.Struct, frozen=True):
     """What is tried, in order, and why the others are not."""
 
-    order: tuple[Seen, ...]
+    order: tuple[DrainNode, ...]
     refused: dict[str, Reason]  # by the name of a node
 
 
-def eligible(ground: Ground) -> Eligible:
+def eligible(ground: EligibilityContext) -> Eligible:
     """Nothing is changed by it."""
-    order: list[Seen] = []
+    order: list[DrainNode] = []
     refused: dict[str, Reason] = {}
     for seen in ground.site.seen:
         with planning_for(seen.pool):
@@ -44,9 +44,9 @@ def eligible(ground: Ground) -> Eligible:
     return Eligible(tuple(_in_order(ground, order)), refused)
 
 
-def _in_order(ground: Ground, found: Sequence[Seen]) -> Iterator[Seen]:
-    before: list[tuple[Instant, str, Seen]] = []
-    others: list[tuple[bool, int, int, Likeness, int, str, Seen]] = []
+def _in_order(ground: EligibilityContext, found: Sequence[DrainNode]) -> Iterator[DrainNode]:
+    before: list[tuple[Instant, str, DrainNode]] = []
+    others: list[tuple[bool, int, int, Likeness, int, str, DrainNode]] = []
     what_if = ground.site.fleet.what_if
     alike, row_of = what_if.part(Likenesses), what_if.rows.row_of
     for each in found:
@@ -58,7 +58,7 @@ def _in_order(ground: Ground, found: Sequence[Seen]) -> Iterator[Seen]:
             others.append((each.is_ready, percent, saved, likeness, lost, each.name, each))
     order = [each[-1] for each in sorted(before)] + [each[-1] for each in sorted(others)]
     # What is only told comes last, and so takes no room from what is done.
-    turns: dict[tuple[bool, bool], list[Seen]] = {}
+    turns: dict[tuple[bool, bool], list[DrainNode]] = {}
     for each in order:
         turn = ground.site.is_only_told(each), bool(completing(ground.site, each.name))
         turns.setdefault(turn, []).append(each)
@@ -66,7 +66,7 @@ def _in_order(ground: Ground, found: Sequence[Seen]) -> Iterator[Seen]:
         yield from _from(some, ground.site.memory.begin_at)
 
 
-def _from(order: Sequence[Seen], name: str) -> list[Seen]:
+def _from(order: Sequence[DrainNode], name: str) -> list[DrainNode]:
     """The same, beginning with that one, if it is among them."""
     at = next((place for place, each in enumerate(order) if each.name == name), 0) if name else 0
     return [*order[at:], *order[:at]]

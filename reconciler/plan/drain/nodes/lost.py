@@ -12,11 +12,11 @@ from reconciler.model.cluster.node import Node
 from reconciler.model.cluster.pod import Pod
 from reconciler.model.cluster.stuck_pods import is_silent, is_stuck
 from reconciler.model.instant import Instant
-from reconciler.model.planned.action import Hold
-from reconciler.model.planned.decision import Decision
-from reconciler.model.planned.reason import Reason
+from reconciler.model.plan.action import Hold
+from reconciler.model.plan.decision import Decision
+from reconciler.model.plan.reason import Reason
 from reconciler.plan.drain.codes.eligibility import LOSES, NodeLost, NodeLostWithPod
-from reconciler.plan.drain.site import Seen, Site, ref_of_pod
+from reconciler.plan.drain.context import DrainContext, DrainNode, ref_of_pod
 
 
 def is_karpenters(node: Node) -> bool:
@@ -24,7 +24,7 @@ def is_karpenters(node: Node) -> bool:
     return bool(node.metadata.labels.get(names.KARPENTER_POOL))
 
 
-def why_lost(site: Site, seen: Seen) -> Reason | None:
+def why_lost(site: DrainContext, seen: DrainNode) -> Reason | None:
     """Why a node is held that is not Karpenter's: its kubelet has stopped to report, or a pod is stuck on it."""
     if seen.is_ready or is_karpenters(seen.node):
         return None
@@ -34,12 +34,12 @@ def why_lost(site: Site, seen: Seen) -> Reason | None:
     return None if stuck is None else seen.reason(NodeLostWithPod(node=seen.name, pod=ref_of_pod(stuck)))
 
 
-def stuck_pods(pods: Iterable[Pod], seen: Seen, now: Instant) -> Iterator[Pod]:
+def stuck_pods(pods: Iterable[Pod], seen: DrainNode, now: Instant) -> Iterator[Pod]:
     """Those that count, and that nobody will end."""
     return (pod for pod in pods if pod.counts and is_stuck(pod, seen.node, now, seen.longest_grace_seconds))
 
 
-def held(site: Site, refused: Mapping[str, Reason]) -> Iterator[Decision]:
+def held(site: DrainContext, refused: Mapping[str, Reason]) -> Iterator[Decision]:
     """The hold on each such node."""
     for seen in site.seen:
         reason = refused.get(seen.name)

@@ -9,19 +9,19 @@ from functools import cached_property
 
 import numpy as np
 
-from reconciler.fleet.books.ruled_out import RuledOut
 from reconciler.fleet.rows import Mask
+from reconciler.fleet.snapshot.rejections import Rejections
 from reconciler.plan.drain.codes.figures import Aside, AsideCause, NodesWithoutRoom
-from reconciler.plan.drain.site import Site
+from reconciler.plan.drain.context import DrainContext
 
 
 class SetAside:
     """For one plan; looked up when the first pod finds no place."""
 
-    def __init__(self, site: Site) -> None:
+    def __init__(self, site: DrainContext) -> None:
         self._site, self._rows = site, site.fleet.what_if.rows
 
-    def no_room(self, ruled_out: RuledOut, takes: Mask, own: Iterable[str]) -> NodesWithoutRoom:
+    def no_room(self, ruled_out: Rejections, takes: Mask, own: Iterable[str]) -> NodesWithoutRoom:
         """Why no node takes a pod, those that were not asked included. `takes`: rows that were asked, `own`: names of
         nodes that it leaves, or that go with these."""
         rest: Mask = self._rows.standing & ~takes

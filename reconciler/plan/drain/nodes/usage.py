@@ -6,7 +6,7 @@ Pods of DaemonSets and static pods come with every node and don't count. All in 
 import msgspec
 
 from reconciler.fleet.amounts import CPU, MEMORY
-from reconciler.fleet.what_if import WhatIf
+from reconciler.fleet.snapshot.snapshot import Snapshot
 from reconciler.model import names
 
 
@@ -32,7 +32,7 @@ class Usage(msgspec.Struct, frozen=True, gc=False):
         return -(-100 * self.used // self.total) if self.total else 100
 
 
-def usage_of(what_if: WhatIf, row: int) -> Usage:
+def usage_of(what_if: Snapshot, row: int) -> Usage:
     """As it is booked now."""
     gpus = _of(what_if, row, names.NVIDIA_GPU)
     if gpus.total:
@@ -42,7 +42,7 @@ def usage_of(what_if: WhatIf, row: int) -> Usage:
     return memory if memory.used * cpu.total > cpu.used * memory.total else cpu
 
 
-def _of(what_if: WhatIf, row: int, resource: str) -> Usage:
+def _of(what_if: Snapshot, row: int, resource: str) -> Usage:
     column = what_if.classes.columns.get(resource)
     if column is None:
         return Usage(resource, 0, 0)

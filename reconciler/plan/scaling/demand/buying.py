@@ -17,19 +17,19 @@ from collections.abc import Set as AbstractSet
 
 import msgspec
 
-from reconciler.fleet.packing.looks import labels_of, new_node
-from reconciler.fleet.packing.pack import pack
-from reconciler.fleet.packing.packed import NewNode, Packed
-from reconciler.fleet.packing.shape import Limits, Shape
+from reconciler.fleet.binpack.pack import pack
+from reconciler.fleet.binpack.result import NewNode, Packed
+from reconciler.fleet.binpack.shape import Limits, Shape
+from reconciler.fleet.binpack.virtual_nodes import labels_of, new_node
 from reconciler.model.cluster.pod import Pod
+from reconciler.plan.capacity.offerings import LaunchOption, LaunchOptions
+from reconciler.plan.capacity.refusals import Bar, NoFit, NoRoom, NoStock, NotServed, Unserved, Why
+from reconciler.plan.capacity.wait_times import Waits, WaitsFor
+from reconciler.plan.capacity.waiting import is_gated
+from reconciler.plan.capacity.wanted_node import Wanted
 from reconciler.plan.containment import planning_for
-from reconciler.plan.requests.choices import Choice, Outlook
-from reconciler.plan.requests.refusals import Bar, NoFit, NoRoom, NoStock, NotServed, Unserved, Why
-from reconciler.plan.requests.waiting import is_gated
-from reconciler.plan.requests.waits import Waits, WaitsFor
-from reconciler.plan.requests.wanted import Wanted
-from reconciler.plan.scaling.demand.fitting import PoolShapes
-from reconciler.plan.scaling.demand.serving import Serving, placed_among
+from reconciler.plan.scaling.demand.assignment import Serving, placed_among
+from reconciler.plan.scaling.demand.fit import PoolShapes
 
 
 class Offer(msgspec.Struct, frozen=True):
@@ -44,7 +44,7 @@ class Offer(msgspec.Struct, frozen=True):
         return self.pool.name
 
     @property
-    def outlook(self) -> Outlook:
+    def outlook(self) -> LaunchOptions:
         return self.pool.ground.outlook
 
 
@@ -113,18 +113,18 @@ class Buying:
 
     def _as_karpenter_would(self, offer: Offer, pods: list[Pod], leaves_to_karpenter: bool) -> list[Wanted]:
         """The cheapest nodes, of whatever shapes; what a smart pod did not get lately is left out at first."""
-        failed = {Choice.of(each) for each in offer.outlook.failed}
+        failed = {LaunchOption.of(each) for each in offer.outlook.failed}
         is_tried = offer.outlook.is_exhausted and not leaves_to_karpenter
         shapes = [
             each
             for each in offer.pool.shapes
-            if leaves_to_karpenter or (not is_tried and Choice(each.name) not in failed)
+            if leaves_to_karpenter or (not is_tried and LaunchOption(each.name) not in failed)
         ]
         if not shapes:
             self._refuse(offer, pods, _no_stock(offer))
             return []
         packed = self._packed(offer, pods, shapes)
-        bought = [self._wanted(offer, each, Choice(each.shape), is_seen=True) for each in packed.nodes]
+        bought = [self._wanted(offer, each, LaunchOption(each.shape), is_seen=True) for each in packed.nodes]
         self._take(offer, bought, "karpenter")
         return bought
 
@@ -196,7 +196,7 @@ class Buying:
         for pod in pods:
             self._found.refusals.setdefault(pod.metadata.uid, {})[offer.pool.pool] = why
 
-    def _wanted(self, offer: Offer, node: NewNode, choice: Choice, is_seen: bool = False) -> Wanted:
+    def _wanted(self, offer: Offer, node: NewNode, choice: LaunchOption, is_seen: bool = False) -> Wanted:
         shape = next(each for each in offer.pool.shapes if each.name == node.shape)
         labels = labels_of(shape, node.zone, node.capacity_type)
         return Wanted(choice, labels, shape.allocatable.get("memory", "0"), node.pods, is_seen)
@@ -210,7 +210,7 @@ def _no_stock(offer: Offer) -> NoStock:
     return NoStock(offer.outlook.tried)
 
 
-def _shape_of(shapes: Iterable[Shape], choice: Choice) -> Shape | None:
+def _shape_of(shapes: Iterable[Shape], choice: LaunchOption) -> Shape | None:
     """As it can be bought in that way; None where it can't."""
     shape = next((each for each in shapes if each.name == choice.instance_type), None)
     if shape is None:

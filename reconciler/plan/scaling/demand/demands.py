@@ -23,39 +23,39 @@ from collections.abc import Set as AbstractSet
 
 import msgspec
 
-from reconciler.fleet.packing.shape import Shape
-from reconciler.fleet.placing import Search
-from reconciler.fleet.predicates.gpu_claims import GpuClaims
+from reconciler.fleet.binpack.shape import Shape
+from reconciler.fleet.filters.gpu_claims import GpuClaims
+from reconciler.fleet.first_fit import Search
 from reconciler.fleet.questions import place
 from reconciler.fleet.rows import Mask, Places
-from reconciler.fleet.what_if import WhatIf
+from reconciler.fleet.snapshot.snapshot import Snapshot
 from reconciler.model.cluster.pod import Pod
-from reconciler.model.planned.action import Ref
+from reconciler.model.plan.action import Ref
+from reconciler.plan.capacity.claims import Claims
+from reconciler.plan.capacity.gangs import title_of
+from reconciler.plan.capacity.refusals import ClaimTrouble, NotServed, PolicySuspended, Refusal, Refusals, Unserved, Why
+from reconciler.plan.capacity.reservations import Promise, promises
+from reconciler.plan.capacity.wait_times import Waits
+from reconciler.plan.capacity.waiting import asks_for_gpus, has_our_gate, is_coming, is_gated, waits
+from reconciler.plan.capacity.wanted_node import Place
 from reconciler.plan.containment import planning_for
 from reconciler.plan.guards.frozen import Freezes
 from reconciler.plan.guards.observing import observes
 from reconciler.plan.likeness import fullest_first
+from reconciler.plan.nodes.initialization import may_take_pods
 from reconciler.plan.recent_evictions import unreplaced
-from reconciler.plan.requests.claims import Claims
-from reconciler.plan.requests.gangs import title_of
-from reconciler.plan.requests.promised import Promise, promises
-from reconciler.plan.requests.refusals import ClaimTrouble, NotServed, PolicySuspended, Refusal, Refusals, Unserved, Why
-from reconciler.plan.requests.settling import may_take_pods
-from reconciler.plan.requests.waiting import asks_for_gpus, has_our_gate, is_coming, is_gated, waits
-from reconciler.plan.requests.waits import Waits
-from reconciler.plan.requests.wanted import Place
-from reconciler.plan.scaling.demand.arrived import Arrived, instead_of, real_name
-from reconciler.plan.scaling.demand.awaiting import Awaiting
-from reconciler.plan.scaling.demand.barred import why_barred
+from reconciler.plan.scaling.demand.assignment import Demand, Serving, placed_among
 from reconciler.plan.scaling.demand.buying import Bought, Buying, Offer
-from reconciler.plan.scaling.demand.elsewhere import machines_elsewhere
-from reconciler.plan.scaling.demand.fitting import PoolShapes, Refusing, fitting
+from reconciler.plan.scaling.demand.excluded_pods import why_barred
+from reconciler.plan.scaling.demand.fit import PoolShapes, Refusing, fitting
+from reconciler.plan.scaling.demand.new_nodes import Arrived, instead_of, real_name
 from reconciler.plan.scaling.demand.open_labels import OpenLabels
-from reconciler.plan.scaling.demand.promised import Kept, keep
+from reconciler.plan.scaling.demand.other_pools import machines_elsewhere
+from reconciler.plan.scaling.demand.pending_pods import Awaiting
 from reconciler.plan.scaling.demand.queue import Queue
-from reconciler.plan.scaling.demand.serving import Demand, Serving, placed_among
+from reconciler.plan.scaling.demand.reserved_places import Kept, keep
 from reconciler.plan.scaling.demand.shapes import shapes_of
-from reconciler.plan.scaling.ground import Ground, Site
+from reconciler.plan.scaling.pool_view import PoolView, ScalingContext
 
 _MOST_TOLD = 5  # pools of which a pod without capacity says why they can't serve it
 
@@ -76,11 +76,11 @@ class Demands(msgspec.Struct, frozen=True):
 class Grounds(msgspec.Struct, frozen=True):
     """The pools, in the order in which they are asked."""
 
-    asked: Sequence[Ground]
-    idle: Sequence[Ground] = ()  # of provisioners that are suspended: nothing is asked of these
+    asked: Sequence[PoolView]
+    idle: Sequence[PoolView] = ()  # of provisioners that are suspended: nothing is asked of these
 
 
-def demands(site: Site, grounds: Grounds) -> Demands:
+def demands(site: ScalingContext, grounds: Grounds) -> Demands:
     """What there is for all that wait."""
     waiting = site.fleet.occupancy.waiting
     nominated = frozenset(pod.status.nominated_node_name for pod in waiting) - {""}
@@ -107,7 +107,7 @@ class _Told(msgspec.Struct, frozen=True):
     order: Callable[[], Places]
 
 
-def _demands(site: Site, grounds: Grounds, pods: list[Pod], told: _Told) -> Demands:
+def _demands(site: ScalingContext, grounds: Grounds, pods: list[Pod], told: _Told) -> Demands:
     what_if = site.fleet.what_if
     arrived = Arrived(site, what_if)
     for each in grounds.asked:
@@ -148,7 +148,7 @@ def _demands(site: Site, grounds: Grounds, pods: list[Pod], told: _Told) -> Dema
     )
 
 
-def _on_staying(site: Site, pods: Sequence[Pod], staying: Mask, search: Search) -> dict[str, str]:
+def _on_staying(site: ScalingContext, pods: Sequence[Pod], staying: Mask, search: Search) -> dict[str, str]:
     """By uid, where pods find a place on nodes that nobody takes away: at last on those that may go all the same."""
     found: dict[str, str] = {}
     acted_on = staying & ~_observed(site)
@@ -158,7 +158,7 @@ def _on_staying(site: Site, pods: Sequence[Pod], staying: Mask, search: Search) 
     return found
 
 
-def _held(site: Site, told: _Told) -> tuple[Pod, ...]:
+def _held(site: ScalingContext, told: _Told) -> tuple[Pod, ...]:
     """Pods that wait for their claim, or behind gates of others."""
     gated = (pod for pod in site.fleet.occupancy.waiting if pod.spec.scheduling_gates and not is_gated(pod))
     return (*(each.pod for each in told.others), *(pod for pod in gated if not pod.metadata.leaving))
@@ -173,7 +173,9 @@ def _behind_claim(pod: Pod, trouble: ClaimTrouble) -> Waits:
     return Waits(pod, "claim", awaited=claim, trouble=trouble)
 
 
-def _scheduled_later(site: Site, pods: Mapping[str, Pod], places: Mapping[str, str], kept: Kept) -> Iterator[Waits]:
+def _scheduled_later(
+    site: ScalingContext, pods: Mapping[str, Pod], places: Mapping[str, str], kept: Kept
+) -> Iterator[Waits]:
     for uid, name in places.items():
         if uid not in kept.uids:
             node = Ref("Node", "", name)
@@ -181,7 +183,7 @@ def _scheduled_later(site: Site, pods: Mapping[str, Pod], places: Mapping[str, s
 
 
 def _let_go_to(
-    site: Site, pools: Sequence[PoolShapes], pods: Mapping[str, Pod], places: Mapping[str, str]
+    site: ScalingContext, pools: Sequence[PoolShapes], pods: Mapping[str, Pod], places: Mapping[str, str]
 ) -> dict[str, Place]:
     """By uid. A node of a pool that is only observed may take pods too, as the scheduler sees fit: a pod that a pool
     which is acted on would serve as well is let go by the mode of that one."""
@@ -195,17 +197,17 @@ def _let_go_to(
     return {uid: Place(name, pool_of[uid]) for uid, name in places.items()}
 
 
-def _shapes(ground: Ground, asked: OpenLabels) -> list[Shape]:
+def _shapes(ground: PoolView, asked: OpenLabels) -> list[Shape]:
     with planning_for(ground.pool.name):
         return shapes_of(ground, asked)
 
 
-def _is_ready(site: Site, name: str) -> bool:
+def _is_ready(site: ScalingContext, name: str) -> bool:
     node = site.fleet.node(name)
     return node is not None and node.is_ready
 
 
-def _candidates(site: Site) -> Mask:
+def _candidates(site: ScalingContext) -> Mask:
     """Nodes that a drain may begin with: the scheduler too prefers others, and a pod there would call the drain off."""
     rows = site.fleet.what_if.rows
     found: Mask = rows.alive & False
@@ -213,7 +215,7 @@ def _candidates(site: Site) -> Mask:
     return found
 
 
-def _observed(site: Site) -> Mask:
+def _observed(site: ScalingContext) -> Mask:
     """Nodes of pools that are only observed."""
     rows = site.fleet.what_if.rows
     found: Mask = rows.alive & False
@@ -224,7 +226,7 @@ def _observed(site: Site) -> Mask:
     return found
 
 
-def _staying(site: Site, grounds: Sequence[Ground]) -> Mask:
+def _staying(site: ScalingContext, grounds: Sequence[PoolView]) -> Mask:
     """Nodes that nobody takes away, and that are ready or will be in a moment."""
     rows = site.fleet.what_if.rows
     found: Mask = rows.alive.copy()
@@ -245,10 +247,10 @@ class _Beside(msgspec.Struct, frozen=True):
 class _Line:
     """Owner of the pods that no node has room for, while they are served by one step after the other."""
 
-    def __init__(self, site: Site, pools: Sequence[PoolShapes], pods: list[Pod], beside: _Beside) -> None:
+    def __init__(self, site: ScalingContext, pools: Sequence[PoolShapes], pods: list[Pod], beside: _Beside) -> None:
         self._site, self._pools, self._idle = site, pools, beside.idle
         self._held = beside.held
-        self._fleet: WhatIf = site.fleet.what_if
+        self._fleet: Snapshot = site.fleet.what_if
         self._fitting = fitting(self._fleet, pools, pods)
         self._queue = Queue(pods, self._fitting)
         self._servings = {each.name: Serving(each, self._queue) for each in pools}

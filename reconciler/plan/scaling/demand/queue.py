@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 
 from reconciler.model.cluster.pod import Pod
-from reconciler.plan.requests.waits import Waits
+from reconciler.plan.capacity.wait_times import Waits
 
 
 class Queue:

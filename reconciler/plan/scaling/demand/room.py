@@ -8,9 +8,9 @@ from collections.abc import Iterator
 import msgspec
 
 from reconciler.model import names
-from reconciler.model.planned.capacity_limit import CapacityLimit
+from reconciler.model.plan.capacity_limit import CapacityLimit
 from reconciler.model.resource_quantity import amount_offered
-from reconciler.plan.scaling.ground import Ground
+from reconciler.plan.scaling.pool_view import PoolView
 
 _MILLI = 1_000_000  # billionths
 
@@ -22,12 +22,12 @@ class Room(msgspec.Struct, frozen=True, gc=False):
     limit: CapacityLimit
 
 
-def room_for(ground: Ground) -> Room:
+def room_for(ground: PoolView) -> Room:
     """The least that any of them leaves: of several, the first."""
     return min(_rooms(ground), key=lambda room: room.nodes)
 
 
-def _rooms(ground: Ground) -> Iterator[Room]:
+def _rooms(ground: PoolView) -> Iterator[Room]:
     there = ground.size + len(ground.machines) + ground.asked
     most = ground.wish.spec.max_size
     for resource, amount in sorted(ground.pool.spec.limits.items()):
@@ -39,13 +39,13 @@ def _rooms(ground: Ground) -> Iterator[Room]:
     yield Room(max(0, most - there), CapacityLimit("maxSize", ground.wish.name, amount=str(most)))
 
 
-def _used(ground: Ground, resource: str) -> int:
+def _used(ground: PoolView, resource: str) -> int:
     """In thousandths, by nodes and by machines without one."""
     has = [node.status.capacity for node in ground.nodes] + [claim.status.capacity for claim in ground.machines]
     return sum(_milli(each.get(resource, "0")) for each in has)
 
 
-def _largest(ground: Ground, resource: str) -> int:
+def _largest(ground: PoolView, resource: str) -> int:
     """The most that one node has of it, in thousandths; 0 where that is not known."""
     pool = ground.pool.spec
     found = [_milli(node.status.capacity.get(resource, "0")) for node in ground.nodes]

@@ -10,18 +10,18 @@ nodes a new node is taken to have some zone: pods may ask for one another there.
 from collections.abc import Iterable, Sequence
 
 from reconciler.fleet.amounts import CPU, counted, pod_request
+from reconciler.fleet.binpack.shape import Offering, Shape
+from reconciler.fleet.filters.taints import unborne
 from reconciler.fleet.node_terms import readable, term_holds
-from reconciler.fleet.packing.shape import Offering, Shape
-from reconciler.fleet.predicates.taints import unborne
 from reconciler.model import names
 from reconciler.model.cluster.daemon_sets import comes_with_each_node
 from reconciler.model.cluster.metadata import Metadata
 from reconciler.model.cluster.node import Node, NodeTaint
 from reconciler.model.cluster.pod import Pod
-from reconciler.model.kinds.gpu_pool import GpuPool, InstanceType
-from reconciler.plan.requests.choices import demanded_zones
+from reconciler.model.policy.gpu_pool import GpuPool, InstanceType
+from reconciler.plan.capacity.offerings import demanded_zones
 from reconciler.plan.scaling.demand.open_labels import OpenLabels
-from reconciler.plan.scaling.ground import Ground, Site
+from reconciler.plan.scaling.pool_view import PoolView, ScalingContext
 
 # What a machine is taken to have of what its policy does not declare.
 _PLENTY = 10**12
@@ -34,13 +34,13 @@ _NOTHING = OpenLabels()
 _MACHINE = {"kubernetes.io/os": "linux", "kubernetes.io/arch": "amd64"}
 
 
-def shapes_of(ground: Ground, asked: OpenLabels = _NOTHING) -> list[Shape]:
+def shapes_of(ground: PoolView, asked: OpenLabels = _NOTHING) -> list[Shape]:
     """One an instance type that the pool allows. `asked`: what those ask for who wait."""
     zones = list(_zones(ground, asked))
     return [_shape(ground, each, zones, asked) for each in ground.pool.spec.instance_types]
 
 
-def _zones(ground: Ground, asked: OpenLabels) -> Iterable[str]:
+def _zones(ground: PoolView, asked: OpenLabels) -> Iterable[str]:
     fleet, pool = ground.site.fleet, ground.pool.spec
     if demanded := demanded_zones(pool):
         return demanded
@@ -55,7 +55,7 @@ def taints_of(pool: GpuPool) -> tuple[NodeTaint, ...]:
     return tuple(NodeTaint(each.key, each.effect, each.value) for each in pool.taints)
 
 
-def _shape(ground: Ground, machine: InstanceType, zones: Sequence[str], asked: OpenLabels) -> Shape:
+def _shape(ground: PoolView, machine: InstanceType, zones: Sequence[str], asked: OpenLabels) -> Shape:
     pool = ground.pool.spec
     alive = ground.seen.alike(machine.name)
     if alive is not None:
@@ -74,13 +74,13 @@ def _shape(ground: Ground, machine: InstanceType, zones: Sequence[str], asked: O
     return Shape(machine.name, labels, taints_of(pool), written(amounts), offerings)
 
 
-def _left_by_daemons(site: Site, node: Node) -> dict[str, int]:
+def _left_by_daemons(site: ScalingContext, node: Node) -> dict[str, int]:
     what_if = site.fleet.what_if
     pods = what_if.pods_of_row(what_if.rows.row_of[node.name])
     return _less(counted(node.status.allocatable), (pod for pod in pods if comes_with_each_node(pod, site.daemon_sets)))
 
 
-def _declared_amounts(ground: Ground, machine: InstanceType, labels: dict[str, str]) -> dict[str, int]:
+def _declared_amounts(ground: PoolView, machine: InstanceType, labels: dict[str, str]) -> dict[str, int]:
     pool = ground.pool.spec
     has = {CPU: _PLENTY, "memory": _PLENTY, "ephemeral-storage": _PLENTY, "pods": _MOST_PODS}
     has |= counted({name: str(amount) for name, amount in machine.capacity.items()})
@@ -89,7 +89,7 @@ def _declared_amounts(ground: Ground, machine: InstanceType, labels: dict[str, s
 
 
 def less_daemons(
-    site: Site, has: dict[str, int], labels: dict[str, str], taints: Sequence[NodeTaint]
+    site: ScalingContext, has: dict[str, int], labels: dict[str, str], taints: Sequence[NodeTaint]
 ) -> dict[str, int]:
     """What a new node has, less what those DaemonSets ask for that will run there."""
     made = Node(Metadata("new", labels=labels))
@@ -117,7 +117,7 @@ def written(amounts: dict[str, int]) -> dict[str, str]:
     return {name: f"{amount}m" if name == CPU else str(amount) for name, amount in amounts.items()}
 
 
-def _declared_labels(ground: Ground, machine: InstanceType) -> dict[str, str]:
+def _declared_labels(ground: PoolView, machine: InstanceType) -> dict[str, str]:
     pool = ground.pool.spec
     found = _MACHINE | {each.key: min(each.values) for each in pool.requirements if each.operator == "In"}
     own = {

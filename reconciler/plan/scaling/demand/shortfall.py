@@ -8,12 +8,12 @@ nodes are alike: which of the two they were made for makes no difference to whic
 
 import msgspec
 
-from reconciler.fleet.packing.looks import labels_of
-from reconciler.plan.requests.wanted import Limited, Unmet, Wanted
+from reconciler.fleet.binpack.virtual_nodes import labels_of
+from reconciler.plan.capacity.wanted_node import Limited, Unmet, Wanted
+from reconciler.plan.scaling.demand.assignment import Demand
 from reconciler.plan.scaling.demand.room import room_for
-from reconciler.plan.scaling.demand.serving import Demand
 from reconciler.plan.scaling.demand.shapes import shapes_of
-from reconciler.plan.scaling.ground import Ground
+from reconciler.plan.scaling.pool_view import PoolView
 from reconciler.plan.sums.usage import is_empty
 
 
@@ -30,7 +30,7 @@ class Shortfall(msgspec.Struct, frozen=True):
         return self.min_size + self.warm
 
 
-def shortfall(ground: Ground, demand: Demand, surplus: int) -> Shortfall:
+def shortfall(ground: PoolView, demand: Demand, surplus: int) -> Shortfall:
     """`surplus`: empty nodes that are marked, or will be."""
     wish = ground.wish.spec
     machines = len(ground.arriving) + demand.new_nodes
@@ -43,7 +43,7 @@ def shortfall(ground: Ground, demand: Demand, surplus: int) -> Shortfall:
     return Shortfall(short, min(warm, room), warm - min(warm, room), used)
 
 
-def _lacks_warm(ground: Ground, demand: Demand, surplus: int) -> int:
+def _lacks_warm(ground: PoolView, demand: Demand, surplus: int) -> int:
     """Warm nodes that are neither there nor bought; what smart pods ask for is not looked at."""
     if not ground.wish.spec.warm_nodes:
         return 0
@@ -54,13 +54,13 @@ def _lacks_warm(ground: Ground, demand: Demand, surplus: int) -> int:
     return max(0, ground.wish.spec.warm_nodes - max(0, free) - max(0, bought))
 
 
-def _unused(ground: Ground, demand: Demand) -> int:
+def _unused(ground: PoolView, demand: Demand) -> int:
     """Machines that smart pods ask for and that no waiting pod will use. Bought machines are used first."""
     beyond = max(0, demand.taken_machines - len(ground.arriving))
     return max(0, ground.asked - beyond)
 
 
-def _needed(ground: Ground, demand: Demand, lacks_size: int, lacks_warm: int) -> frozenset[str]:
+def _needed(ground: PoolView, demand: Demand, lacks_size: int, lacks_warm: int) -> frozenset[str]:
     """Smart pods without pods of their own, no more of them than there are nodes lacking."""
     requests = ground.site.draft.requests.of(ground.pool.name)
     asking = [each.name for each in requests if each.is_open and each.request.why != "demand"]
@@ -69,7 +69,7 @@ def _needed(ground: Ground, demand: Demand, lacks_size: int, lacks_warm: int) ->
     return frozenset(unused[:needed])
 
 
-def at_least(ground: Ground, nodes: int) -> tuple[Wanted, ...]:
+def at_least(ground: PoolView, nodes: int) -> tuple[Wanted, ...]:
     """One for each that is lacking; nothing while no way to buy may be tried."""
     outlook = ground.outlook
     waits_until = outlook.again_at
@@ -81,7 +81,7 @@ def at_least(ground: Ground, nodes: int) -> tuple[Wanted, ...]:
     return (Wanted(choice, labels, shape.allocatable.get("memory", "0")),) * nodes
 
 
-def unmet(ground: Ground, demand: Demand, short: Shortfall) -> tuple[Unmet, ...]:
+def unmet(ground: PoolView, demand: Demand, short: Shortfall) -> tuple[Unmet, ...]:
     """What is lacking, and not asked for now."""
     lacks_nodes = short.nodes > 0 and not at_least(ground, short.nodes)
     if not demand.unmet and not lacks_nodes:
@@ -90,7 +90,7 @@ def unmet(ground: Ground, demand: Demand, short: Shortfall) -> tuple[Unmet, ...]
     return (Unmet(ground.pool.name, ground.outlook, demand.unmet, demand.later, least, warm),)
 
 
-def limited(ground: Ground, demand: Demand, short: Shortfall) -> tuple[Limited, ...]:
+def limited(ground: PoolView, demand: Demand, short: Shortfall) -> tuple[Limited, ...]:
     """What a limit keeps the pool from buying."""
     if not demand.limited and not short.limited:
         return ()

@@ -1,7 +1,7 @@
 """Conditions of NodeClaims, read and written as JSON has them."""
 
 from reconciler.model.instant import Instant, instant, timestamp
-from reconciler.protocol.presumed import Object
+from reconciler.protocol.preconditions import Object
 
 LAUNCHED = "Launched"
 REGISTERED = "Registered"

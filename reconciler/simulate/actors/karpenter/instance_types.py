@@ -7,7 +7,7 @@ import msgspec
 from reconciler.fleet.amounts import CPU, counted
 from reconciler.model import names
 from reconciler.plan.karpenter.requirements import Demands
-from reconciler.simulate.actors.karpenter.demanding import of_labels, one_of
+from reconciler.simulate.actors.karpenter.requirements import of_labels, one_of
 from reconciler.simulate.market import Offering
 
 PLATFORM = {"kubernetes.io/arch": "amd64", "kubernetes.io/os": "linux"}

@@ -2,15 +2,15 @@
 
 from collections.abc import Mapping, Sequence
 
-from reconciler.simulate.actors.karpenter.buying.fixed import Fixed
-from reconciler.simulate.actors.karpenter.buying.purchasing import Purchasing
 from reconciler.simulate.actors.karpenter.cloud import Cloud, Stockout
-from reconciler.simulate.actors.karpenter.disrupting.disruption import Disruption
+from reconciler.simulate.actors.karpenter.cluster_state import Knowledge
+from reconciler.simulate.actors.karpenter.disruption.disruption import Disruption
 from reconciler.simulate.actors.karpenter.instance_types import instance_types
-from reconciler.simulate.actors.karpenter.knowledge import Knowledge
-from reconciler.simulate.actors.karpenter.leaving import Leaving
-from reconciler.simulate.actors.karpenter.living import Living
-from reconciler.simulate.actors.karpenter.marking import Marking
+from reconciler.simulate.actors.karpenter.lifecycle import Living
+from reconciler.simulate.actors.karpenter.node_pool_status import Marking
+from reconciler.simulate.actors.karpenter.provisioning.batch_window import Purchasing
+from reconciler.simulate.actors.karpenter.provisioning.fixed import Fixed
+from reconciler.simulate.actors.karpenter.termination import Leaving
 from reconciler.simulate.actors.karpenter.timing import Timing
 from reconciler.simulate.market import Offering
 from reconciler.simulate.objects import Key

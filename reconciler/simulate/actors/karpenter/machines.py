@@ -6,7 +6,7 @@ from collections.abc import Set as AbstractSet
 from reconciler.fleet.amounts import counted
 from reconciler.model import names
 from reconciler.model.instant import Instant
-from reconciler.protocol.presumed import Object
+from reconciler.protocol.preconditions import Object
 from reconciler.simulate.actors.karpenter.conditions import DRIFTED, INITIALIZED, TERMINATING, says
 from reconciler.simulate.actors.karpenter.tallies import NODES, Part, Tallies
 from reconciler.simulate.actors.karpenter.timing import NOMINATED_MS

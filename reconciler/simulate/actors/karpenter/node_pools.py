@@ -14,10 +14,10 @@ from reconciler.plan.karpenter.durations import nanoseconds_unless_never
 from reconciler.plan.karpenter.requirements import Allowed, Demands, demands
 from reconciler.plan.karpenter.template import Template, read_template
 from reconciler.plan.karpenter.template_hash import template_hash
-from reconciler.protocol.presumed import Object
-from reconciler.simulate.actors.karpenter.demanding import intersects, joined, of_labels
+from reconciler.protocol.preconditions import Object
 from reconciler.simulate.actors.karpenter.instance_types import InstanceType
 from reconciler.simulate.actors.karpenter.machines import NODES
+from reconciler.simulate.actors.karpenter.requirements import intersects, joined, of_labels
 
 
 class NodePool(msgspec.Struct, frozen=True):

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable
 from reconciler.model import names
 from reconciler.model.cluster.pod import Pod
 from reconciler.model.instant import Instant
-from reconciler.protocol.presumed import Object
+from reconciler.protocol.preconditions import Object
 from reconciler.simulate.objects import Written
 
 Name = tuple[str, str]  # namespace, name

@@ -1,8 +1,8 @@
 """The taint by which Karpenter keeps pods off a node that it takes away."""
 
 from reconciler.model import names
-from reconciler.model.planned.action import Ref
-from reconciler.protocol.presumed import Object
+from reconciler.model.plan.action import Ref
+from reconciler.protocol.preconditions import Object
 from reconciler.simulate.world import World
 
 _TAINT = {"key": names.DISRUPTED, "effect": "NoSchedule"}

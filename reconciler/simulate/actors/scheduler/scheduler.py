@@ -8,17 +8,17 @@ from collections.abc import Sequence
 
 import msgspec
 
-from reconciler.fleet.judging import Asked, Judging
+from reconciler.fleet.filters.chain import Asked, FilterChain
+from reconciler.fleet.filters.nominated import Nominated
 from reconciler.fleet.pod_class import PodClass
-from reconciler.fleet.predicates.nominated import Nominated
-from reconciler.fleet.what_if import WhatIf
+from reconciler.fleet.snapshot.snapshot import Snapshot
 from reconciler.model.cluster.pod import Pod
-from reconciler.model.planned.action import Ref
-from reconciler.protocol.presumed import Object
+from reconciler.model.plan.action import Ref
+from reconciler.protocol.preconditions import Object
 from reconciler.simulate.actors.conditions import condition, with_condition
-from reconciler.simulate.actors.scheduler.choosing import choose
-from reconciler.simulate.actors.scheduler.preempting import MANAGER, Preempting
+from reconciler.simulate.actors.scheduler.preemption import MANAGER, Preempting
 from reconciler.simulate.actors.scheduler.queue import Queue, Waiting, nominated_group
+from reconciler.simulate.actors.scheduler.score import choose
 from reconciler.simulate.objects import Key, Written, key_of
 from reconciler.simulate.stage import Stage
 
@@ -38,7 +38,7 @@ class Scheduler:
         self._eased: dict[str, None] = {}  # names of nodes with more to give, perhaps
         self._is_due = False
         self._numbers = 0
-        self._fleet: WhatIf | None = None
+        self._fleet: Snapshot | None = None
 
     def start(self, stage: Stage) -> None:
         self._stage = stage
@@ -93,14 +93,14 @@ class Scheduler:
         for pod in aside:
             self._queue.put_back(pod)
 
-    def _begin_anew(self, fleet: WhatIf) -> None:
+    def _begin_anew(self, fleet: Snapshot) -> None:
         """Classes are those of one what-if. In the order in which they waited."""
         waiting = sorted((pod for group in self._queue.groups.values() for pod in group), key=lambda pod: pod.rank)
         self._new = {pod.key: None for pod in waiting} | self._new
         self._queue = Queue()
         self._fleet = fleet
 
-    def _take_new(self, fleet: WhatIf) -> None:
+    def _take_new(self, fleet: Snapshot) -> None:
         for key in self._new:
             pod, body = self._stage.world.seen(key), self._stage.world.at(key)
             if pod is None or body is None or not _waits(body):
@@ -111,7 +111,7 @@ class Scheduler:
             self._queue.push(Waiting(key, pod.metadata.uid, fleet.classes.of(pod), rank, displaces, is_nominated))
         self._new.clear()
 
-    def _wake_groups(self, fleet: WhatIf) -> None:
+    def _wake_groups(self, fleet: Snapshot) -> None:
         """Those for whose first pod one of the nodes that have changed has room, or would have without others."""
         if not self._eased:
             return
@@ -121,8 +121,8 @@ class Scheduler:
             if self._is_concerned(fleet, group.first, rows):
                 self._queue.wake(key)
 
-    def _is_concerned(self, fleet: WhatIf, pod: Waiting, rows: Sequence[int]) -> bool:
-        judging = fleet.part(Judging)
+    def _is_concerned(self, fleet: Snapshot, pod: Waiting, rows: Sequence[int]) -> bool:
+        judging = fleet.part(FilterChain)
         asked = judging.asked(pod.pod_class)
         if pod.is_nominated or not _in_bulk(judging, asked):
             return True
@@ -130,12 +130,12 @@ class Scheduler:
             return True
         return pod.displaces and any(self._preempting.could_help(fleet, pod.pod_class, row) for row in rows)
 
-    def _placed(self, fleet: WhatIf, group: object, waiting: Waiting) -> bool:
+    def _placed(self, fleet: Snapshot, group: object, waiting: Waiting) -> bool:
         """Whether it waits no longer."""
         body, pod = self._waiting(waiting), self._stage.world.seen(waiting.key)
         if body is None or pod is None:
             return True
-        judging = fleet.part(Judging)
+        judging = fleet.part(FilterChain)
         in_bulk = _in_bulk(judging, judging.asked(waiting.pod_class)) or bool(waiting.pod_class.unmodelled)
         with fleet.part(Nominated).asking(pod):
             row = self._row_for(fleet, pod, waiting.pod_class)
@@ -160,15 +160,15 @@ class Scheduler:
         is_nominated = seen is not None and bool(seen.status.nominated_node_name)
         return pod if pod.is_nominated == is_nominated else msgspec.structs.replace(pod, is_nominated=is_nominated)
 
-    def _row_for(self, fleet: WhatIf, pod: Pod, pod_class: PodClass) -> int | None:
+    def _row_for(self, fleet: Snapshot, pod: Pod, pod_class: PodClass) -> int | None:
         """First of all the node that others have left for it."""
-        judging = fleet.part(Judging)
+        judging = fleet.part(FilterChain)
         own = fleet.rows.row_of.get(pod.status.nominated_node_name)
         if own is not None and judging.fits(pod_class, own):
             return own
         return choose(fleet, pod_class, judging.mask(pod_class), self._fills)
 
-    def _tell(self, fleet: WhatIf, pods: Sequence[Waiting]) -> None:
+    def _tell(self, fleet: Snapshot, pods: Sequence[Waiting]) -> None:
         """They say of themselves that they fit nowhere, once."""
         bodies = [(pod, self._waiting(pod)) for pod in pods]
         untold = [(pod, body) for pod, body in bodies if body is not None and not _is_told(body)]
@@ -183,14 +183,14 @@ class Scheduler:
         return body if body is not None and body["metadata"]["uid"] == pod.uid and _waits(body) else None
 
 
-def _in_bulk(judging: Judging, asked: Asked) -> bool:
+def _in_bulk(judging: FilterChain, asked: Asked) -> bool:
     """Whether those of the same group fit nowhere either: they are in each other's way only by what they take, and
     whoever is to come somewhere is in the way of all of them."""
     return judging.goes_in_bulk(tuple(each for each in asked if not isinstance(each, Nominated)))
 
 
-def _why(fleet: WhatIf, pod_class: PodClass) -> str:
-    counted = fleet.part(Judging).counted(pod_class, None).totals
+def _why(fleet: Snapshot, pod_class: PodClass) -> str:
+    counted = fleet.part(FilterChain).counted(pod_class, None).totals
     reasons = ", ".join(f"{count} {name}" for name, count in counted.items())
     return f"0/{len(fleet.rows.order)} nodes are available: {reasons or 'there are none'}."
 

@@ -9,12 +9,12 @@ from typing import NamedTuple
 
 import msgspec
 
-from reconciler.fleet.judging import Judging
+from reconciler.fleet.filters.chain import FilterChain
 from reconciler.fleet.pod_class import PodClass
-from reconciler.fleet.what_if import WhatIf
+from reconciler.fleet.snapshot.snapshot import Snapshot
 from reconciler.model.cluster.pod import Pod
 from reconciler.model.instant import Instant, instant
-from reconciler.plan.eviction import FOREVER, PodBudgets
+from reconciler.plan.nodes.eviction import FOREVER, PodBudgets
 
 _MAKES_POSITIVE = 2**31  # or a few pods of a negative priority would weigh more than one
 
@@ -37,12 +37,12 @@ class Victims(msgspec.Struct, frozen=True):
     harm: Harm
 
 
-def victims_on(row: int, pod_class: PodClass, fleet: WhatIf, budgets: PodBudgets) -> Victims | None:
+def victims_on(row: int, pod_class: PodClass, fleet: Snapshot, budgets: PodBudgets) -> Victims | None:
     """None where it would not fit even without all of them."""
     lower = sorted((each for each in fleet.pods_of_row(row) if each.spec.priority < pod_class.priority), key=_rank)
     if not lower:
         return None
-    judging = fleet.part(Judging)
+    judging = fleet.part(FilterChain)
     with fleet.fork():
         for each in lower:
             fleet.remove(fleet.classes.of(each), row)
@@ -57,11 +57,11 @@ def victims_on(row: int, pod_class: PodClass, fleet: WhatIf, budgets: PodBudgets
     return Victims(row, tuple(chosen), _harm(chosen, overdrawn))
 
 
-def _stays(pod: Pod, row: int, pod_class: PodClass, fleet: WhatIf) -> bool:
+def _stays(pod: Pod, row: int, pod_class: PodClass, fleet: Snapshot) -> bool:
     """Whether there is room for both."""
     of_pod = fleet.classes.of(pod)
     fleet.add(of_pod, row)
-    if fleet.part(Judging).fits(pod_class, row):
+    if fleet.part(FilterChain).fits(pod_class, row):
         return True
     fleet.remove(of_pod, row)
     return False

@@ -4,13 +4,13 @@ from collections.abc import Iterable
 
 import msgspec
 
+from reconciler.fleet.filters.taints import untolerated
 from reconciler.fleet.node_terms import readable, term_holds
-from reconciler.fleet.predicates.taints import untolerated
 from reconciler.model.cluster.node import Node, NodeTaint
 from reconciler.model.cluster.pod import PodSpec, Toleration
-from reconciler.protocol.presumed import Object
-from reconciler.simulate.actors.workloads.kin import Kin
-from reconciler.simulate.actors.workloads.making import MANAGER, pod_of
+from reconciler.protocol.preconditions import Object
+from reconciler.simulate.actors.workloads.create_pod import MANAGER, pod_of
+from reconciler.simulate.actors.workloads.owned_pods import Kin
 from reconciler.simulate.world import World
 
 # Those of a DaemonSet bear what befalls a node.

@@ -1,10 +1,10 @@
 """Jobs keep pods running until as many have succeeded as are to; what was evicted or lost begins again."""
 
-from reconciler.model.planned.action import Ref
-from reconciler.protocol.presumed import Object
+from reconciler.model.plan.action import Ref
+from reconciler.protocol.preconditions import Object
 from reconciler.simulate.actors.conditions import condition, says
-from reconciler.simulate.actors.workloads.kin import ACTIVE, SUCCEEDED, Kin
-from reconciler.simulate.actors.workloads.making import MANAGER, pod_of, take_down
+from reconciler.simulate.actors.workloads.create_pod import MANAGER, pod_of, take_down
+from reconciler.simulate.actors.workloads.owned_pods import ACTIVE, SUCCEEDED, Kin
 from reconciler.simulate.actors.workloads.replicas import fresh_names
 from reconciler.simulate.objects import key_of
 from reconciler.simulate.stage import Stage

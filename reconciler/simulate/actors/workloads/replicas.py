@@ -2,10 +2,19 @@
 
 from collections.abc import Iterator
 
-from reconciler.model.planned.action import Ref
-from reconciler.protocol.presumed import Object
-from reconciler.simulate.actors.workloads.kin import FAILED, LEAVING, READY, RUNNING, SUCCEEDED, WAITING, Kin, how
-from reconciler.simulate.actors.workloads.making import MANAGER, pod_of, take_down
+from reconciler.model.plan.action import Ref
+from reconciler.protocol.preconditions import Object
+from reconciler.simulate.actors.workloads.create_pod import MANAGER, pod_of, take_down
+from reconciler.simulate.actors.workloads.owned_pods import (
+    FAILED,
+    LEAVING,
+    READY,
+    RUNNING,
+    SUCCEEDED,
+    WAITING,
+    Kin,
+    how,
+)
 from reconciler.simulate.objects import Key, key_of
 from reconciler.simulate.world import World
 

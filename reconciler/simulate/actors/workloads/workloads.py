@@ -2,11 +2,11 @@
 
 from collections.abc import Sequence
 
-from reconciler.protocol.presumed import Object
+from reconciler.protocol.preconditions import Object
+from reconciler.simulate.actors.workloads.create_pod import take_down
 from reconciler.simulate.actors.workloads.daemons import keep_daemon
 from reconciler.simulate.actors.workloads.jobs import keep_job
-from reconciler.simulate.actors.workloads.kin import Kinship
-from reconciler.simulate.actors.workloads.making import take_down
+from reconciler.simulate.actors.workloads.owned_pods import Kinship
 from reconciler.simulate.actors.workloads.replicas import keep_ordinals, keep_replicas
 from reconciler.simulate.objects import Key, Written, key_of
 from reconciler.simulate.stage import Stage

@@ -9,7 +9,7 @@ import msgspec
 from reconciler.model import names
 from reconciler.model.instant import Instant
 from reconciler.model.quantity import Quantity
-from reconciler.protocol.presumed import Object
+from reconciler.protocol.preconditions import Object
 from reconciler.simulate.marks import GPU_MILLI, RUN_SECONDS
 from reconciler.simulate.objects import Written
 from reconciler.simulate.stage import Stage

@@ -8,7 +8,7 @@ from pathlib import Path
 from random import Random
 
 from reconciler.model import names
-from reconciler.simulate.playing.play import Play
+from reconciler.simulate.runner.play import Play
 from tests.stages.scaling.drawn import Json, play_of, pool, provisioner
 from tests.stages.stories.drained.applied import applied
 

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from reconciler.model import names
 from reconciler.model.cluster.pod import Pod
 from reconciler.model.instant import instant
-from reconciler.simulate.playing.play import Play
+from reconciler.simulate.runner.play import Play
 from tests.stages.stories.drained.oracle import AWAITED_MS, Oracle
 from tests.stages.stories.drained.witness import Outcome, outcome_of
 

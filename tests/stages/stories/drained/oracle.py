@@ -7,16 +7,16 @@ some fail is the planner's own affair.
 
 from collections.abc import Iterator
 
+from reconciler.fleet.filters.chain import FilterChain
 from reconciler.fleet.fleet import Fleet
-from reconciler.fleet.judging import Judging
 from reconciler.fleet.pod_class import PodClass
 from reconciler.model import names
 from reconciler.model.cluster.node import Node
 from reconciler.model.cluster.pod import Pod
 from reconciler.model.cluster.workload import PodDisruptionBudget
 from reconciler.model.instant import instant
-from reconciler.model.kinds.drain_policy import DrainPolicy
-from reconciler.model.planned.inputs import Inputs
+from reconciler.model.plan.inputs import Inputs
+from reconciler.model.policy.drain_policy import DrainPolicy
 
 SETTLED_MS = 30 * 60_000
 AWAITED_MS = 3 * 60 * 60_000  # a window has opened since
@@ -157,7 +157,7 @@ class Oracle:
     def _goes_in(self, pods: list[PodClass], rows: list[int]) -> bool:
         """Each pod on the first node that takes it, however they come."""
         what_if = self._fleet.what_if
-        judging = what_if.part(Judging)
+        judging = what_if.part(FilterChain)
         for order in (sorted(pods, key=lambda each: each.rank), sorted(pods, key=lambda each: each.rank)[::-1]):
             with what_if.fork():
                 for each in order:

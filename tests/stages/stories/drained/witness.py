@@ -8,15 +8,15 @@ import msgspec
 
 from reconciler.loop import decide
 from reconciler.model.instant import Instant
-from reconciler.model.planned.action import Evict, Hold
-from reconciler.model.planned.cycled import Cycled
-from reconciler.model.planned.inputs import Inputs
-from reconciler.model.planned.memory import Hints, Memory
-from reconciler.model.planned.plan import Plan
+from reconciler.model.plan.action import Evict, Hold
+from reconciler.model.plan.cycle_result import CycleResult
+from reconciler.model.plan.inputs import Inputs
+from reconciler.model.plan.memory import Hints, Memory
+from reconciler.model.plan.plan import Plan
 from reconciler.plan.drain.codes.candidacy import CANDIDATES, NoLongerCandidate
-from reconciler.report.simulated.simulated import Simulated
-from reconciler.simulate.playing.play import Play
-from reconciler.simulate.playing.staging import Watched, run
+from reconciler.report.simulation.simulated import Simulated
+from reconciler.simulate.runner.play import Play
+from reconciler.simulate.runner.run import Watched, run
 from tests.stages.stories.drained.drawn import drawn
 
 _TRIED = 0.03  # of all cycles
@@ -47,7 +47,7 @@ class _Witness:
         self.tried = self.timers_lost = 0
         self.last: Inputs | None = None
 
-    def publish(self, cycled: Cycled) -> None:
+    def publish(self, cycled: CycleResult) -> None:
         if cycled.plan is None or cycled.inputs is None:
             return
         self.last = cycled.inputs

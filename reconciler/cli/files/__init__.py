@@ -1,0 +1,1 @@
+"""How files that a person named are written: each whole, or none."""

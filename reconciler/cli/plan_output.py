@@ -1,0 +1,71 @@
+"""What a plan leaves behind: a file that can be applied exactly (`--out`, `--valid-for`), and an exit code."""
+
+from collections.abc import Callable
+from functools import wraps
+from pathlib import Path
+from typing import Any
+
+import click
+import msgspec
+
+from reconciler.cli.exit_codes import ExitCode
+from reconciler.cli.files.replace import PRIVATE, replace_files
+from reconciler.cli.options.duration import LastingType
+from reconciler.model.instant import later, timestamp
+from reconciler.model.quantity import Duration
+from reconciler.plan.files import saved_plan
+from reconciler.plan.files.planning_result import PlanningResult
+from reconciler.plan.files.saved_plan import Written
+from reconciler.report.plans.planned import Planned
+
+
+class PlanOutput(msgspec.Struct, frozen=True):
+    """Where it is saved, if anywhere; how long it may be applied; and whether changes show in the exit code."""
+
+    out: Path | None
+    valid_for: Duration
+    detailed_exitcode: bool
+
+    def written(self, head: PlanningResult) -> Written | None:
+        """The file, which the report names by its digest; None where none is asked for."""
+        if self.out is None:
+            return None
+        return saved_plan.write(head, later(head.inputs.now, self.valid_for.milliseconds))
+
+    def save(self, head: PlanningResult, written: Written | None) -> None:
+        """Tells what is in the file, and what is not."""
+        if self.out is None or written is None:
+            return
+        replace_files({self.out: written.content}, mode=PRIVATE)
+        actions = "1 action" if written.actions == 1 else f"{written.actions} actions"
+        click.echo(f"{self.out}: {actions}, to be applied before {timestamp(written.expires_at)}", err=True)
+        click.echo(f"apply it with: reconciler apply {self.out} --digest {written.digest}", err=True)
+        if held := sum(each.held for each in head.plan.guarded):
+            told = "1 decision that a guard holds is" if held == 1 else f"{held} decisions that guards hold are"
+            click.echo(f"note: {told} not in it: plan again once that is approved", err=True)
+
+    def code(self, planned: Planned) -> ExitCode:
+        """A blocked hold comes before something to be done."""
+        if planned.blocked:
+            return ExitCode.BLOCKED
+        acts = any(not each.held and not each.decision.would for each in planned.told)
+        return ExitCode.CHANGES_EXIST if self.detailed_exitcode and acts else ExitCode.FINE
+
+
+def ending_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """The three options; the command gets them as `ending`."""
+
+    @wraps(command)
+    def with_ending(out: Path | None, valid_for: Duration, detailed_exitcode: bool, **others: Any) -> Any:
+        return command(ending=PlanOutput(out, valid_for, detailed_exitcode), **others)
+
+    file = click.option(
+        "--out",
+        type=click.Path(dir_okay=False, path_type=Path),
+        help="Save it there, for `reconciler apply FILE` to carry out exactly, or to refuse where something moved.",
+    )
+    valid = click.option(
+        "--valid-for", type=LastingType(), default="24h", show_default=True, help="How long it may be applied."
+    )
+    detailed = click.option("--detailed-exitcode", is_flag=True, help="Exit with 2 where something is to be done.")
+    return file(valid(detailed(with_ending)))

@@ -1,0 +1,190 @@
+"""`apply`: one cycle by a person, with the same loop as the controller, its Lease included."""
+
+from collections.abc import Callable
+
+import msgspec
+
+from reconciler.controller.cluster import ClusterView, current_instant
+from reconciler.controller.command_lease import Tell, leading
+from reconciler.controller.dry_run import Question
+from reconciler.controller.policies import Checkup, check, check_seen, saved_problems
+from reconciler.kube.apply.executor import Executor
+from reconciler.kube.client import connect
+from reconciler.kube.context import context_name
+from reconciler.kube.memory_store import ConfigMapMemory
+from reconciler.kube.observe import observe_once
+from reconciler.kube.one_shot_cluster import LookedOnce
+from reconciler.loop import Cycle, InProcess, LoopDependencies, decide
+from reconciler.model import names
+from reconciler.model.cluster.observed import Observed
+from reconciler.model.instant import Instant
+from reconciler.model.plan.cycle_result import CycleResult
+from reconciler.model.plan.inputs import Inputs
+from reconciler.model.plan.plan import Plan
+from reconciler.plan.check import check as check_plan
+from reconciler.plan.files.planning_result import PlanningResult
+from reconciler.plan.files.saved_plan import SavedPlan, exactly, moved
+from reconciler.policy.environments import chosen
+from reconciler.ports import Declined, PlanService, Wished
+from reconciler.report.differences import difference_words
+
+ANSWER_WITHIN_MS = 600_000  # a plan that is older is not what the cluster needs any more
+
+Confirm = Callable[[PlanningResult], bool]
+
+
+class Acting(msgspec.Struct, frozen=True):
+    """Where it is acted, who is told meanwhile, and who agrees to a plan before it is carried out."""
+
+    context: str | None
+    tell: Tell
+    namespace: str = names.OWN_NAMESPACE
+    confirm: Confirm | None = None  # None: nobody is asked
+
+
+class Once(msgspec.Struct, frozen=True):
+    """What came of it; without a cycle where the policies have problems. A saved plan brings its own policies."""
+
+    checkup: Checkup | None = None
+    sight: ClusterView | None = None
+    cycled: CycleResult | None = None
+
+
+class NotConfirmed(Declined):
+    """A person was asked, and did not agree; the sentence says why nothing was done."""
+
+
+class NotAllowed(Exception):
+    """A saved plan wishes for what no template may yield; each sentence says what."""
+
+    def __init__(self, sentences: tuple[str, ...]) -> None:
+        super().__init__("; ".join(sentences))
+        self.sentences = sentences
+
+
+class Moved(Declined):
+    """What a saved plan presumes is not so any more."""
+
+    def __init__(self, sentences: tuple[str, ...]) -> None:
+        super().__init__("; ".join(sentences))
+        self.sentences = sentences
+
+
+def apply_once(question: Question, acting: Acting) -> Once:
+    """Raises NotChosen, NotConfirmed, Occupied, Unreachable."""
+    checkups: list[Checkup] = []
+    if not question.origins.resources:  # problems are told before anything is asked for
+        checkups.append(check(question.origins, question.environment))
+        if checkups[0].resolved.problems:
+            return Once(checkups[0])
+
+    def wish(observed: Observed) -> Wished:
+        if not checkups:
+            checkups.append(check_seen(observed))
+        resolved = checkups[0].resolved
+        if resolved.problems:
+            return Wished(None, resolved.problems)
+        return Wished(chosen(resolved, question.environment, observed.cluster_uid))
+
+    brain = _Confirmed(acting.confirm) if acting.confirm else InProcess()
+    sight, cycled = _cycle(acting, _Intent(wish, brain, question.prune))
+    if checkups[0].resolved.problems:
+        return Once(checkups[0])
+    return Once(checkups[0], sight, cycled)
+
+
+def apply_saved(saved: SavedPlan, acting: Acting) -> Once:
+    """Exactly what was saved. Raises NotAllowed, NotConfirmed, Moved, Occupied, Unreachable."""
+    if problems := saved_problems(saved.desired):
+        raise NotAllowed(tuple(each.sentence for each in problems))
+    brain = _Exactly(saved, acting.confirm)
+    sight, cycled = _cycle(acting, _Intent(lambda _: Wished(saved.desired), brain, saved.prune))
+    return Once(None, sight, cycled)
+
+
+class _Intent(msgspec.Struct, frozen=True):
+    """What is wished for, once it is known for which cluster, and who plans it."""
+
+    wish: Callable[[Observed], Wished]
+    brain: PlanService
+    prune: tuple[str, ...] = ()
+
+
+def _cycle(acting: Acting, intent: _Intent) -> tuple[ClusterView, CycleResult]:
+    client = connect(acting.context)
+    try:
+        with leading(client, acting.namespace, acting.tell) as fence:
+            observed = observe_once(client, acting.namespace)  # now, so that what the last leader wrote is in it
+            parts = LoopDependencies(
+                policies=_Given(intent.wish(observed)),
+                cluster=LookedOnce(observed, Executor(client)),
+                memory=ConfigMapMemory(client, acting.namespace),
+                brain=intent.brain,
+                clock=_Now(),
+                prune=intent.prune,
+            )
+            cycled = Cycle(parts).once(fence)
+    finally:
+        client.close()
+    return ClusterView(observed, context_name(acting.context), cycled.at), cycled
+
+
+class _Confirmed:
+    """A Brain whose plan a person has agreed to: exactly the plan that was shown is carried out."""
+
+    def __init__(self, confirm: Confirm) -> None:
+        self._confirm = confirm
+
+    def plan(self, inputs: Inputs) -> Plan:
+        """Raises NotConfirmed."""
+        scene = decide(inputs)
+        _ask(self._confirm, scene)
+        return scene.plan
+
+
+class _Exactly:
+    """A Brain that has one plan, or none; a person has agreed to it where one is asked."""
+
+    def __init__(self, saved: SavedPlan, confirm: Confirm | None = None) -> None:
+        self._saved = saved
+        self._confirm = confirm
+
+    def plan(self, inputs: Inputs) -> Plan:
+        """Raises Moved, NotConfirmed, BrokenInvariant."""
+        scene = decide(inputs)
+        if differences := moved(self._saved, scene):
+            raise Moved(tuple(map(difference_words, differences)))
+        plan = exactly(self._saved, scene)
+        check_plan(inputs, scene.fleet, plan)
+        if self._confirm is not None:
+            _ask(self._confirm, msgspec.structs.replace(scene, plan=plan))
+        return plan
+
+
+def _ask(confirm: Confirm, scene: PlanningResult) -> None:
+    """Raises NotConfirmed."""
+    asked_at = current_instant()
+    if not confirm(scene):
+        raise NotConfirmed("the plan was not confirmed")
+    if current_instant() - asked_at > ANSWER_WITHIN_MS:
+        raise NotConfirmed("the answer came after more than 10 minutes; run it again, and look at the new plan")
+
+
+class _Given:
+    """A Policies that says one thing."""
+
+    def __init__(self, wished: Wished) -> None:
+        self._wished = wished
+
+    def wish(self, cluster_uid: str) -> Wished:
+        return self._wished
+
+
+class _Now:
+    """A Clock of one cycle, which waits for nothing."""
+
+    def now(self) -> Instant:
+        return current_instant()
+
+    def wait(self, until: Instant | None) -> None:
+        return

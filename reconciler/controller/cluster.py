@@ -1,0 +1,65 @@
+"""Where the cluster is seen: a file that somebody made, or the live one of the current kubeconfig."""
+
+import time
+from pathlib import Path
+
+import msgspec
+
+from reconciler.model import names
+from reconciler.model.cluster.observed import Observed
+from reconciler.model.instant import Instant
+from reconciler.model.plan.inputs import Inputs
+from reconciler.model.plan.memory import Memory
+from reconciler.ports import Unavailable
+from reconciler.sources.input_file import MOST_CLUSTER_BYTES, read_file
+
+
+class ClusterPlace(msgspec.Struct, frozen=True):
+    """A file, or else the cluster of a kubeconfig context; `complete`: the file has all there is of every kind.
+    `namespace`: the controller's own; a dump says it itself."""
+
+    file: Path | None = None
+    complete: bool = False
+    context: str | None = None
+    namespace: str = names.OWN_NAMESPACE
+
+
+class ClusterView(msgspec.Struct, frozen=True):
+    """A cluster as it was seen, by which name people know it, and when that was judged."""
+
+    observed: Observed
+    name: str
+    now: Instant
+    dumped: Inputs | None = None  # where the file is a dump, all that is in it
+    notes: tuple[str, ...] = ()  # what a reader must know of the file
+    memory: Memory = Memory()  # what a controller of the cluster remembers, or what was dumped of that
+    why_no_memory: str = ""  # it could not be read
+
+
+def observed_cluster(place: ClusterPlace) -> ClusterView:
+    """Looks once. Nothing is ever written there."""
+    # Reading files needs none of the client, which alone takes a quarter of a second to import.
+    if place.file:
+        from reconciler.kube.cluster_file import read_cluster  # noqa: PLC0415
+
+        content = read_file(place.file, MOST_CLUSTER_BYTES)
+        read = read_cluster(place.file.as_posix(), content, place.complete, place.namespace)
+        now = read.inputs.now if read.inputs else read.observed.seen_at or current_instant()
+        memory = read.inputs.memory if read.inputs else Memory()
+        return ClusterView(read.observed, place.file.name, now, read.inputs, read.notes, memory)
+    from reconciler.kube.client import connect  # noqa: PLC0415
+    from reconciler.kube.context import context_name  # noqa: PLC0415
+    from reconciler.kube.memory_store import ConfigMapMemory  # noqa: PLC0415
+    from reconciler.kube.observe import observe_once  # noqa: PLC0415
+
+    client = connect(place.context)
+    sight = ClusterView(observe_once(client, place.namespace), context_name(place.context), current_instant())
+    try:
+        return msgspec.structs.replace(sight, memory=ConfigMapMemory(client, place.namespace).load().memory)
+    except Unavailable as fault:  # who only looks need not have the right to it
+        return msgspec.structs.replace(sight, why_no_memory=str(fault))
+
+
+def current_instant() -> Instant:
+    """The only clock of a command; what it decides is told the time."""
+    return Instant(time.time_ns() // 1_000_000)

@@ -1,0 +1,172 @@
+"""What would happen: policies and a cluster become a plan, beside it that of another revision on the same cluster."""
+
+from pathlib import Path
+
+import msgspec
+
+from reconciler.controller.cluster import ClusterPlace, ClusterView, observed_cluster
+from reconciler.controller.policies import Checkup, Origins, check, check_seen, is_without
+from reconciler.loop import decide
+from reconciler.model.change import PolicyChange
+from reconciler.model.desired import Desired
+from reconciler.model.instant import Instant
+from reconciler.model.plan.inputs import Inputs
+from reconciler.plan.files.planning_result import PlanningResult
+from reconciler.policy.changes import changes
+from reconciler.policy.environments import chosen
+from reconciler.policy.overlay import BASE
+from reconciler.policy.resolve import Resolved
+
+
+class Question(msgspec.Struct, frozen=True):
+    """What is asked: which policies, on which cluster, compared with what, at which time."""
+
+    origins: Origins
+    place: ClusterPlace
+    environment: str | None = None
+    base: str = ""  # a revision; nothing compares with nothing
+    now: Instant | None = None
+    prune: tuple[str, ...] = ()
+    takes_dumped: bool = False  # where there are no policies, those of a dump
+
+
+class DryRun(msgspec.Struct, frozen=True):
+    """The answer; without a cycle where the policies, or those of the base, have problems."""
+
+    checkup: Checkup
+    sight: ClusterView | None = None
+    head: PlanningResult | None = None
+    base: PlanningResult | None = None
+    changed: tuple[PolicyChange, ...] = ()
+    notices: tuple[str, ...] = ()  # what a reader must know of the comparison
+    origins: Origins | None = None  # where the policies were read; None: they are those of a dump
+
+
+def dry_run(question: Question) -> DryRun:
+    """Nothing is ever written. Raises NotChosen where several environments could be meant."""
+    if found := _of_dump(question):
+        checkup, sight, inputs = found
+        return DryRun(checkup, sight, decide(inputs))
+    checkup, seen = _checked(question)
+    before = _before(question) if question.base and not checkup.resolved.problems else None
+    for each in (checkup, before and before.refused):
+        if each and each.resolved.problems:
+            return DryRun(each)
+    sight = seen or observed_cluster(question.place)
+    wish = chosen(checkup.resolved, question.environment, sight.observed.cluster_uid)
+    head, notices = decide(_inputs(question, sight, wish)), _forgetful(sight, wish)
+    if before is None:
+        return DryRun(checkup, sight, head, notices=notices, origins=question.origins)
+    was = before.wish(wish.environment)
+    base = decide(_inputs(question, sight, was))
+    compared = (*before.notices, *notices)
+    return DryRun(checkup, sight, head, base, changes(was, wish), compared, question.origins)
+
+
+def inputs_of(question: Question) -> tuple[Checkup, ClusterView | None, Inputs | None]:
+    """What a plan would follow from, without planning; nothing where the policies have problems."""
+    if found := _of_dump(question):
+        return found
+    checkup, seen = _checked(question)
+    if checkup.resolved.problems:
+        return checkup, None, None
+    sight = seen or observed_cluster(question.place)
+    wish = chosen(checkup.resolved, question.environment, sight.observed.cluster_uid)
+    return checkup, sight, _inputs(question, sight, wish)
+
+
+def checked(origins: Origins, place: ClusterPlace, only: str | None = None) -> Checkup:
+    """The policies alone. Where they are custom resources, what else of the cluster can't be read does not matter."""
+    if not origins.resources:
+        return check(origins, only)
+    return check_seen(observed_cluster(place).observed)
+
+
+def _checked(question: Question) -> tuple[Checkup, ClusterView | None]:
+    """The policies, and the cluster where that had to be looked at for them."""
+    if not question.origins.resources:
+        return check(question.origins, question.environment), None
+    sight = observed_cluster(question.place)
+    return check_seen(sight.observed), sight
+
+
+def _of_dump(question: Question) -> tuple[Checkup, ClusterView, Inputs] | None:
+    """All of it from a dump, where no policies were named and there are none."""
+    path = question.origins.paths[0]
+    if question.base or not question.takes_dumped or question.place.file is None or path.exists():
+        return None
+    sight = observed_cluster(question.place)
+    if sight.dumped is None:
+        return None
+    dumped = sight.dumped
+    resolved = Resolved((dumped.desired.environment,), (dumped.desired,), (), 0)
+    chosen(resolved, question.environment)
+    note = f"the policies are those of {sight.name}, since there are none in {path}"
+    now = dumped.now if question.now is None else question.now
+    inputs = msgspec.structs.replace(dumped, now=now, prune=question.prune or dumped.prune)
+    return Checkup(resolved), msgspec.structs.replace(sight, notes=(*sight.notes, note)), inputs
+
+
+class _Before(msgspec.Struct, frozen=True):
+    """The policies of the base; `refused` where they have problems."""
+
+    revision: str
+    resolved: Resolved | None = None
+    refused: Checkup | None = None
+    notices: tuple[str, ...] = ()
+
+    def wish(self, environment: str) -> Desired:
+        """An environment that is new with this change was what base was before; without one there were no policies."""
+        if self.resolved is None:
+            return Desired(self.revision, environment)
+        found = self.resolved.wish(environment) or self.resolved.wish(BASE)
+        if found is None:
+            return Desired(self.revision, environment)
+        return msgspec.structs.replace(found, environment=environment)
+
+
+def _before(question: Question) -> _Before:
+    origins = at_base(question.origins, question.base)
+    checkup = check(origins, question.environment)
+    if is_without(checkup):
+        new = f"{question.base} has no policies in {origins.paths[0].as_posix()}: all of this is new"
+        return _Before(question.base, notices=(new,))
+    if checkup.resolved.problems:
+        return _Before(question.base, refused=checkup)
+    revision = next((wish.revision for wish in checkup.resolved.wishes), question.base)
+    return _Before(revision, checkup.resolved)
+
+
+def at_base(origins: Origins, revision: str) -> Origins:
+    """The same policies at another revision of the repository that they are in."""
+    if origins.resources:
+        raise NoRepository(f"custom resources are in no Git repository, so there is no {revision} to compare with")
+    if origins.repository:
+        return msgspec.structs.replace(origins, revision=revision)
+    path = origins.paths[0].resolve()
+    top = next((each for each in (path, *path.parents) if (each / ".git").exists()), None)
+    if top is None or len(origins.paths) > 1:
+        raise NoRepository(f"{origins.paths[0]} is in no Git repository, so there is no {revision} to compare with")
+    return Origins((path.relative_to(top),), _shown(top), revision)
+
+
+class NoRepository(ValueError):
+    """There is nothing to compare with."""
+
+
+def _shown(folder: Path) -> str:
+    """From here where it is below: what messages say should not depend on where a repository was cloned."""
+    here = Path.cwd().resolve()
+    return "." if folder == here else folder.as_posix()
+
+
+def _inputs(question: Question, sight: ClusterView, wish: Desired) -> Inputs:
+    now = sight.now if question.now is None else question.now
+    return Inputs(wish, sight.observed, now, sight.memory, prune=question.prune)
+
+
+def _forgetful(sight: ClusterView, wish: Desired) -> tuple[str, ...]:
+    """Guards count what was done in the last hour, which a controller remembers."""
+    if not wish.guards or not sight.why_no_memory:
+        return ()
+    return (f"what guards counted in the last hour is not known here: {sight.why_no_memory}",)

@@ -1,0 +1,213 @@
+"""From the file of a scenario to a Play: everything that it names is read, rendered and checked here."""
+
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+import msgspec
+
+from reconciler.controller.cluster import ClusterPlace, observed_cluster
+from reconciler.controller.policies import Checkup, Origins, check, check_bundle
+from reconciler.kube.file_text import ClusterFileError
+from reconciler.model.bundle import Bundle, Text
+from reconciler.model.cluster.observed import Observed
+from reconciler.model.desired import Desired
+from reconciler.model.plan.memory import Memory
+from reconciler.model.problem import Problem
+from reconciler.policy.environments import chosen
+from reconciler.policy.resolve import Resolved
+from reconciler.simulate.bootstrap.check_names import unknown_names
+from reconciler.simulate.runner.play import Play, Revised
+from reconciler.simulate.scenario.reading import place_of, read_scenario
+from reconciler.simulate.scenario.revision import MOST_REVISION, Revision
+from reconciler.simulate.scenario.spec import Scenario
+from reconciler.simulate.workloads.openb.nodes import OpenbNode, read_nodes
+from reconciler.simulate.workloads.openb.pods import OpenbPods, read_pods
+from reconciler.sources.input_file import MOST_SCENARIO_BYTES, MOST_TRACE_BYTES, read_file
+
+_TEMPLATE = ".j2"
+_TEMPLATES = "templates/"
+
+
+class Asked(msgspec.Struct, frozen=True):
+    """A scenario's file; the folders of policies to play it with, instead of its last ones; its seed; and the folder
+    that everything must lie in which the scenario names."""
+
+    file: Path
+    policies: tuple[Path, ...] = ()
+    seed: int | None = None
+    tree: Path | None = None  # None: the scenario's own folder
+
+
+class Prepared(msgspec.Struct, frozen=True):
+    """The plays, one a set of policies; none where something has problems."""
+
+    checkup: Checkup
+    plays: tuple[Play, ...] = ()
+    notices: tuple[str, ...] = ()
+
+
+def prepared(asked: Asked) -> Prepared:
+    """Raises NotChosen, OSError."""
+    text = Text(asked.file.as_posix(), read_file(asked.file, MOST_SCENARIO_BYTES))
+    read = read_scenario(text)
+    if read.scenario is None:
+        return Prepared(_refused(read.problems))
+    reading = _Reading(asked, read.name, (text, read.scenario))
+    plays = tuple(reading.plays())
+    reading.problems += [place_of(text, told) for told in (unknown_names(plays) if plays else ())]
+    if reading.problems:
+        return Prepared(_refused(tuple(sorted(set(reading.problems))), reading.notices))
+    return Prepared(_refused((), reading.notices), plays, tuple(dict.fromkeys(reading.notices)))
+
+
+def _refused(problems: tuple[Problem, ...], notices: Sequence[str] = ()) -> Checkup:
+    return Checkup(Resolved((), (), problems, 1), tuple(dict.fromkeys(notices)))
+
+
+class _Reading:
+    """Owner of the problems found in all that one scenario names."""
+
+    def __init__(self, asked: Asked, name: str, written: tuple[Text, Scenario]) -> None:
+        self.problems: list[Problem] = []
+        self.notices: list[str] = []
+        self._asked = asked
+        self._name = name
+        self._text, self._scenario = written
+        self._folder = asked.file.parent
+        self._tree = os.path.realpath(asked.tree or self._folder)
+
+    def plays(self) -> Iterator[Play]:
+        """One for each set of policies; a play with problems is not to be played."""
+        asked, scenario = self._asked, self._scenario
+        first = [self._revised(each, f"spec.policies[{at}]") for at, each in enumerate(scenario.policies[:-1])]
+        observed, memory = self._seen()
+        machines, traces = self._machines(), tuple(self._traces())
+        for label, last, place in self._last_ones():
+            revisions = tuple(each for each in (*first, self._revised(last, place)) if each is not None)
+            if len(revisions) == len(scenario.policies):
+                yield Play(
+                    name=self._name,
+                    scenario=msgspec.structs.replace(scenario, policies=[*scenario.policies[:-1], last]),
+                    revisions=revisions,
+                    seed=scenario.seed if asked.seed is None else asked.seed,
+                    label=label,
+                    machines=machines,
+                    traces=traces,
+                    observed=observed,
+                    memory=memory,
+                )
+
+    def _last_ones(self) -> Iterator[tuple[str, Revision, str]]:
+        """The scenario's last revision and its place there; or those that a person named, which may lie anywhere."""
+        last = self._scenario.policies[-1]
+        if not self._asked.policies:
+            yield "", last, f"spec.policies[{len(self._scenario.policies) - 1}]"
+        for label, path in _labelled(self._asked.policies):
+            yield label, Revision(at=last.at, revision=label[:MOST_REVISION], folder=relative(path, self._folder)), ""
+
+    def _revised(self, revision: Revision, place: str) -> Revised | None:
+        if revision.folder:
+            folder = Path(os.path.normpath(self._folder / revision.folder))
+            # Templates are read beside the folder: they are in the tree where what holds both is.
+            if place and not (
+                self._is_inside(folder, f"{place}.folder") and self._is_inside(folder.parent, f"{place}.folder")
+            ):
+                return None
+            checkup = check(Origins((folder,)), self._scenario.environment)
+        else:
+            checkup = check_bundle(_bundle(revision), "the scenario", self._scenario.environment)
+        return self._wished(checkup, revision.at.milliseconds, revision.revision)
+
+    def _wished(self, checkup: Checkup, after_ms: int, name: str) -> Revised | None:
+        self.notices += checkup.notices
+        self.problems += checkup.resolved.problems
+        if checkup.resolved.problems:
+            return None
+        desired: Desired = chosen(checkup.resolved, self._scenario.environment, choose_with="spec.environment")
+        return Revised(after_ms, msgspec.structs.replace(desired, revision=name or desired.revision))
+
+    def _seen(self) -> tuple[Observed | None, Memory]:
+        path, place = self._scenario.cluster.dump, "spec.cluster.dump"
+        if not path or not self._is_inside(self._folder / path, place):
+            return None, Memory()
+        try:
+            sight = observed_cluster(ClusterPlace(self._folder / path))
+        except OSError as wrong:
+            self._unread(place, wrong)
+            return None, Memory()
+        except ClusterFileError as wrong:
+            self.problems.append(Problem(wrong.file, wrong.line, 0, "RC101", wrong.sentence, wrong.remedy))
+            return None, Memory()
+        self.notices += sight.notes
+        return sight.observed, sight.memory
+
+    def _machines(self) -> tuple[OpenbNode, ...]:
+        path = self._scenario.cluster.openb_nodes
+        text = self._file(path, "spec.cluster.openbNodes") if path else None
+        if text is None:
+            return ()
+        found = read_nodes(text)
+        self.problems += found.problems
+        return found.nodes
+
+    def _traces(self) -> Iterator[tuple[str, OpenbPods]]:
+        for number, each in enumerate(self._scenario.workloads):
+            place = f"spec.workloads[{number}].trace.openbPods"
+            if each.trace and (text := self._file(each.trace.openb_pods, place)) is not None:
+                found = read_pods(text, each.trace.from_.milliseconds)
+                self.problems += found.problems
+                yield each.name, found
+
+    def _file(self, path: str, place: str) -> Text | None:
+        file = self._folder / path
+        if not self._is_inside(file, place):
+            return None
+        try:
+            return Text(file.as_posix(), read_file(file, MOST_TRACE_BYTES))
+        except OSError as wrong:
+            self._unread(place, wrong)
+            return None
+
+    def _is_inside(self, path: Path, place: str) -> bool:
+        """Whether it lies in the tree, wherever links lead; else that is a problem, and nothing of it is read or shown.
+
+        A scenario may come from anybody: what it names must not bring files of the one who plays it into a report."""
+        with suppress(ValueError):  # a NUL in the path
+            if Path(os.path.realpath(path)).is_relative_to(self._tree):
+                return True
+        told = "leads out of the folder of the scenario"
+        remedy = "move what it names below that folder, or name the folder that holds both with --tree"
+        self.problems.append(place_of(self._text, (place, "RC501", told, remedy)))
+        return False
+
+    def _unread(self, place: str, wrong: OSError) -> None:
+        """A file that the scenario names there."""
+        told = f"{Path(wrong.filename).as_posix()} cannot be read: {wrong.strerror}"
+        self.problems.append(place_of(self._text, (place, "RC501", told, "name a file that is there")))
+
+
+def relative(path: Path, folder: Path) -> str:
+    """As it is named from a folder."""
+    return Path(os.path.relpath(path.resolve(), folder.resolve())).as_posix()
+
+
+def _labelled(paths: Sequence[Path]) -> Iterator[tuple[str, Path]]:
+    """Each by as much of its end as tells it from the others."""
+    for path in paths:
+        others = {each.resolve().parts for each in paths if each != path}
+        parts = path.resolve().parts
+        length = next(
+            (number for number in range(1, len(parts)) if all(each[-number:] != parts[-number:] for each in others)), 1
+        )
+        yield "/".join(parts[-length:]), path
+
+
+def _bundle(revision: Revision) -> Bundle:
+    """Files that are written out in the scenario; they are found there by their names."""
+    texts = [Text(path, content.encode()) for path, content in sorted(revision.files.items())]
+    policies = tuple(each for each in texts if not each.path.endswith(_TEMPLATE))
+    templates = [each for each in texts if each.path.endswith(_TEMPLATE)]
+    renamed = tuple(Text(each.path.removeprefix(_TEMPLATES), each.content, each.path) for each in templates)
+    return Bundle(revision.revision or "inline", policies, renamed)

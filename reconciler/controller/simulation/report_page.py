@@ -1,0 +1,32 @@
+"""The report of simulations as one page by itself, with plots where matplotlib is installed."""
+
+from collections.abc import Mapping, Sequence
+from importlib.util import find_spec
+
+import msgspec
+
+from reconciler.report.formats import html_page
+from reconciler.report.formats.picture import Picture
+from reconciler.report.simulation.simulated import Simulated
+from reconciler.report.simulation.simulated_document import simulated_document
+
+NO_PLOTS = "the page has no plots, since matplotlib is not installed: pip install 'reconciler[report]'"
+
+
+class Page(msgspec.Struct, frozen=True):
+    """The page, its pictures by the names of their files, and what its writer should know."""
+
+    html: str
+    pictures: Mapping[str, str]
+    note: str = ""
+
+
+def page_of(runs: Sequence[Simulated], tool_version: str) -> Page:
+    """Without pictures where they can't be drawn."""
+    drawn: tuple[Picture, ...] = ()
+    if has_plots := find_spec("matplotlib") is not None:
+        from reconciler.controller.simulation.plots import pictures  # noqa: PLC0415 - an optional extra
+
+        drawn = pictures(runs)
+    page = html_page.write(simulated_document(runs, tool_version), drawn)
+    return Page(page, {f"{each.name}.svg": each.alone for each in drawn}, "" if has_plots else NO_PLOTS)

@@ -1,0 +1,151 @@
+"""Whom new pods mean among themselves: near whom they must be, apart from whom, and how many may share a host.
+
+What a term says of the host itself becomes a rule of the form "of those, at most so many on this node": 1 for pods
+that keep away from their own kind, 0 for pods that keep away from others, maxSkew for a spread over hosts, where a node
+that was just bought has the fewest of all, none. A port of the host is such a rule too. Rules hold for the whole
+node in the end, not only as each pod comes, so that they are kept whatever order the scheduler binds pods in.
+"""
+
+import msgspec
+
+from reconciler.fleet.binpack.pending_pods import NO_TERMS, Waiting
+from reconciler.fleet.pod_class import PodClass
+from reconciler.fleet.topology.index import Index
+from reconciler.fleet.topology.matcher import Matcher
+from reconciler.fleet.topology.term_counts import Counting
+from reconciler.fleet.topology.terms import SpreadRule, Terms
+from reconciler.model import names
+from reconciler.model.cluster.pod import Port
+
+_EVERY = "0.0.0.0"  # noqa: S104 - an address compared, not bound to
+
+
+class Near(msgspec.Struct, frozen=True, gc=False):
+    """Pods that must be near, in the domains of all the keys at once."""
+
+    meant: int
+    matchers: tuple[Matcher, ...]
+    keys: tuple[str, ...]
+    is_first: bool  # the first of its kind may go anywhere
+
+
+class Relation(msgspec.Struct, frozen=True, gc=False):
+    """How pods of some classes stand to others; numbers are those of whom a term means."""
+
+    number: int
+    means: frozenset[int]  # the terms, of anybody, that mean such a pod
+    rules: dict[int, int]  # of those, at most so many on the node
+    near: Near | None
+    apart: tuple[tuple[int, str], ...]  # whom, within which label; not of the host
+    spread: tuple[tuple[int, SpreadRule], ...]  # not over hosts
+    spread_keys: tuple[str, ...]  # of all rules, those over hosts included
+
+
+class PodTerms:
+    """The relations of all that wait."""
+
+    def __init__(self, waiting: list[Waiting], counting: Counting) -> None:
+        self._counting = counting
+        self._numbers: dict[object, int] = {}
+        self._index: Index[tuple[int, bool, tuple[Matcher, ...]]] = Index()
+        self._meant: dict[int, frozenset[int]] = {}
+        for terms in {id(each.terms): each.terms for each in waiting}.values():
+            self._learn(terms)
+        self.relations: list[Relation] = []
+        known: dict[tuple[object, ...], Relation] = {}
+        self.of: list[Relation] = []
+        for each in waiting:
+            key = id(each.terms), each.pod_class.label_class.number, each.pod_class.ports
+            found = known.get(key)
+            if found is None:
+                found = known[key] = self._relation(each)
+                self.relations.append(found)
+            self.of.append(found)
+
+    def _learn(self, terms: Terms) -> None:
+        """Gives whoever is meant a number."""
+        if terms is NO_TERMS:
+            return
+        for rule in terms.spread:
+            self._number((rule.matcher,), False)
+        for term in terms.apart:
+            self._number((term.matcher,), True)
+        if terms.near:
+            self._number(_all_of(terms), False)
+
+    def _number(self, matchers: tuple[Matcher, ...], is_apart: bool) -> int:
+        key = matchers, is_apart
+        found = self._numbers.get(key)
+        if found is None:
+            found = self._numbers[key] = len(self._numbers)
+            self._index.add(matchers, (found, is_apart, matchers))
+        return found
+
+    def _relation(self, each: Waiting) -> Relation:
+        terms = each.terms
+        taken, rules = self._ports(each.pod_class.ports)
+        means = self._means(each.pod_class) | taken
+        for rule in terms.spread:
+            if rule.key == names.HOSTNAME:
+                _limit(rules, self._number((rule.matcher,), False), rule.max_skew)
+        apart = [(self._number((term.matcher,), True), term.key) for term in terms.apart]
+        for number, key in apart:
+            if key == names.HOSTNAME:
+                _limit(rules, number, int(number in means))
+        return Relation(
+            number=len(self.relations),
+            means=means,
+            rules=rules,
+            near=self._near(each) if terms.near else None,
+            apart=tuple(sorted({found for found in apart if found[1] != names.HOSTNAME})),
+            spread=tuple(
+                (self._number((rule.matcher,), False), rule) for rule in terms.spread if rule.key != names.HOSTNAME
+            ),
+            spread_keys=tuple(sorted({rule.key for rule in terms.spread})),
+        )
+
+    def _near(self, each: Waiting) -> Near:
+        matchers = _all_of(each.terms)
+        keys = tuple(sorted({term.key for term in each.terms.near}))
+        number = self._number(matchers, False)
+        return Near(number, matchers, keys, each.terms.first_of_its_kind(each.pod_class.pod, self._counting.namespaces))
+
+    def _means(self, pod_class: PodClass) -> frozenset[int]:
+        of = pod_class.label_class
+        found = self._meant.get(of.number)
+        if found is None:
+            namespaces = self._counting.namespaces
+            found = self._meant[of.number] = frozenset(
+                number
+                for number, is_apart, matchers in self._index.candidates(of.labels)
+                if all(each.means(of.namespace, of.labels, namespaces) for each in matchers)
+                or (is_apart and matchers[0].repels(of.namespace, of.labels, namespaces))
+            )
+        return found
+
+    def _ports(self, ports: tuple[Port, ...]) -> tuple[set[int], dict[int, int]]:
+        """Whom a pod is by its ports, and its rules: a port on every address meets all others of that number."""
+        taken, rules = set(), {}
+        for port in ports:
+            slot, address = (port.protocol or "TCP", port.host_port), port.host_ip or _EVERY
+            taken |= {self._slot(slot, address), self._slot(slot, "")}
+        for port in ports:
+            slot, address = (port.protocol or "TCP", port.host_port), port.host_ip or _EVERY
+            if address == _EVERY:
+                rules[self._slot(slot, "")] = 1
+            else:
+                everywhere = self._slot(slot, _EVERY)
+                rules |= {self._slot(slot, address): 1, everywhere: int(everywhere in taken)}
+        return taken, rules
+
+    def _slot(self, slot: tuple[str, int], address: str) -> int:
+        """The number of pods with a port at an address; at any, where that is empty."""
+        return self._numbers.setdefault((slot, address), len(self._numbers))
+
+
+def _all_of(terms: Terms) -> tuple[Matcher, ...]:
+    return tuple(dict.fromkeys(term.matcher for term in terms.near))
+
+
+def _limit(rules: dict[int, int], number: int, most: int) -> None:
+    rules[number] = min(most, rules.get(number, most))

@@ -1,0 +1,173 @@
+"""What stands already: where, of all looks, the fleet as it is would let pods be, and whom they would meet there."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from reconciler.fleet.binpack.pending_pods import Waiting
+from reconciler.fleet.binpack.steps import Steps
+from reconciler.fleet.filters.chain import FilterChain
+from reconciler.fleet.filters.interpod import InterPod
+from reconciler.fleet.filters.ports import Ports
+from reconciler.fleet.filters.predicate import Predicate
+from reconciler.fleet.filters.resources import Resources
+from reconciler.fleet.filters.selection import Selection
+from reconciler.fleet.filters.spread import Spread
+from reconciler.fleet.filters.taints import Taints
+from reconciler.fleet.filters.unmovable import unmodelled
+from reconciler.fleet.pod_class import PodClass
+from reconciler.fleet.rows import Mask
+from reconciler.fleet.snapshot.snapshot import Snapshot
+from reconciler.fleet.topology.matcher import Matcher
+from reconciler.fleet.topology.tally import DomainCount
+from reconciler.fleet.topology.term_counts import Counting
+from reconciler.fleet.topology.terms import SpreadRule
+from reconciler.model.cluster.node import Node
+
+# What is judged here instead, among the new pods and against those that are there.
+_JUDGED_HERE = (Resources, Ports, InterPod, Spread)
+
+
+class Near(NamedTuple):
+    """The pods that a pod must be near, of those that are there."""
+
+    total: int
+    here: dict[str, list[int]]  # label of nodes -> for each look how many are in its domain
+
+
+class Domains(NamedTuple):
+    """The domains that a rule spreads over, and the pods that are there."""
+
+    eligible: Mask  # which looks are of them
+    counts: dict[str, int]  # value of the label -> pods
+
+
+class Standing:
+    """The answers of a fleet about its looks; `rows` are those of imagined nodes, so it is asked within a fork."""
+
+    def __init__(self, fleet: Snapshot, looks: list[Node], steps: Steps) -> None:
+        self.fleet = fleet
+        self._steps = steps
+        self.rows = np.array([fleet.bring(node) for node in looks], np.intp)
+        self._looks = looks
+        self._judging = fleet.part(FilterChain)
+        self._counting = fleet.part(Counting)
+        left_out = tuple(fleet.part(each) for each in _JUDGED_HERE)
+        self._others: list[Predicate] = [
+            each for each in self._judging.predicates if not each.static and each not in left_out
+        ]
+
+    def allowed(self, waiting: list[Waiting]) -> list[Mask]:
+        """For each class the looks that nothing which stands already forbids; one object for all equal masks."""
+        known: dict[object, Mask] = {}
+        distinct: dict[bytes, Mask] = {}
+        found = []
+        for each in waiting:
+            key = self.alike(each)
+            mask = known.get(key)
+            if mask is None:
+                self._steps.take(len(self.rows))
+                mask = self._unrelated(each, self._judging.static_mask(each.pod_class)[self.rows])
+                mask = self._bound(each.pod_class, mask)
+                mask = known[key] = distinct.setdefault(mask.tobytes(), mask)
+            found.append(mask)
+        return found
+
+    def alike(self, each: Waiting) -> object:
+        """Equal for classes that look the same to all that stands already."""
+        pod_class = each.pod_class
+        has_its_own = _is_bound(pod_class) or bool(pod_class.unmodelled)
+        told = pod_class.needs.number, pod_class.label_class.number, id(each.terms)
+        return (*told, each.number) if has_its_own else told
+
+    def leave_out(self, looks: Mask) -> None:
+        """Nodes of these looks are never bought."""
+        self._left_out = np.zeros(self.fleet.rows.capacity, bool)
+        self._left_out[self.rows[looks]] = True
+
+    def near(self, matchers: tuple[Matcher, ...], keys: tuple[str, ...]) -> Near:
+        """How many pods all the matchers mean, in the domains of each look."""
+        here, total = {}, 0
+        for key in keys:
+            count = self._counting.fresh(self._counting.count(matchers, key), self.fleet)
+            here[key] = [count.at(row) for row in self.rows.tolist()]
+            total += count.total
+        return Near(total, here)
+
+    def domains(self, rule: SpreadRule, keys: tuple[str, ...], pod_class: PodClass) -> Domains:
+        """The domains of a rule of a class whose rules name `keys`."""
+        fleet = self.fleet
+        eligible: Mask = fleet.rows.alive & ~self._left_out
+        for key in keys:
+            eligible &= fleet.rows.column(key) >= 0
+        selected = fleet.part(Selection).mask(pod_class, fleet) if rule.honors_affinity else None
+        borne = fleet.part(Taints).mask(pod_class, fleet) if rule.honors_taints else None
+        for mask in (selected, borne):
+            if mask is not None:
+                eligible &= mask
+        column, pods = self._counting.column(rule.key, fleet), self._counting.tally((rule.matcher,), staying=True)
+        texts, counts = fleet.rows.values(rule.key), pods.by_domain(column, eligible.tobytes())
+        found = {texts[each]: counts.get(each, 0) for each in np.unique(column.ids[eligible]).tolist()}
+        return Domains(eligible[self.rows], found)
+
+    def why(self, each: Waiting, look: int) -> str:
+        """Why what stands already forbids the look; nothing where it does not."""
+        pod_class, row = each.pod_class, int(self.rows[look])
+        if found := unmodelled(pod_class, self.fleet):
+            return found
+        for predicate in self._judging.predicates:
+            if predicate.static and not predicate.fits(pod_class, row, self.fleet):
+                return predicate.why(pod_class, row, self.fleet)
+        for predicate in self._others if _is_bound(pod_class) else ():
+            if predicate.concerns(pod_class, self.fleet) and not predicate.fits(pod_class, row, self.fleet):
+                return predicate.why(pod_class, row, self.fleet)
+        labels = self._looks[look].metadata.labels
+        for key in _needed_keys(each):
+            if key not in labels:
+                return f"it asks for a node with the label {key}"
+        if each.terms.asks_namespaces and self._counting.namespaces.unread:
+            return f"its terms ask for labels of namespaces: {self._counting.namespaces.unread}"
+        counts = [] if self._counting.is_idle else self._enemies(each)
+        met = next((count for count in counts if self._counting.fresh(count, self.fleet).at(row)), None)
+        return "" if met is None else f"it must be kept apart from pods that run there: {met.title}"
+
+    def _unrelated(self, each: Waiting, mask: Mask) -> Mask:
+        """Without the looks where it would meet pods that it must be kept apart from, or that lack a label."""
+        if self._counting.is_idle:
+            return mask
+        if each.terms.asks_namespaces and self._counting.namespaces.unread:
+            return np.zeros(len(mask), bool)
+        found = mask.copy()
+        for key in _needed_keys(each):
+            found &= self.fleet.rows.column(key)[self.rows] >= 0
+        for count in self._enemies(each):
+            if self._counting.fresh(count, self.fleet).total:
+                found &= np.array([count.at(row) == 0 for row in self.rows.tolist()], bool)
+        return found
+
+    def _bound(self, pod_class: PodClass, mask: Mask) -> Mask:
+        """Without the looks that its volumes and devices forbid; others have nothing of the kind."""
+        if not _is_bound(pod_class):
+            return np.zeros(len(mask), bool) if pod_class.unmodelled else mask
+        if unmodelled(pod_class, self.fleet):
+            return np.zeros(len(mask), bool)
+        for predicate in self._others:
+            if predicate.concerns(pod_class, self.fleet):
+                judged = predicate.mask(pod_class, self.fleet)
+                if judged is not None:
+                    mask = mask & judged[self.rows]
+        return mask
+
+    def _enemies(self, each: Waiting) -> list[DomainCount]:
+        """The pods that it must be kept apart from, by its wish or by theirs."""
+        own = [self._counting.count((term.matcher,), term.key) for term in each.terms.apart]
+        return own + list(self._counting.repelling(each.pod_class))
+
+
+def _is_bound(pod_class: PodClass) -> bool:
+    return bool(pod_class.pod.spec.volumes or pod_class.pod.spec.resource_claims)
+
+
+def _needed_keys(each: Waiting) -> tuple[str, ...]:
+    """Labels that a node must have for the terms of a pod to be judged."""
+    return tuple(dict.fromkeys([term.key for term in each.terms.near] + [rule.key for rule in each.terms.spread]))

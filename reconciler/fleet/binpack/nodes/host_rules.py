@@ -1,0 +1,120 @@
+"""Who may share a host: the rules of all that wait, as tables, and a host as it fills (see company.py)."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from reconciler.fleet.binpack.offers import Indices
+from reconciler.fleet.rows import Counts, Mask
+
+_ANY = 2**31
+_MOST_KNOWN = 10_000
+
+
+class Profile:
+    """All that rules of hosts see of a pod, or of pods that must share a host and so come as one."""
+
+    __slots__ = ("concerns", "follows", "is_plain", "means", "number", "rules")
+
+    def __init__(self, number: int, means: dict[int, int], rules: dict[int, int], follows: int | None) -> None:
+        self.number = number
+        self.means = means  # whom it counts as, and how often
+        self.rules = rules  # of whom at most how many may be on the host
+        self.follows = follows  # whom it must find on the host
+        self.concerns = tuple({**means, **rules})  # whose number on the host matters once it is there
+        self.is_plain = not self.concerns and follows is None  # any number of them may be anywhere
+
+
+class Profiles:
+    """All profiles, and for each number of whom is meant those that it concerns."""
+
+    def __init__(self) -> None:
+        self.all: list[Profile] = []
+        self.followers: list[Profile] = []
+        self._known: dict[object, Profile] = {}
+        self._concerned: dict[int, list[int]] = {}  # numbers of profiles, by the number of whom is meant
+        self._tables: dict[int, tuple[Indices, Counts, Counts]] = {}
+        self._welcome: dict[tuple[int, int, int], Mask] = {}
+
+    def profile(self, means: dict[int, int], rules: dict[int, int], follows: int | None) -> Profile:
+        """The one for such pods."""
+        key = tuple(sorted(means.items())), tuple(sorted(rules.items())), follows
+        found = self._known.get(key)
+        if found is None:
+            found = self._known[key] = Profile(len(self.all), means, rules, follows)
+            self.all.append(found)
+            for each in found.concerns:
+                self._concerned.setdefault(each, []).append(found.number)
+            if follows is not None:
+                self.followers.append(found)
+        return found
+
+    def welcome(self, number: int, count: int, most: int) -> Mask:
+        """Who may come to a host where so many count as a number, and so many may at most."""
+        key = number, count, most
+        found = self._welcome.get(key)
+        if found is None:
+            if len(self._welcome) >= _MOST_KNOWN:
+                self._welcome.clear()
+            found = self._welcome[key] = np.ones(len(self.all), bool)
+            profiles, adding, allowing = self._table(number)
+            found[profiles] = adding + count <= np.minimum(allowing, most)
+        return found
+
+    def _table(self, number: int) -> tuple[Indices, Counts, Counts]:
+        """The profiles that a number concerns, how much each adds to it, and how much each allows."""
+        found = self._tables.get(number)
+        if found is None:
+            concerned = [self.all[at] for at in self._concerned.get(number, ())]
+            found = self._tables[number] = (
+                np.array([each.number for each in concerned], np.intp),
+                np.array([each.means.get(number, 0) for each in concerned], np.int64),
+                np.array([each.rules.get(number, _ANY) for each in concerned], np.int64),
+            )
+        return found
+
+    def first(self) -> Mask:
+        """Who may come to an empty host: all but those that must find somebody there."""
+        return np.array([each.follows is None for each in self.all], bool)
+
+
+class Crowd:
+    """Owner of who is on one host, as far as rules go."""
+
+    __slots__ = ("_counts", "_most", "_profiles", "welcome")
+
+    def __init__(self, profiles: Profiles, first: Mask) -> None:
+        self._profiles = profiles
+        self._counts: dict[int, int] = {}
+        self._most: dict[int, int] = {}
+        self.welcome: Mask = first.copy()  # which profiles may still come
+
+    def admit(self, profile: Profile, count: int = 1) -> None:
+        """So many of them come."""
+        if profile.is_plain:
+            return
+        counts, most = self._counts, self._most
+        unlocked = [number for number in profile.means if number not in counts] if self._profiles.followers else ()
+        for number, many in profile.means.items():
+            counts[number] = counts.get(number, 0) + many * count
+        for number, allowed in profile.rules.items():
+            most[number] = min(allowed, most.get(number, _ANY))
+        for number in profile.concerns:
+            self.welcome &= self._profiles.welcome(number, counts.get(number, 0), most.get(number, _ANY))
+        if unlocked:
+            self._unlock(unlocked)
+
+    def takes(self, profile: Profile) -> bool:
+        """Whether one more of them may come."""
+        if profile.follows is not None and not self._counts.get(profile.follows):
+            return False
+        counts, most = self._counts, self._most
+        return all(counts.get(at, 0) + many <= most.get(at, _ANY) for at, many in profile.means.items()) and all(
+            counts.get(at, 0) + profile.means.get(at, 0) <= allowed for at, allowed in profile.rules.items()
+        )
+
+    def _unlock(self, numbers: Sequence[int]) -> None:
+        """Those who had to find somebody there may come now."""
+        for each in self._profiles.followers:
+            if each.follows in numbers and self.takes(each):
+                self.welcome[each.number] = True

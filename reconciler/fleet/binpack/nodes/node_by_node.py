@@ -1,0 +1,235 @@
+"""Owner of what is bought, node after node, until every pod has one or nothing on offer will do.
+
+Each time: of what is on offer for the pod that is hardest to place, whatever costs the least for an average pod
+(choosing.py); filled (filling.py), and then made as small as its pods allow. Where rules of hosts force more nodes than
+that, every node takes a share instead (pacing.py). Equal pods alone are divided exactly (cover.py).
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from reconciler.fleet.binpack.nodes.cover import cover
+from reconciler.fleet.binpack.nodes.even_fill import Pacing
+from reconciler.fleet.binpack.nodes.fill import Filling
+from reconciler.fleet.binpack.nodes.fill_gaps import Squeezing
+from reconciler.fleet.binpack.nodes.new_nodes import Nodes
+from reconciler.fleet.binpack.nodes.node_load import Load
+from reconciler.fleet.binpack.nodes.offer_choice import Choosing, Ranked
+from reconciler.fleet.binpack.nodes.pod_groups import Lots
+from reconciler.fleet.binpack.nodes.resource_prices import Worth
+from reconciler.fleet.binpack.nodes.view import View
+from reconciler.fleet.binpack.offers import Indices, Market
+from reconciler.fleet.binpack.steps import Steps
+from reconciler.fleet.rows import Counts
+
+_FINE = 2**20  # parts of what a node costs for what its pods are worth
+_SQUEEZED = 64  # pods that may be put onto larger offers one by one
+
+
+class Filled(NamedTuple):
+    """What a node would take: lots and how many of each, together so much, in a place."""
+
+    content: dict[int, int]
+    used: Counts
+    place: int
+
+
+class Buying:
+    """The loop, and what it keeps from node to node."""
+
+    def __init__(self, market: Market, lots: Lots, place_of_look: Indices, steps: Steps) -> None:
+        self._market = market
+        self._lots = lots
+        self._place_of_look = place_of_look
+        self.nodes = Nodes(lots, market, place_of_look[market.look])
+        self._choosing = Choosing(lots, market, place_of_look[market.look])
+        self._filling = Filling(lots)
+        self._pacing = Pacing(lots, market)
+        self._squeezing = Squeezing(lots, market, self.nodes, steps)
+        self._views: dict[int, View] = {}
+        self._first = lots.profiles.first()
+        self._steps = steps
+        self._worth = Worth(market, lots.demand)
+        self._worth_at = lots.total
+        self._squeezed_at = 2 * lots.total + 2
+
+    def run(self) -> None:
+        """Buys until nothing more can be."""
+        leads = self._choosing.hardest_first(self._worth, self._first)
+        for lot in leads:
+            while self._lots.left[lot] and self._is_on() and self._buy_for(lot):
+                pass
+        if self._lots.total and not self._steps.are_spent:
+            self._squeezing.into_what_is_free()
+            if self._lots.total <= _SQUEEZED:
+                self._squeezing.into_larger_offers(None)
+
+    def _is_on(self) -> bool:
+        return not self._steps.are_spent and self._market.nodes_left > 0
+
+    def _buy_for(self, lot: int) -> bool:
+        """Buys a node, or several alike, for pods of a lot and whatever else fits; whether anything moved."""
+        ranked = self._choosing.ranked(lot)
+        self._steps.take(len(self._market.price))
+        if ranked is None:
+            return False
+        before = self._lots.total
+        nodes = self._choosing.nodes(lot, ranked)
+        is_forced = self._lots.forcing.nodes > nodes
+        if not is_forced:
+            self._squeeze()
+            if self._lots.total < before:
+                return True
+            if self._divide(lot, ranked):
+                return True
+        self._renew_worth()
+        tier = int(self._lots.tier[lot])
+        filled = self._share(ranked, tier) if is_forced else None
+        if filled is None:
+            is_forced, filled = False, self._fullest(ranked, nodes == 1)
+        if filled is not None:
+            self._commit(filled, is_forced)
+        return self._lots.total < before
+
+    def _view(self, look: int) -> View:
+        found = self._views.get(look)
+        if found is None:
+            found = self._views[look] = View(self._lots, look, int(self._place_of_look[look]))
+        else:
+            found.renew()
+        return found
+
+    def _load(self, look: int) -> Load:
+        return Load(self._lots, self._view(look), self._first, self._steps)
+
+    def _place(self, offer: int) -> int:
+        return int(self._place_of_look[self._market.look[offer]])
+
+    def _share(self, ranked: Ranked, tier: int) -> Filled | None:
+        """What one of the nodes that are forced takes."""
+        look = int(self._market.look[ranked.offers[0]])
+        load = self._load(look)
+        self._pacing.fill(load, self._choosing.of_look(ranked, look), tier, self._worth)
+        load.give_back()
+        return Filled(load.content, load.used, self._place(int(ranked.offers[0]))) if load.content else None
+
+    def _fullest(self, ranked: Ranked, is_last: bool) -> Filled | None:
+        """What the best of the first few offers takes, by what its pods are worth for what it costs."""
+        best: tuple[int, int, Filled] | None = None
+        for offer in self._choosing.tried(ranked, is_last):
+            load = self._load(int(self._market.look[offer]))
+            self._filling.fill(load, self._market.room[:, offer], self._worth)
+            load.give_back()
+            place = self._place(offer)
+            shrunk = self.nodes.cheapest(load.content, load.used, place) if load.content else None
+            if shrunk is not None:
+                worth = int(self._worth.of(load.used[:, None])[0]) or 1
+                cost = _FINE * int(Worth.price(self._market.price[shrunk])) // worth
+                if best is None or cost < best[0]:
+                    best = cost, offer, Filled(load.content, load.used, place)
+        if best is None:
+            return None
+        self._choosing.was_best(ranked, best[1])
+        return best[2]
+
+    def _commit(self, filled: Filled, is_forced: bool) -> None:
+        """Buys a node for the pods, and as many more of the same as the lots have pods for."""
+        lots, market = self._lots, self._market
+        content = filled.content
+        offer = self.nodes.cheapest(content, filled.used, filled.place)
+        if offer is None:
+            raise LookupError("nothing on offer holds the pods that were chosen for it")
+        times = min(int(lots.left[lot]) // count for lot, count in content.items())
+        # Of the nodes that are forced some must be left for the pods that are left.
+        times = max(times // 2, 1) if is_forced else times
+        times = min(times, market.buyable(offer))
+        if self._is_dearer_than_alone(offer, content):
+            for lot, count in content.items():
+                alone = self._choosing.alone(lot)
+                self._buy(alone, {lot: 1}, lots.sizes[lots.size[lot]], min(count, market.buyable(alone)))
+            return
+        self._buy(offer, content, filled.used, times)
+
+    def _is_dearer_than_alone(self, offer: int, content: dict[int, int]) -> bool:
+        """Whether a node for each pod would cost less."""
+        price = self._market.price
+        if price[offer] <= price[0] * sum(content.values()):
+            return False
+        return bool(price[offer] > sum(int(price[self._choosing.alone(lot)]) * count for lot, count in content.items()))
+
+    def _buy(self, offer: int, content: dict[int, int], used: Counts, times: int) -> None:
+        if times > 0:
+            self._lots.take(content, times)
+            self.nodes.buy(offer, content, used, times)
+
+    def _divide(self, lot: int, ranked: Ranked) -> bool:
+        """Buys all nodes for a lot at once where no other is left that might share them; whether it did."""
+        lots, market = self._lots, self._market
+        profile = lots.profiles.all[lots.profile[lot]]
+        if lots.left[lot] != lots.total:
+            return False
+        most = min((cap // profile.means[at] for at, cap in profile.rules.items() if at in profile.means), default=None)
+        size = lots.sizes[lots.size[lot]]
+        holds = np.zeros(len(market.price), np.int64)
+        # Of each shape the cheapest offer alone: all of them share how many there are.
+        offers = np.sort(ranked.offers)
+        offers = offers[np.unique(market.shape[offers], return_index=True)[1]]
+        holds[offers] = lots.left[lot] if most is None else most
+        for amount, room in zip(size.tolist(), market.room, strict=True):
+            if amount:
+                holds = np.minimum(holds, room // amount)
+        lasts = np.array([market.buyable(offer) for offer in range(len(holds))], np.int64)
+        moved = False
+        for offer, nodes in cover(int(lots.left[lot]), holds, market.price, lasts):
+            hold = int(holds[offer])
+            full = min(nodes, market.buyable(offer), int(lots.left[lot]) // hold)
+            self._buy(offer, {lot: hold}, size * hold, full)
+            rest = min(int(lots.left[lot]), hold)
+            if full < nodes and rest and market.buyable(offer):
+                self._buy(offer, {lot: rest}, size * rest, 1)
+            moved = True
+        return moved
+
+    def _squeeze(self) -> None:
+        """Puts pods onto nodes that are there, once few are left; onto larger ones if that is cheaper than one more."""
+        lots = self._lots
+        few = lots.total <= len(self.nodes.all) // 8 + 16 and 2 * lots.total <= self._squeezed_at
+        if not self.nodes.all or not (few or lots.total <= _SQUEEZED) or lots.total == self._squeezed_at:
+            return
+        self._squeezing.into_what_is_free()
+        if 0 < lots.total <= _SQUEEZED:
+            self._squeezing.into_larger_offers(self._price_of_more_nodes())
+        self._squeezed_at = lots.total
+
+    def _price_of_more_nodes(self) -> int:
+        """What nodes of their own would cost for all that are left: the least of what can be told at once."""
+        lots, price = self._lots, self._market.price
+        left = np.flatnonzero(lots.left).tolist()
+        offers = [self._choosing.alone(lot) for lot in left]
+        if -1 in offers:
+            return 0
+        alone = sum(int(price[at] * lots.left[lot]) for at, lot in zip(offers, left, strict=True))
+        return min(alone, self._price_of_average_pods(), *self._price_together())
+
+    def _price_together(self) -> list[int]:
+        """The price of one node for all that are left, where there is such a one; as if no rule kept them apart."""
+        lots = self._lots
+        content = {lot: int(lots.left[lot]) for lot in np.flatnonzero(lots.left).tolist()}
+        held = self._market.holding(lots.demand) & self.nodes.seen(content)[self._market.look]
+        return [int(self._market.price[held].min())] if held.any() else []
+
+    def _price_of_average_pods(self) -> int:
+        """As if all that are left were like the average of those that are as hard to place."""
+        lots, found = self._lots, 0
+        left = np.flatnonzero(lots.left)
+        for lot in left[np.unique(lots.tier[left], return_index=True)[1]].tolist():
+            ranked = self._choosing.ranked(lot)
+            if ranked is not None:
+                found += self._choosing.nodes(lot, ranked) * int(self._market.price[ranked.offers[0]])
+        return found
+
+    def _renew_worth(self) -> None:
+        """The scarce resource may be another once enough pods have their nodes."""
+        if 16 * self._lots.total < 15 * self._worth_at:
+            self._worth, self._worth_at = Worth(self._market, self._lots.demand), self._lots.total

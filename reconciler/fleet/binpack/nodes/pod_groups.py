@@ -1,0 +1,136 @@
+"""Owner of the pods that have no node yet, in lots: of equal size, rules, place and looks, whatever else differs."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from reconciler.fleet.binpack.nodes.host_lower_bound import Forcing
+from reconciler.fleet.binpack.nodes.host_rules import Profile, Profiles
+from reconciler.fleet.binpack.offers import Indices, Market
+from reconciler.fleet.rows import Counts, Mask
+from reconciler.model.cluster.pod import Pod
+
+ANYWHERE = -1
+FINE = 20  # bits of the share of a lot that is left
+_GOLDEN = np.uint64(2654435769)  # 2^32 over the golden ratio: any stretch of such an order is like the whole
+
+Unit = tuple[Pod, ...]  # pods that come as one: nearly always a single pod
+
+
+class Lot:
+    """What tells a lot from others, while they are gathered."""
+
+    __slots__ = ("mask", "place", "profile", "size", "units")
+
+    def __init__(self, place: int, profile: Profile, size: int, mask: int) -> None:
+        self.place = place  # or ANYWHERE
+        self.profile = profile
+        self.size = size
+        self.mask = mask  # the looks that it allows
+        self.units: list[Unit] = []
+
+
+class Gathered(NamedTuple):
+    """What lots are made from."""
+
+    lots: list[Lot]
+    profiles: Profiles
+    sizes: Counts  # what each size of pod asks for
+    masks: Mask  # the looks that each kind of pod may be on
+
+
+class Lots:
+    """The lots by number, in an order any stretch of which is like the whole."""
+
+    def __init__(self, gathered: Gathered, market: Market, places: int) -> None:
+        count = len(gathered.lots)
+        ranks = np.argsort((np.arange(count, dtype=np.uint64) * _GOLDEN) % np.uint64(2**32), kind="stable")
+        lots = [gathered.lots[rank] for rank in ranks.tolist()]
+        self.profiles = gathered.profiles
+        self.units = [each.units for each in lots]
+        self.left: Counts = np.array([len(each.units) for each in lots], np.int64)
+        self.first: Counts = np.maximum(self.left, 1)
+        self.share: Counts = (self.left << FINE) // self.first
+        self.place: Indices = np.array([each.place for each in lots], np.intp)
+        self.profile: Indices = np.array([each.profile.number for each in lots], np.intp)
+        self.plain: Mask = np.array([each.profile.is_plain for each in lots], bool)
+        self.sizes: Counts = gathered.sizes
+        self.size: Indices = np.array([each.size for each in lots], np.intp)
+        self.masks: Mask = gathered.masks
+        self.mask: Indices = np.array([each.mask for each in lots], np.intp)
+        # Pods of one size and place, those with rules of hosts apart: none may lag behind, or the last nodes suffer.
+        self.group: Indices = distinct(np.stack([self.place, self.plain, self.size], axis=1).astype(np.int64))[1]
+        groups = int(self.group.max(initial=-1)) + 1
+        self._group_left: Counts = np.zeros(groups, np.int64)
+        np.add.at(self._group_left, self.group, self.left)
+        self._group_first: Counts = np.maximum(self._group_left, 1)
+        self.group_share: Counts = (self._group_left << FINE) // self._group_first
+        self.ruled = int(self.left[~self.plain].sum())
+        self._ruled_first, self._first_total = self.ruled, int(self.left.sum())
+        self.tier = self._tiers(market)
+        self.total = self.left_in_all = int(self.left.sum())
+        self.demand: Counts = self.sizes[self.size].T @ self.left  # of each resource
+        tiers = int(self.tier.max(initial=-1)) + 1
+        self.total_of_tier: Counts = np.zeros(tiers, np.int64)
+        self.demand_of_tier: Counts = np.zeros((tiers, len(market.room)), np.int64)
+        np.add.at(self.total_of_tier, self.tier, self.left)
+        np.add.at(self.demand_of_tier, self.tier, self.sizes[self.size] * self.left[:, None])
+        # To each place, how many; at the end those that may go anywhere.
+        self.tied: Counts = np.zeros(places + 1, np.int64)
+        np.add.at(self.tied, self.place, self.left)
+        self.forcing = Forcing(self.profiles)
+        self.forcing.add(self.profile, self.left)
+
+    def __len__(self) -> int:
+        return len(self.left)
+
+    @property
+    def ruled_lag(self) -> bool:
+        """Whether a larger part is left of the pods that rules of hosts concern than of the others."""
+        plain, plain_first = self.left_in_all - self.ruled, self._first_total - self._ruled_first
+        return self.ruled * plain_first >= plain * self._ruled_first
+
+    def reserve(self, lot: int, count: int) -> None:
+        """So many are on a node that may yet come to nothing."""
+        left = int(self.left[lot]) - count
+        self.left[lot] = left
+        self.share[lot] = (left << FINE) // int(self.first[lot])
+        group = int(self.group[lot])
+        left = int(self._group_left[group]) - count
+        self._group_left[group] = left
+        self.group_share[group] = (left << FINE) // int(self._group_first[group])
+        self.left_in_all -= count
+        if not self.plain[lot]:
+            self.ruled -= count
+
+    def take(self, content: dict[int, int], times: int) -> None:
+        """So many of each lot were given a node, so many times; taken back where the times are below 0."""
+        for lot, count in content.items():
+            self.reserve(lot, count * times)
+        lots = np.fromiter(content.keys(), np.intp, len(content))
+        counts = np.fromiter(content.values(), np.int64, len(content)) * times
+        asked = self.sizes[self.size[lots]] * counts[:, None]
+        self.total -= int(counts.sum())
+        self.demand -= asked.sum(axis=0)
+        np.subtract.at(self.total_of_tier, self.tier[lots], counts)
+        np.subtract.at(self.demand_of_tier, self.tier[lots], asked)
+        np.subtract.at(self.tied, self.place[lots], counts)
+        self.forcing.add(self.profile[lots], -counts)
+
+    def _tiers(self, market: Market) -> Indices:
+        """Lots that few offers will do for come first, by labels, taints and kinds of resource, not by sizes."""
+        asks = self.sizes[self.size] > 0
+        kinds, kind = distinct(np.concatenate([self.mask[:, None], asks], axis=1).astype(np.int64))
+        counts = np.zeros(len(kinds), np.int64)
+        for number, told in enumerate(kinds.tolist()):
+            has = (market.room[np.array(told[1:], bool)] > 0).all(axis=0)
+            counts[number] = (has & self.masks[told[0]][market.look]).sum()
+        return np.unique(counts[kind], return_inverse=True)[1].astype(np.intp)
+
+
+def distinct(rows: Counts) -> tuple[Counts, Indices]:
+    """The distinct rows, and the number of each row among them."""
+    if not len(rows):
+        return rows, np.zeros(0, np.intp)
+    found, inverse = np.unique(rows, axis=0, return_inverse=True)
+    return found, inverse.reshape(-1).astype(np.intp)

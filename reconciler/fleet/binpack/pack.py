@@ -1,0 +1,124 @@
+"""Packs pods onto new nodes: fewest dollars, then fewest nodes, and every filter of the scheduler is kept.
+
+What other pods have to do with it is settled in two steps. First, pods that a term ties to zones, or to other labels
+that offers differ in, are shared out among places one by one (places/sharing.py); then nodes are bought and filled
+(nodes/buying.py), where only rules of hosts are left to mind (places/company.py). Pods that found no place are tried
+again beside what was bought: offers that ran out count no more then, nor do domains that nobody who is left could be
+in. The same pods and shapes give the same nodes, in whatever order they are named.
+"""
+
+from collections.abc import Iterable, Sequence
+
+import msgspec
+import numpy as np
+
+from reconciler.fleet.binpack.offers import Market
+from reconciler.fleet.binpack.result import NewNode, Packed
+from reconciler.fleet.binpack.result_builder import Found
+from reconciler.fleet.binpack.round import Round
+from reconciler.fleet.binpack.shape import Limits, Shape
+from reconciler.fleet.binpack.steps import Steps
+from reconciler.fleet.binpack.virtual_nodes import labels_of, new_node
+from reconciler.fleet.filters.chain import FilterChain
+from reconciler.fleet.pod_class import PodClass
+from reconciler.fleet.rows import Mask
+from reconciler.fleet.snapshot.snapshot import Snapshot
+from reconciler.model.cluster.pod import Pod
+
+NO_LIMITS = Limits()
+
+
+def pack(fleet: Snapshot, pods: Iterable[Pod], shapes: Sequence[Shape], limits: Limits = NO_LIMITS) -> Packed:
+    """New nodes for the pods, beside the nodes and pods that are there. Nothing stays booked."""
+    with fleet.fork():
+        steps = Steps(limits.steps)
+        market = Market(shapes, fleet.classes, limits.nodes)
+        bill = _Bill(fleet, market, steps)
+        left: Sequence[Pod] = list(pods)
+        while True:
+            with fleet.fork():
+                found = Round(fleet, left, market, steps).pack()
+            bill.take(found)
+            left = [each.pod for each in found.unplaced]
+            if not left or not found.nodes or steps.are_spent:
+                break
+            bill.book()
+        # Not before: a node bought later could be in a domain that has none of them, and they would be too many here.
+        while left and (joined := bill.join(left)):
+            left = [pod for pod in left if id(pod) not in joined]
+        return bill.packed(found, left)
+
+
+class _Bill:
+    """Owner of what all rounds bought together."""
+
+    def __init__(self, fleet: Snapshot, market: Market, steps: Steps) -> None:
+        self._fleet = fleet
+        self._market = market
+        self._steps = steps
+        self._nodes: list[NewNode] = []
+        self._pods: list[list[Pod]] = []
+        self._number_of: dict[int, int] = {}  # row -> node, of those that are booked
+        self._order: list[tuple[int, int]] = []
+
+    def take(self, found: Found) -> None:
+        """What one round bought."""
+        first = len(self._nodes)
+        self._order += [(first + number, index) for number, index in found.order]
+        self._nodes += found.nodes
+        self._pods += [list(node.pods) for node in found.nodes]
+
+    def book(self) -> None:
+        """From here on what was bought is there."""
+        fleet = self._fleet
+        shapes = {shape.name: shape for shape in self._market.shapes}
+        for number in range(len(self._number_of), len(self._nodes)):
+            node = self._nodes[number]
+            shape = shapes[node.shape]
+            labels = labels_of(shape, node.zone, node.capacity_type)
+            row = fleet.bring(new_node(f"bought/{number}", labels, shape))
+            self._number_of[row] = number
+            for pod in node.pods:
+                fleet.add(fleet.classes.of(pod).anew, row)
+
+    def join(self, pods: Sequence[Pod]) -> set[int]:
+        """Puts pods onto nodes that were bought for others and are booked; the ids of those that are."""
+        fleet, judging = self._fleet, self._fleet.part(FilterChain)
+        is_bought: Mask = np.zeros(fleet.rows.capacity, bool)
+        is_bought[list(self._number_of)] = True
+        full: set[PodClass] = set()
+        joined: set[int] = set()
+        for pod in pods if self._number_of else ():
+            pod_class = fleet.classes.of(pod).anew
+            if pod_class in full or self._steps.are_spent:
+                continue
+            self._steps.take(fleet.rows.capacity)
+            rows = np.flatnonzero(judging.mask(pod_class) & is_bought)
+            if not len(rows):
+                full.add(pod_class)
+                continue
+            row = int(rows[0])
+            fleet.add(pod_class, row)
+            number = self._number_of[row]
+            self._order.append((number, len(self._pods[number])))
+            self._pods[number].append(pod)
+            joined.add(id(pod))
+        return joined
+
+    def packed(self, last: Found, left: Sequence[Pod]) -> Packed:
+        """All of it; what the last round says of the pods that are left holds of them."""
+        nodes = [
+            node if len(node.pods) == len(pods) else msgspec.structs.replace(node, pods=tuple(pods))
+            for node, pods in zip(self._nodes, self._pods, strict=True)
+        ]
+        # With more steps some of these might have found a place in the end, if the shapes themselves allow it.
+        is_cut_short = self._steps.are_spent
+        ids = set(map(id, left))
+        rest = [each for each in last.unplaced if id(each.pod) in ids]
+        return Packed(
+            nodes=tuple(nodes),
+            unplaced=tuple([each for each in rest if each.is_ruled_out or not is_cut_short]),
+            not_evaluated=tuple([each.pod for each in rest if is_cut_short and not each.is_ruled_out]),
+            order=tuple(self._order),
+            steps=self._steps.done,
+        )

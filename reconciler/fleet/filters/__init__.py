@@ -1,0 +1,34 @@
+"""What can be in a pod's way, one predicate a module, in the order in which they are asked."""
+
+from reconciler.fleet.filters.claims import Claims
+from reconciler.fleet.filters.gpu_claims import GpuClaims
+from reconciler.fleet.filters.interpod import InterPod
+from reconciler.fleet.filters.node_name import NodeName
+from reconciler.fleet.filters.nominated import Nominated
+from reconciler.fleet.filters.one_pod_only import OnePodOnly
+from reconciler.fleet.filters.ports import Ports
+from reconciler.fleet.filters.predicate import Predicate
+from reconciler.fleet.filters.resources import Resources
+from reconciler.fleet.filters.selection import Selection
+from reconciler.fleet.filters.spread import Spread
+from reconciler.fleet.filters.taints import Taints
+from reconciler.fleet.filters.unschedulable import Unschedulable
+from reconciler.fleet.filters.volume_limits import VolumeLimits
+from reconciler.fleet.filters.volumes import VolumePlaces
+
+PREDICATES: tuple[type[Predicate], ...] = (
+    Unschedulable,
+    NodeName,
+    Taints,
+    Selection,
+    Resources,
+    Ports,
+    OnePodOnly,
+    VolumeLimits,
+    VolumePlaces,
+    Spread,
+    InterPod,
+    Claims,
+    GpuClaims,
+    Nominated,
+)

@@ -1,0 +1,114 @@
+"""Owner of the predicates of one what-if, and of what they found that holds until labels or taints of nodes change."""
+
+import numpy as np
+
+from reconciler.fleet.filters import PREDICATES
+from reconciler.fleet.filters.claims import Claims
+from reconciler.fleet.filters.gpu_claims import GpuClaims
+from reconciler.fleet.filters.one_pod_only import OnePodOnly
+from reconciler.fleet.filters.ports import Ports
+from reconciler.fleet.filters.predicate import Predicate
+from reconciler.fleet.filters.resources import Resources
+from reconciler.fleet.filters.spread import Spread
+from reconciler.fleet.filters.volume_limits import VolumeLimits
+from reconciler.fleet.filters.volumes import VolumePlaces
+from reconciler.fleet.pod_class import Needs, PodClass
+from reconciler.fleet.rows import Mask
+from reconciler.fleet.snapshot.node_kinds import NodeKinds
+from reconciler.fleet.snapshot.rejections import Rejections, ruled_out
+from reconciler.fleet.snapshot.snapshot import Snapshot
+
+UNMODELLED = "not modelled"
+_MOST_MASKS = 2_000
+
+Asked = tuple[Predicate, ...]
+
+# Those that have nothing against a pod which says nothing of ports, volumes, claims and other pods: most are like that.
+_NEVER_PLAIN = (Ports, OnePodOnly, VolumeLimits, VolumePlaces, Spread, Claims, GpuClaims)
+
+
+class FilterChain:
+    """All predicates together; `fleet.part(Judging)` is the one of a what-if."""
+
+    def __init__(self, fleet: Snapshot) -> None:
+        self.fleet = fleet
+        self.predicates: Asked = tuple([fleet.part(each) for each in PREDICATES])
+        self._static = tuple([each for each in self.predicates if each.static])
+        self._dynamic = tuple([each for each in self.predicates if not each.static])
+        self._of_plain = tuple([each for each in self._dynamic if not isinstance(each, _NEVER_PLAIN)])
+        self._only_resources: Asked = (fleet.part(Resources),)
+        self._masks: dict[Needs, Mask] = {}
+        self._version = -1
+
+    def asked(self, pod_class: PodClass) -> Asked:
+        """The predicates that could refuse such a pod for what is booked now."""
+        fleet = self.fleet
+        asked = self._of_plain if pod_class.is_plain else self._dynamic
+        return tuple([each for each in asked if each.concerns(pod_class, fleet)])
+
+    def goes_in_bulk(self, asked: Asked) -> bool:
+        """Whether pods of a class are in each other's way only by what they take."""
+        return asked == self._only_resources
+
+    def mask(self, pod_class: PodClass, asked: Asked | None = None) -> Mask:
+        """Where such a pod fits; a new array."""
+        found: Mask = self.static_mask(pod_class) & self.fleet.rows.alive
+        if pod_class.unmodelled:
+            found[:] = False
+            return found
+        for each in self.asked(pod_class) if asked is None else asked:
+            mask = each.mask(pod_class, self.fleet)
+            if mask is not None:
+                np.logical_and(found, mask, out=found)
+        return found
+
+    def static_mask(self, pod_class: PodClass) -> Mask:
+        """What labels, taints and names of nodes say. Not to be changed."""
+        if self._version != self.fleet.rows.version or len(self._masks) > _MOST_MASKS:
+            self._version = self.fleet.rows.version
+            self._masks.clear()
+        found = self._masks.get(pod_class.needs)
+        if found is None:
+            found = np.ones(self.fleet.rows.capacity, bool)
+            for each in self._static:
+                mask = each.mask(pod_class, self.fleet)
+                if mask is not None:
+                    np.logical_and(found, mask, out=found)
+            self._masks[pod_class.needs] = found
+        return found
+
+    def fits(self, pod_class: PodClass, row: int, asked: Asked | None = None) -> bool:
+        """Whether such a pod fits on one row."""
+        if not self.may_be_on(pod_class, row):
+            return False
+        return all(each.fits(pod_class, row, self.fleet) for each in (self._dynamic if asked is None else asked))
+
+    def may_be_on(self, pod_class: PodClass, row: int) -> bool:
+        """Whether such a pod could fit on one row, whatever else is there."""
+        return bool(not pod_class.unmodelled and self.fleet.rows.alive[row] and self.static_mask(pod_class)[row])
+
+    def reasons(self, pod_class: PodClass, row: int) -> tuple[str, ...]:
+        """Every reason why not, in the order of predicates."""
+        fleet = self.fleet
+        told = [each.why(pod_class, row, fleet) for each in self.predicates if not each.fits(pod_class, row, fleet)]
+        return (pod_class.unmodelled, *told) if pod_class.unmodelled else tuple(told)
+
+    def first_reason(self, pod_class: PodClass, row: int) -> str:
+        """The first of the reasons; nothing where such a pod fits."""
+        if pod_class.unmodelled:
+            return pod_class.unmodelled
+        fleet = self.fleet
+        refusing = next((each for each in self.predicates if not each.fits(pod_class, row, fleet)), None)
+        return refusing.why(pod_class, row, fleet) if refusing is not None else ""
+
+    def counted(self, pod_class: PodClass, allowed: Mask | None) -> Rejections:
+        """How many of the nodes that are allowed each predicate rules out, and how many none does, by their kind."""
+        among: Mask = self.fleet.rows.alive if allowed is None else self.fleet.rows.alive & allowed
+        count, free = self.fleet.part(NodeKinds).counted, among
+        found = {UNMODELLED: count(among)} if pod_class.unmodelled and among.any() else {}
+        for each in self.predicates:
+            mask = each.mask(pod_class, self.fleet)
+            if mask is not None and (out := among & ~mask).any():
+                found[each.name] = count(out)
+                free = free & mask
+        return ruled_out(found, {} if pod_class.unmodelled else count(free))

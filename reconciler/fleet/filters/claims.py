@@ -1,0 +1,145 @@
+"""Devices claimed by dynamic resource allocation: a pod can be where its claims were met.
+
+Which devices a claim would be given is not foretold: a pod with a claim that was not met yet fits nowhere, and says so.
+"""
+
+from typing import ClassVar
+
+import msgspec
+import numpy as np
+
+from reconciler.fleet.node_terms import readable, term_holds, term_mask
+from reconciler.fleet.pod_class import PodClass
+from reconciler.fleet.rows import Mask
+from reconciler.fleet.snapshot.snapshot import Snapshot
+from reconciler.model.cluster.devices import ResourceClaim
+from reconciler.model.cluster.pod import NodeSelector, Pod, PodClaim
+
+TITLE = "resourceclaims.resource.k8s.io"
+
+
+class Claimed(msgspec.Struct, frozen=True):
+    """What the claims of a pod come to."""
+
+    nowhere: str = ""
+    unmodelled: str = ""
+    met: tuple[tuple[str, NodeSelector | None], ...] = ()  # names of claims, and the nodes where they were met
+
+
+_NONE = Claimed()
+
+
+class Claims:
+    """The claims by name, as last seen, and what they come to for each class of pods."""
+
+    name: ClassVar[str] = "resource claims"
+    static: ClassVar[bool] = False
+
+    def __init__(self, fleet: Snapshot) -> None:
+        self._seen: tuple[ResourceClaim, ...] | None = None
+        self._unread = ""
+        self._by_name: dict[tuple[str, str], ResourceClaim] = {}
+        self._claimed: dict[PodClass, Claimed] = {}
+
+    def concerns(self, pod_class: PodClass, fleet: Snapshot) -> bool:
+        return bool(pod_class.pod.spec.resource_claims)
+
+    def mask(self, pod_class: PodClass, fleet: Snapshot) -> Mask | None:
+        claimed = self.claimed(pod_class, fleet)
+        if claimed is _NONE:
+            return None
+        found: Mask = np.full(fleet.rows.capacity, not (claimed.nowhere or claimed.unmodelled))
+        for _, selector in claimed.met:
+            if selector is not None:
+                one: Mask = np.zeros(fleet.rows.capacity, bool)
+                for term in selector.node_selector_terms:
+                    if readable(term):
+                        one |= term_mask(term, fleet.rows)
+                found &= one
+        return found
+
+    def fits(self, pod_class: PodClass, row: int, fleet: Snapshot) -> bool:
+        claimed = self.claimed(pod_class, fleet)
+        if claimed is _NONE:
+            return True
+        return not (claimed.nowhere or claimed.unmodelled or self._elsewhere(claimed, row, fleet))
+
+    def why(self, pod_class: PodClass, row: int, fleet: Snapshot) -> str:
+        claimed = self.claimed(pod_class, fleet)
+        elsewhere = self._elsewhere(claimed, row, fleet)
+        return claimed.nowhere or claimed.unmodelled or f"ResourceClaim {elsewhere} was met on another node"
+
+    def claimed(self, pod_class: PodClass, fleet: Snapshot) -> Claimed:
+        """What its claims come to, as they are seen now."""
+        if not pod_class.pod.spec.resource_claims:
+            return _NONE
+        self._renew(fleet)
+        found = self._claimed.get(pod_class)
+        if found is None:
+            found = self._claimed[pod_class] = self._read(pod_class.pod)
+        return found
+
+    def _renew(self, fleet: Snapshot) -> None:
+        observed = fleet.observed
+        unread = observed.why_unread(TITLE)
+        if observed.resource_claims is not self._seen or unread != self._unread:
+            self._seen, self._unread = observed.resource_claims, unread
+            self._by_name = {(each.metadata.namespace, each.metadata.name): each for each in observed.resource_claims}
+            self._claimed.clear()
+
+    def _read(self, pod: Pod) -> Claimed:
+        if self._unread:
+            return Claimed(unmodelled=f"it claims devices, and {self._unread}")
+        nowhere, unmodelled, met = [], [], []
+        for asked in pod.spec.resource_claims:
+            name = _name(pod, asked)
+            if name is None:
+                nowhere.append(f"its ResourceClaim {asked.name} is not made yet")
+            elif name:
+                claim = self._by_name.get((pod.metadata.namespace, name))
+                title = f"ResourceClaim {pod.metadata.namespace}/{name}"
+                if why_not := _why_useless(claim, pod, made=not asked.resource_claim_name):
+                    nowhere.append(f"{title} {why_not}")
+                elif claim is not None and (why_not := _why_unmodelled(claim)):
+                    unmodelled.append(f"{title} {why_not}")
+                elif claim is not None and claim.status.allocation is not None:
+                    met.append((f"{pod.metadata.namespace}/{name}", claim.status.allocation.node_selector))
+        return Claimed(next(iter(nowhere), ""), next(iter(unmodelled), ""), tuple(met))
+
+    def _elsewhere(self, claimed: Claimed, row: int, fleet: Snapshot) -> str:
+        """A claim that was met on other nodes than this one; nothing where there is none."""
+        node = fleet.rows.node(row)
+        for name, selector in claimed.met:
+            if selector is not None:
+                terms = (term for term in selector.node_selector_terms if readable(term))
+                if not any(term_holds(term, node) for term in terms):
+                    return name
+        return ""
+
+
+def _name(pod: Pod, asked: PodClaim) -> str | None:
+    """The claim's name; None where it is not made yet, nothing where none will be."""
+    if asked.resource_claim_name:
+        return asked.resource_claim_name
+    statuses = (each for each in pod.status.resource_claim_statuses if each.name == asked.name)
+    return next((each.resource_claim_name for each in statuses), None)
+
+
+def _why_useless(claim: ResourceClaim | None, pod: Pod, made: bool) -> str:
+    if claim is None:
+        return "is not there"
+    if claim.metadata.leaving:
+        return "is being deleted"
+    owner = claim.metadata.controller
+    if made and (owner is None or owner.uid != pod.metadata.uid):
+        return "was not made for this pod"
+    return ""
+
+
+def _why_unmodelled(claim: ResourceClaim) -> str:
+    allocation = claim.status.allocation
+    if allocation is None:
+        return "has no devices yet, and which it would be given is not foretold"
+    if any(each.binding_conditions for each in allocation.devices.results):
+        return "has devices that are still to be made ready"
+    return ""

@@ -1,0 +1,129 @@
+"""Pods that are to come: a pod for which others were preempted has a claim to the node that it was nominated for.
+
+A pod must fit a node both without those that are nominated for it and with those of its own priority or a higher one.
+The other predicates say whether it fits without them; here those that look at pods are asked again, with them booked.
+Volumes of one pod are left out, since the scheduler does not count those of pods that are to come.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import ClassVar
+
+import msgspec
+import numpy as np
+
+from reconciler.fleet.filters.interpod import InterPod
+from reconciler.fleet.filters.ports import Ports
+from reconciler.fleet.filters.predicate import Predicate
+from reconciler.fleet.filters.resources import Resources
+from reconciler.fleet.filters.spread import Spread
+from reconciler.fleet.filters.volume_limits import VolumeLimits
+from reconciler.fleet.pod_class import PodClass
+from reconciler.fleet.rows import Mask
+from reconciler.fleet.snapshot.snapshot import Snapshot
+from reconciler.model.cluster.pod import Pod
+
+_PEERS: tuple[type[Predicate], ...] = (Resources, Ports, InterPod, Spread, VolumeLimits)
+
+
+class _Nomination(msgspec.Struct, frozen=True):
+    uid: str
+    title: str
+    pod_class: PodClass
+
+
+class Nominated:
+    """The nominations by node, as last seen, less those that the what-if has used up."""
+
+    name: ClassVar[str] = "nominated pods"
+    static: ClassVar[bool] = False
+
+    def __init__(self, fleet: Snapshot) -> None:
+        self._interpod, self._spread = fleet.part(InterPod), fleet.part(Spread)
+        self._peers: tuple[Predicate, ...] = tuple([fleet.part(each) for each in _PEERS])
+        self._sighting = -1
+        self._by_node: dict[str, list[_Nomination]] = {}
+        self._used_up: set[str] = set()
+        self._asking = ""
+
+    @contextmanager
+    def asking(self, pod: Pod) -> Iterator[None]:
+        """While it is asked about this one pod: its own nomination is not in its way."""
+        before, self._asking = self._asking, pod.metadata.uid
+        try:
+            yield
+        finally:
+            self._asking = before
+
+    def use_up(self, pod: Pod, fleet: Snapshot) -> None:
+        """The pod is booked somewhere: what it was nominated for is free again, until that is taken back."""
+        uid = pod.metadata.uid
+        if pod.status.nominated_node_name and uid not in self._used_up:
+            self._used_up.add(uid)
+            fleet.on_revert(lambda: self._used_up.discard(uid))
+
+    def concerns(self, pod_class: PodClass, fleet: Snapshot) -> bool:
+        self._renew(fleet)
+        return bool(self._by_node) and any(self._rivals(pod_class, each) for each in self._by_node)
+
+    def mask(self, pod_class: PodClass, fleet: Snapshot) -> Mask | None:
+        self._renew(fleet)
+        found: Mask | None = None
+        for name in self._by_node:
+            row = fleet.rows.row_of.get(name)
+            if row is not None and fleet.rows.alive[row] and self._obstacle(pod_class, row, fleet):
+                found = np.ones(fleet.rows.capacity, bool) if found is None else found
+                found[row] = False
+        return found
+
+    def fits(self, pod_class: PodClass, row: int, fleet: Snapshot) -> bool:
+        self._renew(fleet)
+        return not self._by_node or not self._obstacle(pod_class, row, fleet)
+
+    def why(self, pod_class: PodClass, row: int, fleet: Snapshot) -> str:
+        self._renew(fleet)
+        titles = ", ".join(each.title for each in self._rivals(pod_class, fleet.rows.node(row).name))
+        return f"with {titles} there, nominated for it: {self._obstacle(pod_class, row, fleet)}"
+
+    def _obstacle(self, pod_class: PodClass, row: int, fleet: Snapshot) -> str:
+        """What would be in the way with the others there; nothing where nothing would."""
+        rivals = self._rivals(pod_class, fleet.rows.node(row).name)
+        if not rivals:
+            return ""
+        namesakes = sum(each.pod_class.namespace == pod_class.namespace for each in rivals)
+        if uneven := self._spread.uneven_beside(namesakes, pod_class, row, fleet):
+            return uneven
+        peers = self._peers
+        if not self._interpod.concerns(pod_class, fleet):
+            # The scheduler leaves a filter out altogether that has nothing to look at before the others are there.
+            peers = tuple([each for each in peers if each is not self._interpod])
+        with fleet.fork():
+            for each in rivals:
+                fleet.add(each.pod_class, row)
+            refusing = (each for each in peers if not each.fits(pod_class, row, fleet))
+            return next((each.why(pod_class, row, fleet) for each in refusing), "")
+
+    def _rivals(self, pod_class: PodClass, node_name: str) -> list[_Nomination]:
+        return [
+            each
+            for each in self._by_node.get(node_name, ())
+            if each.pod_class.priority >= pod_class.priority
+            and each.uid != self._asking
+            and each.uid not in self._used_up
+        ]
+
+    def _renew(self, fleet: Snapshot) -> None:
+        if fleet.sightings == self._sighting:
+            return
+        self._sighting = fleet.sightings
+        self._used_up.clear()
+        found = defaultdict(list)
+        for pod in fleet.nominated:
+            # One that is held back by a gate has not been looked at.
+            if not pod.spec.scheduling_gates:
+                nomination = _Nomination(pod.metadata.uid, pod.title, fleet.classes.of(pod))
+                found[pod.status.nominated_node_name].append(nomination)
+        self._by_node = dict(sorted(found.items()))
+        for each in self._by_node.values():
+            each.sort(key=lambda one: (one.title, one.uid))

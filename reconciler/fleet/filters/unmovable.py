@@ -1,0 +1,22 @@
+"""Which pods stay where they are, whoever would move them: those of which nobody here can tell where they would fit."""
+
+from reconciler.fleet.filters.claims import Claims
+from reconciler.fleet.pod_class import PodClass
+from reconciler.fleet.snapshot.snapshot import Snapshot
+from reconciler.fleet.storage.stored import Stored
+
+
+def unmodelled(pod_class: PodClass, fleet: Snapshot) -> str:
+    """Why it can't be told where such a pod fits; nothing where it can. Until then it fits nowhere."""
+    return (
+        pod_class.unmodelled
+        or fleet.part(Stored).wanted(pod_class, fleet).unmodelled
+        or fleet.part(Claims).claimed(pod_class, fleet).unmodelled
+    )
+
+
+def why_it_stays(pod_class: PodClass, fleet: Snapshot) -> str:
+    """Why such a pod is not to be moved; nothing where it may be. Whoever gives devices back may find no others."""
+    claimed = fleet.part(Claims).claimed(pod_class, fleet)
+    held = f"it holds devices by ResourceClaim {claimed.met[0][0]}" if claimed.met else ""
+    return unmodelled(pod_class, fleet) or held

@@ -1,0 +1,238 @@
+"""Owner of a walk over the nodes that puts pods on the first that takes them.
+
+The order of the walk is that of the names, unless the search brings one of its own: where the result must not depend
+on names. It is looked up when a place is searched for first: a pod that goes where its hint says needs none.
+
+The walk is cyclic and stays where it last put a pod, so that pods fill a node before they go on to the next. Where pods
+of a class are only in each other's way by what they take, as many are put on a node at once as there is room for.
+
+A step is one predicate asked about one node, or about up to a thousand at once. What labels, taints and names of nodes
+say counts as one predicate. Steps depend on what is asked alone, not on what happens to be remembered.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from functools import cached_property
+
+import msgspec
+import numpy as np
+
+from reconciler.fleet.filters.chain import Asked, FilterChain
+from reconciler.fleet.pod_class import PodClass
+from reconciler.fleet.rows import Mask, Places
+from reconciler.fleet.snapshot.snapshot import Snapshot
+
+_FEW, _AT_ONCE = 64, 1_000
+_MOST_REFUSALS = 16  # nodes with room that are asked one by one; after so many all are asked at once
+
+
+class Search(msgspec.Struct, frozen=True):
+    """Where to look first, and for how long."""
+
+    pointer: str = ""  # the node to begin with, or the next by name; nothing: at the end where all begin
+    backwards: bool = False  # from the last node to the first
+    order: Callable[[], Places] | None = None  # all rows; None: by name
+    allowed: Mask | None = None  # rows that may take pods; None: all
+    hints: Mapping[str, str] = {}  # uid of a pod -> name of the node that is tried first
+    budget: int | None = None  # of steps
+    tells_why: bool = True  # what ruled out the nodes, for pods that find no place
+    anew: bool = False  # each class of pods begins at the pointer again, and not where the one before it ended
+
+
+class Meter:
+    """Owner of how many steps were taken, by one walk or by several that share a budget."""
+
+    def __init__(self, budget: int | None) -> None:
+        self.budget = budget
+        self.steps = 0
+        self.spent = False  # steps were lacking: of whatever was not put, nothing is known
+
+    def spend(self, steps: int) -> bool:
+        """Whether so many are left."""
+        if self.budget is not None and self.steps + steps > self.budget:
+            self.spent = True
+            return False
+        self.steps += steps
+        return True
+
+
+class FirstFitCursor:
+    """Where it stands, and how many steps it took."""
+
+    def __init__(self, fleet: Snapshot, search: Search, meter: Meter | None = None) -> None:
+        self.meter = Meter(search.budget) if meter is None else meter
+        self._spend = self.meter.spend
+        self.allowed = search.allowed
+        self._search = search
+        self._fleet = fleet
+        self._judging = fleet.part(FilterChain)
+        self._stands: int | None = None  # None: where all begin
+        if search.order is None:  # as the rows are now, whatever is brought meanwhile
+            _ = self._order
+
+    @cached_property
+    def _order(self) -> Places:
+        order = self._fleet.rows.order if self._search.order is None else self._search.order()
+        return order[::-1] if self._search.backwards else order
+
+    @cached_property
+    def _ring(self) -> Places:
+        return np.concatenate((self._order, self._order))
+
+    @property
+    def _sweep(self) -> int:
+        return -(-len(self._order) // _AT_ONCE)
+
+    @cached_property
+    def _begin(self) -> int:
+        return self._place(self._search.pointer)
+
+    @property
+    def _at(self) -> int:
+        return self._begin if self._stands is None else self._stands
+
+    @property
+    def pointer(self) -> str:
+        """The name of the node where it stands."""
+        return self._fleet.rows.node(int(self._order[self._at])).name if len(self._order) else ""
+
+    def stand_at(self, pointer: str) -> None:
+        """Go on from there: others have walked meanwhile."""
+        self._stands = self._place(pointer)
+
+    def mark(self) -> int | None:
+        """Where it stands, to come `back` to."""
+        return self._stands
+
+    def back(self, mark: int | None) -> None:
+        self._stands = mark
+
+    def _place(self, pointer: str) -> int:
+        """Where in the order of the walk the node is. By names, a node that is gone is passed over; in an order of the
+        search's own, the walk begins anew."""
+        rows, many = self._fleet.rows, len(self._order)
+        if not pointer or not many:
+            return 0
+        if self._search.order is not None:
+            row = rows.row_of.get(pointer)
+            return int(np.argmax(self._order == row)) if row is not None else 0
+        if not self._search.backwards:
+            return rows.position(pointer) % many
+        return (many - rows.position(pointer) - (pointer in rows.row_of)) % many
+
+    def put(self, pod_class: PodClass, count: int) -> list[tuple[int, int]]:
+        """Books as many pods of a class as find a place: rows, and how many on each."""
+        if pod_class.unmodelled or not len(self._order):
+            return []
+        if self._search.anew:
+            self._stands = None
+        asked = self._judging.asked(pod_class)
+        if self._judging.goes_in_bulk(asked):
+            return self._put_in_bulk(pod_class, count, asked)
+        put: list[tuple[int, int]] = []
+        while count:
+            place = self._next(pod_class, asked)
+            if place is None:
+                break
+            self._stands = place
+            row = int(self._order[place])
+            self._fleet.add(pod_class, row)
+            put.append((row, 1))
+            count -= 1
+            if count:
+                asked = self._judging.asked(pod_class)
+        return put
+
+    def put_on(self, pod_class: PodClass, row: int, count: int = 1) -> int:
+        """Books as many pods of a class on one row as fit there; where the walk stands does not change."""
+        asked = self._judging.asked(pod_class)
+        if self._judging.goes_in_bulk(asked):
+            return self._put_on_in_bulk(pod_class, row, count, asked)
+        put = 0
+        while put < count and self._fits(pod_class, row, asked):
+            self._fleet.add(pod_class, row)
+            put += 1
+            asked = self._judging.asked(pod_class) if put < count else asked
+        return put
+
+    def _put_on_in_bulk(self, pod_class: PodClass, row: int, count: int, asked: Asked) -> int:
+        if not (self._spend(len(asked) + 1) and self._is_open(row) and self._judging.may_be_on(pod_class, row)):
+            return 0
+        booked = min(count, self._fleet.stock.room(pod_class.request, row))
+        if booked:
+            self._fleet.add(pod_class, row, booked)
+        return booked
+
+    def _put_in_bulk(self, pod_class: PodClass, count: int, asked: Asked) -> list[tuple[int, int]]:
+        fleet, room = self._fleet, self._fleet.stock.room
+        row = int(self._order[self._at])
+        booked = self._put_on_in_bulk(pod_class, row, count, asked)
+        put = [(row, booked)] if booked else []
+        count -= booked
+        for place in self._roomy_places(pod_class) if count else ():
+            if not self._spend(len(asked)):
+                break
+            row = int(self._order[place])
+            booked = min(count, room(pod_class.request, row))
+            fleet.add(pod_class, row, booked)
+            put.append((row, booked))
+            self._stands = place
+            count -= booked
+            if not count:
+                break
+        return put
+
+    def _fits(self, pod_class: PodClass, row: int, asked: Asked) -> bool:
+        return self._spend(len(asked) + 1) and self._is_open(row) and self._judging.fits(pod_class, row, asked)
+
+    def _is_open(self, row: int) -> bool:
+        return self.allowed is None or bool(self.allowed[row])
+
+    def _next(self, pod_class: PodClass, asked: Asked) -> int | None:
+        """The first place that takes such a pod, beginning with where it stands."""
+        if self._fits(pod_class, int(self._order[self._at]), asked):
+            return self._at
+        refusals = 0
+        for place in self._roomy_places(pod_class):
+            if self._fits(pod_class, int(self._order[place]), asked):
+                return place
+            refusals += 1
+            if self.meter.spent or refusals > _MOST_REFUSALS:
+                break
+        return self._look(pod_class, asked) if refusals > _MOST_REFUSALS and not self.meter.spent else None
+
+    def _roomy_places(self, pod_class: PodClass) -> Iterator[int]:
+        """Where there is room, after where it stands: among the next few, then among more, then among all others.
+
+        Where pods fill one node after the other there is room close by, so that most searches cost the same however
+        many nodes there are.
+        """
+        begin, many = self._at + 1, len(self._order)
+        last = self._at + many
+        for size in (_FEW, _AT_ONCE, many):
+            end = min(begin + size, last)
+            if begin == end or not self._spend(2 * -(-(end - begin) // _AT_ONCE)):
+                return
+            for place in self._roomy_among(pod_class, self._ring[begin:end]).nonzero()[0]:
+                yield (begin + int(place)) % many
+            begin = end
+
+    def _roomy_among(self, pod_class: PodClass, among: Places) -> Mask:
+        """Which of the rows have room, as far as labels, taints and amounts say."""
+        mask = self._fleet.stock.roomy_among(pod_class.request, among)
+        np.logical_and(mask, self._fleet.rows.alive[among], out=mask)
+        np.logical_and(mask, self._judging.static_mask(pod_class)[among], out=mask)
+        if self.allowed is not None:
+            np.logical_and(mask, self.allowed[among], out=mask)
+        return mask
+
+    def _look(self, pod_class: PodClass, asked: Asked) -> int | None:
+        """The same by asking all nodes at once: dear, but not dearer where many refuse."""
+        if not self._spend((len(asked) + 1) * self._sweep):
+            return None
+        mask = self._judging.mask(pod_class, asked)
+        if self.allowed is not None:
+            np.logical_and(mask, self.allowed, out=mask)
+        places: Places = mask[self._order].nonzero()[0]
+        if not len(places):
+            return None
+        return int(places[int(places.searchsorted(self._at)) % len(places)])

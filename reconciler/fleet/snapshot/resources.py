@@ -1,0 +1,220 @@
+"""Owner of the amounts: what each node has of each resource, and what is left of it.
+
+A column a resource, a row a node; kept a resource at a time, so that asking all nodes about one is one sweep. Only
+resources that nodes had when the what-if was made are kept so (`dense`). Pods may name resources that no node has, each
+its own: of these only what nodes have and pods take is kept, and a pod with such a name costs no sweep of memory.
+"""
+
+import numpy as np
+
+from reconciler.fleet.classes import Classes
+from reconciler.fleet.pod_class import PodClass, Request
+from reconciler.fleet.rows import Counts, Mask, Places, grown
+
+_MOST_RARE_ROWS = 64  # nodes that have a resource which is not dense: with more of them it should be
+
+_Amounts = dict[int, int]  # by column
+
+
+class Left:
+    """What was left of a row, and what was taken of it."""
+
+    __slots__ = ("dense", "taken")
+
+    def __init__(self, dense: Counts, taken: _Amounts) -> None:
+        self.dense = dense
+        self.taken = taken
+
+
+class Resources:
+    """Exact whole numbers, as the scheduler counts them."""
+
+    def __init__(self, classes: Classes, capacity: int) -> None:
+        self._columns = classes.columns
+        self._dense = len(self._columns)  # the first so many columns
+        self._free: Counts = np.zeros((self._dense, capacity), np.int64)
+        self._allocatable: Counts = np.zeros_like(self._free)
+        # Of the other columns.
+        self._rare: dict[int, dict[int, int]] = {}  # column -> row -> what the node has
+        self._rare_of: dict[int, _Amounts] = {}  # the same by row
+        self._taken_of: dict[int, _Amounts] = {}  # row -> column -> what is taken
+
+    @property
+    def free(self) -> Counts:
+        """What is left of the dense columns; less than 0 where more is booked than there is."""
+        return self._free.T
+
+    @property
+    def allocatable(self) -> Counts:
+        """What pods may have, of the dense columns."""
+        return self._allocatable.T
+
+    @property
+    def is_sparse(self) -> bool:
+        """Whether many nodes have a resource that none had when the what-if was made."""
+        return any(len(rows) > _MOST_RARE_ROWS for rows in self._rare.values())
+
+    def free_at(self, row: int, column: int) -> int:
+        """What is left of one resource on one row."""
+        if column < self._dense:
+            return int(self._free[column, row])
+        taken = self._taken_of.get(row)
+        return self._has(row, column) - (taken.get(column, 0) if taken else 0)
+
+    def allocatable_at(self, row: int, column: int) -> int:
+        """What pods may have of one resource on one row."""
+        return int(self._allocatable[column, row]) if column < self._dense else self._has(row, column)
+
+    def free_of(self, column: int) -> Counts:
+        """What is left of one resource on each row; not to be changed."""
+        if column < self._dense:
+            found: Counts = self._free[column]
+            return found
+        found = np.zeros(self._free.shape[1], np.int64)
+        for row, amount in self._rare.get(column, {}).items():
+            found[row] += amount
+        for row, taken in self._taken_of.items():
+            found[row] -= taken.get(column, 0)
+        return found
+
+    def allocatable_of(self, column: int) -> Counts:
+        """What pods may have of one resource on each row."""
+        found: Counts = self._allocatable[column]
+        return found
+
+    def roomy(self, request: Request) -> Mask:
+        """Where what is left is enough; a new array."""
+        (first, least), *others = request
+        found: Mask = self._enough(first, least)
+        for column, amount in others:
+            np.logical_and(found, self._enough(column, amount), out=found)
+        return found
+
+    def roomy_among(self, request: Request, rows: Places) -> Mask:
+        """Which of the rows have enough left; a new array."""
+        (first, least), *others = request
+        found: Mask = self._enough(first, least, rows)
+        for column, amount in others:
+            np.logical_and(found, self._enough(column, amount, rows), out=found)
+        return found
+
+    def room(self, request: Request, row: int) -> int:
+        """How many times what is left of a row is enough."""
+        item, dense = self._free.item, self._dense
+        if request[-1][0] < dense:  # columns are in order
+            return max(0, min([item(column, row) // amount for column, amount in request]))
+        return max(0, min([self.free_at(row, column) // amount for column, amount in request]))
+
+    def take(self, held: Request, row: int, count: int) -> None:
+        """Less than nothing may be left."""
+        free, dense = self._free, self._dense
+        for column, amount in held:
+            if column < dense:
+                free[column, row] -= amount * count
+            else:
+                self._take_rare(row, column, amount * count)
+
+    def give(self, held: Request, row: int, count: int) -> None:
+        """The inverse of `take`."""
+        self.take(held, row, -count)
+
+    def give_all(self, row: int) -> Left:
+        """Nothing of the row is taken any more; what was left of it, to `leave` so again."""
+        before = Left(self._free[:, row].copy(), self._taken_of.pop(row, {}))
+        self._free[:, row] = self._allocatable[:, row]
+        return before
+
+    def leave(self, row: int, left: Left) -> None:
+        """The inverse of `give_all`."""
+        self._free[:, row] = left.dense
+        if left.taken:
+            self._taken_of[row] = left.taken
+
+    def take_all(self, classes: list[PodClass], numbers: list[int], rows: list[int]) -> None:
+        """One pod of a class on a row, for each pair of the number of a class and a row."""
+        held: Counts = np.zeros((self._dense, len(classes)), np.int64)
+        rare: dict[int, list[tuple[int, int]]] = {}
+        for each in classes:
+            for column, amount in each.held:
+                if column < self._dense:
+                    held[column, each.number] = amount
+                else:
+                    rare.setdefault(each.number, []).append((column, amount))
+        at, which = np.array(rows, np.intp), np.array(numbers, np.intp)
+        for column, amounts in enumerate(held):
+            if amounts.any():
+                np.subtract.at(self._free[column], at, amounts[which])
+        for number, row in zip(numbers, rows, strict=True) if rare else ():
+            for column, amount in rare.get(number, ()):
+                self._take_rare(row, column, amount)
+
+    def settle(self, row: int, has: Request) -> None:
+        """What the node of a row has now; what is taken stays taken."""
+        self._free[:, row] -= self._allocatable[:, row]
+        self._allocatable[:, row] = 0
+        self._forget_rare(row)
+        for column, amount in has:
+            if column < self._dense:
+                self._allocatable[column, row] = amount
+                self._free[column, row] += amount
+            elif amount:
+                self._rare.setdefault(column, {})[row] = amount
+                self._rare_of.setdefault(row, {})[column] = amount
+
+    def settle_all(self, rows: Places, has: list[Request]) -> None:
+        """What the nodes of many rows have, of which nothing is taken yet; the columns that there are become dense."""
+        self._dense = len(self._columns)
+        self._free = np.zeros((self._dense, self._free.shape[1]), np.int64)
+        self._allocatable = np.zeros_like(self._free)
+        for row, amounts in zip(rows.tolist(), has, strict=True):
+            for column, amount in amounts:
+                self._allocatable[column, row] = amount
+        self._free[:] = self._allocatable
+
+    def clear(self, row: int) -> None:
+        """There is no node any more."""
+        self._allocatable[:, row] = self._free[:, row] = 0
+        self._forget_rare(row)
+        self._taken_of.pop(row, None)
+
+    def grow(self, capacity: int) -> None:
+        """More rows."""
+        self._free = grown(self._free, capacity)
+        self._allocatable = grown(self._allocatable, capacity)
+
+    def fingerprint(self, row: int) -> object:
+        """What the row has and has left, of the resources that it has or that are taken."""
+        amounts = [
+            (name, self.allocatable_at(row, column), self.free_at(row, column))
+            for name, column in sorted(self._columns.items())
+        ]
+        return [each for each in amounts if each[1] or each[2]]
+
+    def _has(self, row: int, column: int) -> int:
+        has = self._rare_of.get(row)
+        return has.get(column, 0) if has else 0
+
+    def _enough(self, column: int, amount: int, rows: Places | None = None) -> Mask:
+        if column < self._dense:
+            found: Mask = (self._free[column] if rows is None else self._free[column][rows]) >= amount
+            return found
+        everywhere: Mask = np.zeros(self._free.shape[1], bool)
+        for row in self._rare.get(column, ()):
+            everywhere[row] = self.free_at(row, column) >= amount
+        return everywhere if rows is None else everywhere[rows]
+
+    def _take_rare(self, row: int, column: int, amount: int) -> None:
+        taken = self._taken_of.setdefault(row, {})
+        now = taken.get(column, 0) + amount
+        if now:
+            taken[column] = now
+            return
+        taken.pop(column, None)
+        if not taken:
+            del self._taken_of[row]
+
+    def _forget_rare(self, row: int) -> None:
+        for column in self._rare_of.pop(row, ()):
+            del self._rare[column][row]
+            if not self._rare[column]:
+                del self._rare[column]

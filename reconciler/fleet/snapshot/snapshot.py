@@ -1,0 +1,326 @@
+"""Owner of the what-if: the nodes as rows, what is booked on each, and the journal that takes it all back.
+
+Everything that changes within a fork is noted down with its inverse. Leaving the fork without commit replays the
+inverses, newest first, through the same doors: whoever listens (counters of predicates) is taken back with the rest.
+"""
+
+from collections.abc import Callable, Iterable
+from typing import Any, TypeVar
+
+import msgspec
+
+from reconciler.fleet.amounts import counted
+from reconciler.fleet.asked_gpus import AskedGpus, asked_gpus, claim_of, lent_by
+from reconciler.fleet.classes import Classes
+from reconciler.fleet.pod_class import PodClass, Request
+from reconciler.fleet.rows import Rows, differ
+from reconciler.fleet.snapshot.diff import Change, change_between
+from reconciler.fleet.snapshot.journal import Fork, Journal
+from reconciler.fleet.snapshot.lent_gpus import Lending
+from reconciler.fleet.snapshot.listener import Listener, says_anything
+from reconciler.fleet.snapshot.memory_use import Crowding
+from reconciler.fleet.snapshot.pods_by_row import FINISHED, PodsByRow
+from reconciler.fleet.snapshot.resources import Left, Resources
+from reconciler.model.cluster.node import Node
+from reconciler.model.cluster.observed import Observed
+from reconciler.model.cluster.pod import Pod
+
+T = TypeVar("T")
+
+
+class Snapshot:
+    """The nodes and what is booked on them, and the doors through which alone that changes."""
+
+    def __init__(self, observed: Observed) -> None:
+        self.sightings = 0  # another number, other pods
+        self._build(observed)
+
+    def _build(self, observed: Observed) -> None:
+        self.observed = observed
+        self.classes = Classes(asked_gpus(observed.policies))
+        self.classes.expect(len(observed.pods))
+        self.rows = Rows(len(observed.nodes))
+        self.stock = Resources(self.classes, self.rows.capacity)
+        self.bound = PodsByRow(self.rows.capacity)  # for others to read
+        self._booked: list[dict[PodClass, int]] = [{} for _ in range(self.rows.capacity)]
+        self._journal = Journal()
+        self._parts: dict[Callable[[Snapshot], Any], Any] = {}
+        self._listeners: list[Listener] = []
+        self.on_vacated: list[Callable[[int, int], None]] = []  # of a row: -1 as it is vacated, 1 as it is no longer
+        self.sightings += 1
+        self.rows.on_growth.append(self._grow)
+        nodes = sorted(observed.nodes, key=lambda each: each.name)
+        for node in nodes:
+            self.rows.add(node)
+        self.stock.settle_all(self.rows.order, [self._has(node) for node in nodes])
+        self._book_first(observed.pods)
+        self._lending = Lending(self.classes, self.rows, self.stock)
+        self._lending.lend(lent_by(observed.leases))
+        self._lending.settle()
+        self._crowding = Crowding(self.classes, self.rows)
+
+    # What is where
+
+    def booked_on(self, row: int) -> dict[PodClass, int]:
+        """How many pods of each class are booked on a row. Not to be changed."""
+        return self._booked[row]
+
+    def pods_of_row(self, row: int) -> tuple[Pod, ...]:
+        """The pods seen on the node, in order, wherever they are now; the same object until something changes there."""
+        return self.bound.of_row(row)
+
+    @property
+    def waiting(self) -> list[Pod]:
+        """The pods seen that have no node yet, by namespace and name."""
+        return self.bound.waiting
+
+    @property
+    def nominated(self) -> list[Pod]:
+        """Those of them for which a node was nominated, by namespace and name."""
+        return self.bound.nominated
+
+    @property
+    def is_crowded(self) -> bool:
+        """Whether most of what it remembers is of pods and nodes that are gone: the next is better built anew."""
+        return self.stock.is_sparse or self._crowding.is_over(self._classes_in_use)
+
+    def part(self, make: Callable[["Snapshot"], T]) -> T:
+        """The one `make` of this what-if, made when first asked for; not to be kept across `advance`."""
+        found: T | None = self._parts.get(make)
+        if found is None:
+            found = self._parts[make] = make(self)
+        return found
+
+    def listen(self, listener: Listener) -> None:
+        """Tells of each change from now on."""
+        self._listeners.append(listener)
+
+    # What if
+
+    def fork(self) -> Fork:
+        """With this, all changes are taken back at its end, unless it was committed; forks nest."""
+        return Fork(self._journal)
+
+    def on_revert(self, undo: Callable[[], None]) -> None:
+        """Called when a change that was just made elsewhere has to be taken back."""
+        self._journal.note(undo)
+
+    def add(self, pod_class: PodClass, row: int, count: int = 1) -> None:
+        """Books pods on a row, whether they fit or not."""
+        self._journal.note(self._unbook, pod_class, row, count)
+        self._book(pod_class, row, count)
+
+    def remove(self, pod_class: PodClass, row: int, count: int = 1) -> None:
+        """Takes pods off a row."""
+        if count > self._booked[row].get(pod_class, 0):
+            raise LookupError(f"row {row} has fewer than {count} pods of class {pod_class.number}")
+        self._journal.note(self._book, pod_class, row, count)
+        self._unbook(pod_class, row, count)
+
+    def take_away(self, row: int) -> None:
+        """What if the node were gone, and all that is booked on it."""
+        self.vacate(row, stands=False)
+
+    def vacate(self, row: int, stands: bool = True) -> None:
+        """What if it were drained: all that is booked on it is gone, and nothing can come. While it stands it counts as
+        a domain, but for pods that honor taints and do not tolerate the one of a drain."""
+        booked, self._booked[row] = self._booked[row], {}
+        left = self.stock.give_all(row)
+        self._journal.note(self._give_back, row, booked, left)
+        for pod_class, count in booked.items():
+            for each in self._listeners:
+                each.removed(pod_class, row, count, self)
+        self.rows.alive[row] = False
+        for vacated in self.on_vacated:
+            vacated(row, -1)
+        if not stands:
+            self._fall(row)
+
+    def bring(self, node: Node) -> int:
+        """What if there were one more node; its row."""
+        before, capacity = self.rows.version, self.rows.capacity
+        row = self.rows.add(node)
+        self._journal.note(self._send_off, row, before, capacity)
+        self.stock.settle(row, self._has(node))
+        for each in self._listeners:
+            each.came(row, self)
+        return row
+
+    def fingerprint(self) -> bytes:
+        """Everything that a fork may change, in one order: equal if the what-ifs are and were asked alike."""
+        rows = [
+            (
+                (name, bool(self.rows.alive[row]), bool(self.rows.standing[row]), self.stock.fingerprint(row)),
+                sorted((each.text, count) for each, count in self._booked[row].items()),
+                [(each.title, each.metadata.uid) for each in self.pods_of_row(row)],
+            )
+            for name, row in sorted(self.rows.row_of.items())
+        ]
+        heard = sorted((type(each).__name__, each.fingerprint(self)) for each in self._listeners)
+        told = [each for each in heard if says_anything(each[1])]
+        return msgspec.json.encode((rows, self.bound.fingerprint(), told), order="deterministic")
+
+    # From one sighting to the next
+
+    def advance(self, observed: Observed, change: Change | None = None) -> None:
+        """To the cluster as it was seen next; what it costs grows with what changed. Not within a fork.
+
+        Whoever knows the change tells it; then nodes and pods are not read from `observed`, and nothing is built anew.
+        """
+        if self._journal.is_open:
+            raise RuntimeError("a fleet can't advance within a fork")
+        before, self.observed = self.observed, observed
+        self.classes.expect(len(observed.pods))
+        changed = change or change_between(before, observed)
+        self.sightings += bool(changed.gone_pods or changed.came_pods)
+        for pod in changed.gone_pods:
+            self._lose(pod)
+        asks_anew = self._take_asked(asked_gpus(observed.policies)) if observed.policies is not before.policies else []
+        renewed = {each.name for each in changed.came_nodes}
+        for node in changed.gone_nodes:
+            if node.name not in renewed:
+                self._drop(node)
+        for node in changed.came_nodes:
+            self._renew(node)
+        self._book_seen([*changed.came_pods, *asks_anew])
+        if observed.leases is not before.leases:
+            self._lending.lend(lent_by(observed.leases))
+        self._lending.settle()
+        if change is None and self.is_crowded:
+            self._build(observed)
+
+    def _book_first(self, pods: Iterable[Pod]) -> None:
+        """As `_book_seen`, with the amounts of all pods at once and nobody listening yet."""
+        row_of, book, on = self.rows.row_of.get, self.classes.book, self.bound.on
+        rows: list[int] = []
+        numbers: list[int] = []
+        for pod in pods:
+            if pod.status.phase in FINISHED:
+                continue
+            row = row_of(pod.spec.node_name)
+            if row is None:
+                self.bound.be_nowhere(pod)
+                continue
+            on[row].append(pod)
+            pod_class = book(pod)
+            booked = self._booked[row]
+            booked[pod_class] = booked.get(pod_class, 0) + 1
+            rows.append(row)
+            numbers.append(pod_class.number)
+        self.stock.take_all(self.classes.all, numbers, rows)
+
+    def _book_seen(self, pods: Iterable[Pod]) -> None:
+        for pod in pods:
+            if pod.status.phase in FINISHED:
+                continue
+            row = self.rows.row_of.get(pod.node)
+            if row is None:
+                self.bound.be_nowhere(pod)
+            else:
+                self.bound.put_on(pod, row)
+                self._book(self.classes.book(pod), row, 1)
+
+    def _take_asked(self, asked: AskedGpus) -> list[Pod]:
+        """Takes those off whose GpuClaims have another count than before; they are to be booked anew."""
+        differing = asked.differing(self.classes.asked_gpus)
+        found = [pod for pods in self.bound.on for pod in pods if claim_of(pod) in differing] if differing else []
+        for pod in found:
+            self._lose(pod)
+        self.classes.asked_gpus = asked
+        return found
+
+    def _lose(self, pod: Pod) -> None:
+        if pod.status.phase in FINISHED:
+            return
+        row = self.rows.row_of.get(pod.node)
+        self.bound.take_off(pod, row)
+        if row is not None:
+            self._unbook(self.classes.of(pod), row, 1)
+        self.classes.forget(pod)
+
+    def _renew(self, node: Node) -> None:
+        """A node that came, or that is another object now."""
+        row = self.rows.row_of.get(node.name)
+        if row is not None and not differ(self.rows.node(row), node):
+            before = self.rows.node(row)
+            self.rows.replace(row, node)
+            if before.status.allocatable != node.status.allocatable:
+                self.stock.settle(row, self._has(node))
+            return
+        if row is not None:
+            self._drop(self.rows.node(row))
+        row = self.rows.add(node)
+        self.stock.settle(row, self._has(node))
+        for each in self._listeners:
+            each.came(row, self)
+        self._book_seen(self.bound.back(node.name))
+
+    def _drop(self, node: Node) -> None:
+        row = self.rows.row_of[node.name]
+        self.bound.leave(node.name, row)
+        for pod_class, count in list(self._booked[row].items()):
+            self._unbook(pod_class, row, count)
+        self._leave(row)
+
+    # The doors
+
+    def _book(self, pod_class: PodClass, row: int, count: int) -> None:
+        booked = self._booked[row]
+        booked[pod_class] = booked.get(pod_class, 0) + count
+        self.stock.take(pod_class.held, row, count)
+        for each in self._listeners:
+            each.added(pod_class, row, count, self)
+
+    def _unbook(self, pod_class: PodClass, row: int, count: int) -> None:
+        booked = self._booked[row]
+        left = booked[pod_class] - count
+        if left:
+            booked[pod_class] = left
+        else:
+            del booked[pod_class]
+        self.stock.give(pod_class.held, row, count)
+        for each in self._listeners:
+            each.removed(pod_class, row, count, self)
+
+    def _give_back(self, row: int, booked: dict[PodClass, int], left: Left) -> None:
+        self.rows.alive[row] = True
+        for vacated in self.on_vacated:
+            vacated(row, 1)
+        if not self.rows.standing[row]:
+            self.rows.standing[row] = True
+            for each in self._listeners:
+                each.came(row, self)
+        self._booked[row] = booked
+        self.stock.leave(row, left)
+        for pod_class, count in booked.items():
+            for each in self._listeners:
+                each.added(pod_class, row, count, self)
+
+    def _send_off(self, row: int, version: int, capacity: int) -> None:
+        self._leave(row)
+        if capacity == self.rows.capacity:
+            self.rows.version = version
+
+    def _leave(self, row: int) -> None:
+        self.rows.alive[row] = False
+        self._fall(row)
+        self.rows.drop(row)
+        self.stock.clear(row)
+        self._lending.forget(row)
+
+    def _fall(self, row: int) -> None:
+        self.rows.standing[row] = False
+        for each in self._listeners:
+            each.went(row, self)
+
+    def _has(self, node: Node) -> Request:
+        amounts = counted(node.status.allocatable)
+        return tuple([(self.classes.column(name), amounts[name]) for name in sorted(amounts)])
+
+    def _classes_in_use(self) -> set[PodClass]:
+        return {each for booked in self._booked for each in booked} | {self.classes.of(pod) for pod in self.waiting}
+
+    def _grow(self, capacity: int) -> None:
+        self._booked += [{} for _ in range(capacity - len(self._booked))]
+        self.bound.grow(capacity)
+        self.stock.grow(capacity)

@@ -1,0 +1,107 @@
+"""What a person must look at after an import: each a sentence about a file, and what to do."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
+from typing import Any
+
+import msgspec
+
+from reconciler.importer.found_pool import FoundPool
+from reconciler.importer.machine_gpus import is_shared, of_type
+from reconciler.importer.plain_yaml import flow
+from reconciler.importer.supported_fields import can_say
+from reconciler.model.quantity import Quantity
+from reconciler.policy.rules.resources import NODES, OF_NODES, wrong_amounts, wrong_names
+
+# Refused by `validate` in each field that it may stand in.
+UNKNOWN = "UNKNOWN"
+_SHOWN = 5
+
+
+class Note(msgspec.Struct, frozen=True):
+    """Something that could not be known, or that a policy says less of than the NodePool."""
+
+    file: str
+    sentence: str
+    remedy: str
+
+
+def notes(pool: FoundPool, unread: str) -> Iterator[Note]:
+    """All about one pool; `unread` is why its machines could not be seen, if they could not."""
+    for tell in (_devices, _mixed, _types, _capacity, _limits):
+        for sentence, remedy in tell(pool):
+            because = f" ({unread})" if unread and tell in {_devices, _types, _capacity} else ""
+            yield Note(pool.policy_file, sentence + because, remedy)
+
+
+Told = Iterator[tuple[str, str]]
+
+
+def _devices(pool: FoundPool) -> Told:
+    usual = pool.gpus.usual
+    if not usual.model:
+        yield "nothing tells the model of its GPUs", "write spec.devices.model, such as a100 or l4"
+    if not usual.count:
+        yield "nothing tells how many GPUs a node has", "write spec.devices.count"
+    elif not can_say("devices", {"model": "a", "count": usual.count, "memory": "1Gi"}):
+        yield f"its nodes have {usual.count} GPUs, more than a GpuPool can say", "see whether its nodes share GPUs"
+    if not usual.memory:
+        yield "nothing tells the memory of a GPU", "write spec.devices.memory: that of one GPU, such as 40Gi"
+    if any(map(is_shared, pool.machines)):
+        yield (
+            "its nodes share or divide GPUs, and devices counts whole ones",
+            "see whether spec.devices says what is meant",
+        )
+
+
+def _mixed(pool: FoundPool) -> Told:
+    if pool.other_types:
+        told = f"its nodes may have other GPUs than most, or none: {_listed(pool.other_types)}"
+        yield told, "give those types a NodePool of their own; until then they count as what spec.devices says"
+    if wrong := [name for name in pool.types if not of_type(name).agrees(pool.gpus.usual)]:
+        told = f"its nodes say of their GPUs what is not so of {_listed(wrong)}, and `validate` refuses it (RC307)"
+        yield told, "see what the labels of its nodes say, and correct spec.devices"
+
+
+def _types(pool: FoundPool) -> Told:
+    if not pool.types:
+        yield "nothing tells what its nodes can be", "write spec.instanceTypes"
+    elif not pool.asked:
+        told = "the NodePool lists no instance types; those of its live nodes were written down"
+        yield told, "add to spec.instanceTypes what else its nodes can be; the NodePool does not follow it"
+    if pool.unlisted_types:
+        told = f"a GpuPool can't list all of its instance types; left out are {_listed(pool.unlisted_types)}"
+        yield told, "none is needed: the NodePool asks for them still, by its template or spec.requirements"
+
+
+def _capacity(pool: FoundPool) -> Told:
+    if pool.lifeless_types:
+        told = f"no live node tells the capacity and the GPUs of {_listed(pool.lifeless_types)}"
+        yield told, "write their capacity, such as {cpu: 96, memory: 1152Gi, pods: 250}, and check them against devices"
+    if not pool.portion.follows_capacity_types and not pool.living_capacity_types:
+        told = "the NodePool does not say how its nodes may be bought, and none is alive"
+        yield told, "see whether spec.capacityTypes, on-demand by default, says it"
+
+
+def _limits(pool: FoundPool) -> Told:
+    kept = pool.portion.kept.limits
+    for each in wrong_names("spec.limits", sorted(kept), (*OF_NODES, NODES)):
+        if each.severity == "error":
+            told = f"the NodePool has a limit that limits nothing, and its template keeps it: {each.sentence}"
+            yield told, f"take it out of the NodePool and the template, and {each.remedy} in spec.limits"
+    for each in wrong_amounts("spec.limits", dict(_readable(kept))):
+        told = f"its template keeps a limit of the NodePool that cannot be meant: {each.sentence}"
+        yield told, "correct it in the NodePool, take it out of the template, and write it in spec.limits"
+
+
+def _readable(limits: Mapping[str, Any]) -> Iterator[tuple[str, Quantity]]:
+    for name, amount in limits.items():
+        with suppress(ValueError):
+            yield name, Quantity.parse(str(amount))
+
+
+def _listed(values: Iterable[str]) -> str:
+    """The first of them, quoted where needed."""
+    told = list(values)
+    more = f" and {len(told) - _SHOWN} more" if len(told) > _SHOWN else ""
+    return flow(told[:_SHOWN])[1:-1] + more

@@ -1,0 +1,211 @@
+"""A NodePool's spec parted in two: what the fields of a GpuPool say of it, and what only a template can.
+
+Theory of operation. The default template yields a NodePool from a GpuPool's fields. Each part of the live spec is
+offered to the field that would yield it; what the field can't hold, or would yield otherwise, is kept as it stands, for
+a template of its own. Both parts together are the whole spec: nothing is left out, and nothing stands in both.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from reconciler.importer.supported_fields import can_say, parted
+from reconciler.model import names
+
+Plain = dict[str, Any]
+
+_SAFE_BUDGETS = [{"nodes": "0", "reasons": ["Empty", "Underutilized"]}, {"nodes": "10%", "reasons": ["Drifted"]}]
+_USUAL_BUDGETS = [{"nodes": "10%"}]
+
+# Parts of a NodePool that have fields, by where they stand; whatever else stands there has none.
+SPEC, TEMPLATE, METADATA, NODE, CLASS = "", "template", "template.metadata", "template.spec", "nodeClassRef"
+DISRUPTION = "disruption"
+# Where a field stands that a GpuPool says as a whole.
+_PLACES = {"startupTaints": NODE, "annotations": METADATA, "weight": SPEC}
+_FIELDS = {
+    SPEC: {"template", "limits", "disruption", "weight"},
+    TEMPLATE: {"metadata", "spec"},
+    METADATA: {"labels", "annotations"},
+    NODE: {"nodeClassRef", "requirements", "taints", "startupTaints", "expireAfter", "terminationGracePeriod"},
+    CLASS: {"group", "kind", "name"},
+    DISRUPTION: {"consolidationPolicy", "consolidateAfter", "budgets"},
+}
+
+
+class Kept(msgspec.Struct, frozen=True):
+    """What no field says, as it stands in the live spec."""
+
+    fields: dict[str, Plain] = {}  # by where they stand: the constants above
+    instead: dict[str, Any] = {}  # fields of a GpuPool whose values it can't hold
+    labels: dict[str, str] = {}
+    given: dict[str, str] = {}  # of the two labels that each template gives, those with another value
+    taints: tuple[Plain, ...] = ()
+    requirements: tuple[Plain, ...] = ()
+    limits: Plain = {}
+    budgets: tuple[Plain, ...] = ()
+    no_budgets: bool = False  # an empty list of them: no cap at all
+
+    @property
+    def anything(self) -> bool:
+        """Whether the default template would not do."""
+        return self != Kept()
+
+
+class Portion(msgspec.Struct, frozen=True):
+    """The two parts."""
+
+    said: Plain  # fields of a GpuPool
+    kept: Kept
+    follows_instance_types: bool = True  # the NodePool demands just what the field lists
+    follows_capacity_types: bool = True
+
+
+def portion(spec: Plain, can_be: Sequence[str], model: str) -> Portion:
+    """The parts of a live spec; `can_be` are the instance types that its GpuPool lists, `model` is that of its GPUs."""
+    template, disruption = spec["template"], spec["disruption"]
+    node = template["spec"]
+    said: Plain = {"nodeClassRef": {name: node["nodeClassRef"].get(name) for name in ("group", "kind", "name")}}
+    kept: Plain = {"fields": _others(spec), "instead": {}}
+    followed = _asked(node["requirements"], can_be, said, kept)
+    given = {names.GPU_TYPE: model, names.MANAGED: "true"}
+    labels = template["metadata"]["labels"]
+    kept["given"] = {key: labels[key] for key in given if labels.get(key, given[key]) != given[key]}
+    said["labels"], kept["labels"] = _parted_map("labels", {key: labels[key] for key in labels if key not in given})
+    said["taints"], kept["taints"] = parted(_taints(node["taints"]), lambda each: can_say("taints", each))
+    _wholly("startupTaints", _taints(node["startupTaints"]), said, kept)
+    _wholly("annotations", template["metadata"]["annotations"], said, kept)
+    _wholly("weight", spec.get("weight"), said, kept)
+    said["limits"], kept["limits"] = _parted_map("limits", spec["limits"])
+    _measures(node, said, kept)
+    _disruption(disruption, said, kept)
+    for name in ("taints", "requirements", "budgets"):
+        kept[name] = tuple(kept.get(name, ()))
+    said = {name: value for name, value in said.items() if value not in ([], {}, None)}
+    return Portion(said, Kept(**kept), *followed)
+
+
+def asked_types(spec: Plain) -> Plain | None:
+    """The requirement by which a NodePool names its instance types, if it names them."""
+    return _naming(spec["template"]["spec"]["requirements"], names.INSTANCE_TYPE)
+
+
+def _others(spec: Plain) -> dict[str, Plain]:
+    template = spec["template"]
+    places: dict[str, Plain] = {
+        SPEC: spec,
+        TEMPLATE: template,
+        METADATA: template["metadata"],
+        NODE: template["spec"],
+        CLASS: template["spec"]["nodeClassRef"],
+        DISRUPTION: spec["disruption"],
+    }
+    found = {
+        place: {name: value for name, value in fields.items() if name not in _FIELDS[place] and value not in ([], {})}
+        for place, fields in places.items()
+    }
+    return {place: fields for place, fields in found.items() if fields}
+
+
+def _wholly(field: str, value: Any, said: Plain, kept: Plain) -> None:
+    """A field of both, of which a GpuPool says all or nothing."""
+    if value in ([], {}, None):
+        return
+    if can_say(field, value):
+        said[field] = value
+    else:
+        kept["fields"].setdefault(_PLACES[field], {})[field] = value
+
+
+def _taints(taints: Sequence[Plain]) -> list[Plain]:
+    """An empty value is as good as none."""
+    return [{name: value for name, value in each.items() if (name, value) != ("value", "")} for each in taints]
+
+
+def _asked(requirements: Sequence[Plain], can_be: Sequence[str], said: Plain, kept: Plain) -> tuple[bool, bool]:
+    """Requirements, and which of the two fields that yield one, instanceTypes and capacityTypes, the NodePool follows.
+
+    A label that it does not follow is left open by `Exists`, beside what the NodePool demands of it.
+    """
+    left = list(requirements)
+    types, capacity = _only(left, names.INSTANCE_TYPE), _only(left, names.CAPACITY_TYPE)
+    follows_types = types is not None and types["values"] == list(can_be)
+    follows_capacity = capacity is not None and can_say("capacityTypes", capacity["values"])
+    if capacity is not None and follows_capacity:
+        said["capacityTypes"] = list(capacity["values"])
+    followed = [each for each, follows in ((types, follows_types), (capacity, follows_capacity)) if follows]
+    left = [each for each in left if not any(each is one for one in followed)]
+    keys = ((names.INSTANCE_TYPE, follows_types), (names.CAPACITY_TYPE, follows_capacity))
+    opened = [{"key": key, "operator": "Exists"} for key, follows in keys if not follows]
+    # In a GpuPool it would leave the label open, and would not be rendered.
+    lost = [each for each in left if _leaves_open(each)]
+    sayable = [each for each in left if not _leaves_open(each)]
+    said["requirements"], kept["requirements"] = parted([*opened, *sayable], _can_say_requirements)
+    kept["requirements"] += lost
+    return follows_types, follows_capacity
+
+
+def _leaves_open(requirement: Plain) -> bool:
+    is_plain = requirement.get("operator") == "Exists" and "minValues" not in requirement
+    return is_plain and requirement.get("key") in {names.INSTANCE_TYPE, names.CAPACITY_TYPE}
+
+
+def _only(requirements: Sequence[Plain], key: str) -> Plain | None:
+    """The only requirement of the key, where it lists values and says nothing else."""
+    found = [each for each in requirements if each.get("key") == key]
+    named = _naming(requirements, key)
+    return named if len(found) == 1 and named is not None and set(named) == {"key", "operator", "values"} else None
+
+
+def _naming(requirements: Sequence[Plain], key: str) -> Plain | None:
+    """The first that lists values of the key, each once."""
+    for each in requirements:
+        values = each.get("values")
+        if each.get("key") == key and each.get("operator") == "In" and isinstance(values, list):
+            return each if values and len(set(map(str, values))) == len(values) else None
+    return None
+
+
+def _parted_map(field: str, values: Mapping[str, Any]) -> tuple[Plain, Plain]:
+    inside, outside = parted(sorted(values.items()), lambda each: can_say(field, dict(each)))
+    return dict(inside), dict(outside)
+
+
+def _measures(node: Plain, said: Plain, kept: Plain) -> None:
+    for name in ("expireAfter", "terminationGracePeriod"):
+        if name in node and not can_say(name, node[name]):
+            kept["instead"][name] = node[name]
+        elif name in node and (name, node[name]) != ("expireAfter", "Never"):
+            said[name] = node[name]
+
+
+def _disruption(disruption: Plain, said: Plain, kept: Plain) -> None:
+    """As in the default template: without budgets, the safe ones where Karpenter keeps still, else the usual one."""
+    mine: Plain = {}
+    for name in ("consolidationPolicy", "consolidateAfter"):
+        (mine if can_say("disruption", {name: disruption[name]}) else kept["instead"])[name] = disruption[name]
+    budgets = disruption["budgets"]
+    # Absent, it is Never to the template, even if another stands there instead.
+    quiet = mine.get("consolidateAfter", "Never") == "Never"
+    if budgets != (_SAFE_BUDGETS if quiet else _USUAL_BUDGETS):
+        # In their order: where one can't be said, none of those after it is.
+        count = next((n for n in range(len(budgets)) if not _can_say_budgets(budgets[: n + 1])), len(budgets))
+        mine["budgets"], kept["budgets"] = budgets[:count], budgets[count:]
+        kept["no_budgets"] = not budgets
+    defaults = {"consolidationPolicy": "WhenEmpty", "consolidateAfter": "Never", "budgets": []}
+    said["disruption"] = {name: value for name, value in mine.items() if value != defaults[name]}
+
+
+def _can_say_requirements(requirements: Sequence[Plain]) -> bool:
+    # The default template writes an empty list of values only where the operator asks for values.
+    usual = all(
+        each.get("values") != [] if each.get("operator") in {"Exists", "DoesNotExist"} else "values" in each
+        for each in requirements
+    )
+    return usual and can_say("requirements", requirements)
+
+
+def _can_say_budgets(budgets: Sequence[Plain]) -> bool:
+    # Of no reasons is never; a GpuPool takes it for all of them.
+    usual = all(each.get("reasons") != [] and ("schedule" in each) == ("duration" in each) for each in budgets)
+    return usual and can_say("disruption", {"budgets": list(budgets)})

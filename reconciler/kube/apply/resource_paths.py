@@ -1,0 +1,52 @@
+"""Where the API server keeps each kind that is written: all of them are served as v1.
+
+What is written comes from plans, and plans from files too: each part of a path is checked here, whoever checked it
+before.
+"""
+
+from collections.abc import Iterable
+
+from reconciler.kube.paths import BadPath, below, folder, folder_in
+from reconciler.model.cluster.kinds import SEEN, ResourceKind
+from reconciler.model.cluster.unstructured import Unstructured
+from reconciler.model.plan.action import Ref
+
+# What is written, and never looked at as a kind.
+_UNSEEN = (ResourceKind("ConfigMap", "", "configmaps", "", Unstructured),)
+
+
+def _by_kind(kinds: Iterable[ResourceKind]) -> dict[str, ResourceKind]:
+    found: dict[str, ResourceKind] = {}
+    for each in kinds:
+        found.setdefault(each.kind, ResourceKind(each.kind, each.group, each.plural, "", Unstructured, each.namespaced))
+    return found
+
+
+# Each as it is compared: whole.
+WRITTEN = _by_kind((*SEEN, *_UNSEEN))
+
+
+class UnknownKind(BadPath):
+    """Nobody taught us to write it."""
+
+
+def kind_of(ref: Ref) -> ResourceKind:
+    """Raises UnknownKind."""
+    if ref.kind not in WRITTEN:
+        raise UnknownKind(f"{ref.title} is of a kind that is not written: give it a line in SEEN")
+    return WRITTEN[ref.kind]
+
+
+def api_version(seen: ResourceKind) -> str:
+    """policy/v1, or v1 for Kubernetes' core."""
+    return f"{seen.group}/v1" if seen.group else "v1"
+
+
+def path_of(ref: Ref, subresource: str = "") -> str:
+    """Raises BadPath, of which UnknownKind is one."""
+    return below(folder_of(kind_of(ref), ref.namespace), ref.name, subresource)
+
+
+def folder_of(seen: ResourceKind, namespace: str = "") -> str:
+    """Where objects of the kind are made. Raises BadPath."""
+    return folder_in(namespace, seen.group, seen.plural) if seen.namespaced else folder(seen.group, seen.plural)

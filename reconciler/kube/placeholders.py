@@ -1,0 +1,288 @@
+"""An object that is set aside, and what stands in its place: whatever of it could be read, and the worst of the rest.
+
+Fields are read one by one, each as strictly as ever; what has another shape is left out. Then the stand-in claims what
+keeps others safe: see `_WORST`. Of kinds that are not there nothing counts less by their absence: a pod that wants a
+volume or a claim which is not there has no other place, and stays.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from functools import cache
+from types import UnionType
+from typing import Any, TypeVar, Union, cast, get_args, get_origin, get_type_hints
+
+import msgspec
+
+from reconciler.kube.normalize import loosened
+from reconciler.kube.oversized import bounded
+from reconciler.model import names
+from reconciler.model.cluster.karpenter import NodeClaim
+from reconciler.model.cluster.kinds import SEEN, ResourceKind
+from reconciler.model.cluster.lease import Lease
+from reconciler.model.cluster.metadata import Annotations, LabelSelector, Metadata
+from reconciler.model.cluster.namespace import Namespace
+from reconciler.model.cluster.node import Node
+from reconciler.model.cluster.pod import Container, Pod, PodSpec, Resources
+from reconciler.model.cluster.redaction import metadata_without_secrets
+from reconciler.model.cluster.set_aside import ANY_POOL, Refusal, SetAside
+from reconciler.model.cluster.unstructured import Unstructured, UnstructuredMetadata
+from reconciler.model.cluster.workload import BudgetSpec, BudgetStatus, PodDisruptionBudget, Workload
+from reconciler.model.object_names import is_object_name, why_no_object
+from reconciler.model.resource_quantity import MOST, is_quantity
+
+T = TypeVar("T")
+Plain = Mapping[str, Any]
+
+_FAULTS = (msgspec.MsgspecError, UnicodeError, RecursionError, ValueError, OverflowError)
+_ALL_OF_IT = str(MOST)
+_MOST_LEVELS = 12  # of structs in each other
+# Kinds of which a pool's decisions are made, by name.
+_OF_POOLS = frozenset({"NodePool", "GpuPool", "NodeProvisioner"})
+_COUNTED = frozenset({"Node", "NodeClaim"})
+_LABELS_OF_POOLS = (names.KARPENTER_POOL, names.POOL)
+_OWNERS_OF_DAEMONS = frozenset({"DaemonSet", "Node"})
+
+
+class StandIn(msgspec.Struct, frozen=True):
+    """An object that is set aside."""
+
+    metadata: Metadata  # its name and version, as far as they could be read
+    set_aside: SetAside
+    object: Any | None = None  # in its place; None: there is none
+
+
+def stand_in(seen: ResourceKind, plain: Plain, refusal: Refusal) -> StandIn:
+    """For an object that is refused; `plain`: its JSON."""
+    metadata = salvaged(plain.get("metadata"), Metadata) or Metadata("")
+    if why_no_object(seen.kind, metadata.namespace, metadata.name):
+        metadata = Metadata("")
+    found = bounded(_in_its_place(seen, plain, refusal)) if metadata.name else None
+    about = SetAside(
+        kind=seen.kind,
+        namespace=metadata.namespace,
+        name=metadata.name,
+        uid=metadata.uid,
+        code=refusal.code,
+        field=refusal.field,
+        detail=refusal.detail,
+        node=node if is_object_name(node := _node_of(seen, plain, metadata)) else "",
+        pool=_pool_of(seen, plain, metadata),
+    )
+    return StandIn(metadata, about, found)
+
+
+def parted(found: tuple[Any, ...]) -> tuple[tuple[Any, ...], tuple[SetAside, ...]]:
+    """Objects, with what stands in place of those that are set aside; and what is told of these."""
+    refused = tuple([each for each in found if isinstance(each, StandIn)])
+    if not refused:
+        return found, ()
+    in_place = (each.object if isinstance(each, StandIn) else each for each in found)
+    return tuple([each for each in in_place if each is not None]), tuple([each.set_aside for each in refused])
+
+
+def each_once(found: Iterable[SetAside]) -> tuple[SetAside, ...]:
+    """In order; one object may be seen as two kinds."""
+    return tuple(sorted({(each.kind, each.namespace, each.name): each for each in found}.values()))
+
+
+def salvaged(plain: Any, type: type[T], levels: int = _MOST_LEVELS) -> T | None:  # noqa: A002 - of a struct
+    """What of a struct can be read; None where a field is missing without which there is none."""
+    if not isinstance(plain, dict) or levels == 0:
+        return None
+    found = {}
+    for name, key, kind, is_required in _fields(cast("Any", type)):
+        value = _salvaged(plain[key], kind, levels) if key in plain else None
+        if value is not None:
+            found[name] = value
+        elif is_required:
+            return None
+    return type(**found)
+
+
+def _salvaged(plain: Any, kind: Any, levels: int) -> Any:
+    try:
+        return msgspec.convert(loosened(plain), kind)
+    except _FAULTS:
+        pass
+    options = get_args(kind) if get_origin(kind) in {Union, UnionType} else (kind,)
+    for each in options:
+        if isinstance(each, type) and issubclass(each, msgspec.Struct):
+            return salvaged(plain, each, levels - 1)
+        parts = get_args(each)
+        if get_origin(each) is tuple and isinstance(plain, list):
+            items = (_salvaged(item, parts[0], levels - 1) for item in plain)
+            return tuple(item for item in items if item is not None)
+        if get_origin(each) is dict and isinstance(plain, dict) and parts == (str, str):
+            return {key: text for key, text in plain.items() if isinstance(text, str)}
+    return None
+
+
+@cache
+def _fields(kind: Any) -> tuple[tuple[str, str, Any, bool], ...]:
+    hints = get_type_hints(kind, include_extras=True)
+    return tuple(
+        (each.name, each.encode_name, hints[each.name], each.required) for each in msgspec.structs.fields(kind)
+    )
+
+
+def know_fields() -> None:
+    """Finds out the fields of all structs that may be salvaged, before several threads do (known_types.py)."""
+    left: list[Any] = [Metadata, UnstructuredMetadata, *(each.type for each in SEEN)]
+    known: set[Any] = set()
+    while left:
+        kind = left.pop()
+        if isinstance(kind, type) and issubclass(kind, msgspec.Struct):
+            if kind not in known:
+                known.add(kind)
+                left += [hint for _, _, hint, _ in _fields(kind)]
+        else:
+            left += get_args(kind)
+
+
+def _in_its_place(seen: ResourceKind, plain: Plain, refusal: Refusal) -> Any | None:
+    if seen.type is Unstructured:
+        return _whole(seen, plain)
+    worst = _WORST.get(seen.type)
+    found = salvaged(plain, seen.type) if worst is not None else None
+    return worst(found, refusal) if worst is not None and found is not None else None
+
+
+def _whole(seen: ResourceKind, plain: Plain) -> Unstructured | None:
+    """Of what is kept whole, nothing but who it is: compared or read, it differs, and nothing is done about it."""
+    metadata = salvaged(plain.get("metadata"), UnstructuredMetadata)
+    if metadata is None:
+        return None
+    version = "/".join(part for part in (seen.group, seen.version or "v1") if part)
+    told = plain.get("apiVersion")
+    return Unstructured(told if isinstance(told, str) else version, seen.kind, metadata_without_secrets(metadata))
+
+
+def _pod(pod: Pod, refusal: Refusal) -> Pod | None:
+    """On its node it counts, is never moved, and leaves no room for others. Without a node it asks for nothing."""
+    if not is_object_name(pod.spec.node_name):
+        return None
+    owners = tuple(each for each in pod.metadata.owner_references if each.kind not in _OWNERS_OF_DAEMONS)
+    kept = Annotations(do_not_disrupt="true", safe_to_evict="false", claim=pod.metadata.annotations.claim)
+    metadata = msgspec.structs.replace(pod.metadata, annotations=kept, owner_references=owners)
+    spec = msgspec.structs.replace(
+        _all_it_asks(pod.spec), containers=tuple(map(_all_of_container, pod.spec.containers))
+    )
+    if refusal.code not in {"Quantity", "TooLarge"}:  # else every amount was read
+        rest = Container("unread", Resources({"cpu": _ALL_OF_IT, "memory": _ALL_OF_IT, names.NVIDIA_GPU: _ALL_OF_IT}))
+        spec = msgspec.structs.replace(spec, containers=(*spec.containers, rest))
+    status = msgspec.structs.replace(
+        pod.status, container_statuses=(), init_container_statuses=(), resources=None, allocated_resources={}
+    )
+    return msgspec.structs.replace(pod, metadata=metadata, spec=spec, status=status)
+
+
+def _all_it_asks(spec: PodSpec) -> PodSpec:
+    return msgspec.structs.replace(
+        spec,
+        init_containers=tuple(map(_all_of_container, spec.init_containers)),
+        overhead=_all_of(spec.overhead),
+        resources=None if spec.resources is None else _all_of_resources(spec.resources),
+    )
+
+
+def _all_of_container(container: Container) -> Container:
+    return msgspec.structs.replace(container, resources=_all_of_resources(container.resources))
+
+
+def _all_of_resources(resources: Resources) -> Resources:
+    return Resources(_all_of(resources.requests), _all_of(resources.limits))
+
+
+def _all_of(amounts: dict[str, str]) -> dict[str, str]:
+    """What can't be read is the most."""
+    return {name: text if is_quantity(text) else _ALL_OF_IT for name, text in amounts.items()}
+
+
+def _readable(amounts: dict[str, str]) -> dict[str, str]:
+    return {name: text for name, text in amounts.items() if is_quantity(text)}
+
+
+def _node(node: Node, _: Refusal) -> Node:
+    """It counts in its pool, nothing comes to it, and nobody takes it away."""
+    annotations = msgspec.structs.replace(node.metadata.annotations, scale_down_disabled="true")
+    status = msgspec.structs.replace(
+        node.status, capacity=_readable(node.status.capacity), allocatable=_readable(node.status.allocatable)
+    )
+    return Node(
+        msgspec.structs.replace(node.metadata, annotations=annotations),
+        msgspec.structs.replace(node.spec, unschedulable=True),
+        status,
+    )
+
+
+def _claim(claim: NodeClaim, _: Refusal) -> NodeClaim:
+    node_name = claim.status.node_name
+    status = msgspec.structs.replace(
+        claim.status,
+        node_name=node_name if is_object_name(node_name) else "",
+        capacity=_readable(claim.status.capacity),
+        allocatable=_readable(claim.status.allocatable),
+    )
+    return msgspec.structs.replace(claim, status=status)
+
+
+def _budget(budget: PodDisruptionBudget, _: Refusal) -> PodDisruptionBudget:
+    """It holds for every pod of its namespace, and allows nothing."""
+    return PodDisruptionBudget(budget.metadata, BudgetSpec(selector=LabelSelector()), BudgetStatus())
+
+
+def _workload(workload: Workload, _: Refusal) -> Workload:
+    """It is there, and nothing is known of the pods that it wants."""
+    spec = msgspec.structs.replace(workload.spec, template=None)
+    return msgspec.structs.replace(workload, spec=spec)
+
+
+def _lease(lease: Lease, _: Refusal) -> Lease:
+    """Somebody holds it."""
+    holder = lease.spec.holder_identity or "(cannot be read)"
+    return msgspec.structs.replace(lease, spec=msgspec.structs.replace(lease.spec, holder_identity=holder))
+
+
+def _namespace(namespace: Namespace, _: Refusal) -> Namespace:
+    """Ours is frozen: whether it was to be can't be read."""
+    if namespace.name != names.OWN_NAMESPACE:
+        return namespace
+    frozen = msgspec.structs.replace(namespace.metadata.annotations, frozen_until="(cannot be read)")
+    return Namespace(msgspec.structs.replace(namespace.metadata, annotations=frozen))
+
+
+_WORST: Mapping[Any, Callable[[Any, Refusal], Any | None]] = {
+    Pod: _pod,
+    Node: _node,
+    NodeClaim: _claim,
+    PodDisruptionBudget: _budget,
+    Workload: _workload,
+    Lease: _lease,
+    Namespace: _namespace,
+}
+
+
+def _pool_of(seen: ResourceKind, plain: Plain, metadata: Metadata) -> str:
+    """The pool whose NodePool or policy the object is. One without a name, and a node or a machine whose label can't be
+    read, may be part of any: the API server lets none of these in."""
+    if not metadata.name:
+        return ANY_POOL
+    if seen.kind in _COUNTED:
+        about = plain.get("metadata")
+        labels = about.get("labels") if isinstance(about, dict) else None
+        if labels is not None and not isinstance(labels, dict):
+            return ANY_POOL
+        are_read = all(isinstance((labels or {}).get(key, ""), str) for key in _LABELS_OF_POOLS)
+        return "" if are_read else ANY_POOL
+    return metadata.name if seen.kind in _OF_POOLS else ""
+
+
+def _node_of(seen: ResourceKind, plain: Plain, metadata: Metadata) -> str:
+    """The node that the object is, is on or is about."""
+    if seen.kind in {"Node", "CSINode", "GpuNodeStatus"}:
+        return metadata.name
+    part = plain.get("status" if seen.kind == "NodeClaim" else "spec")
+    name = part.get("nodeName") if isinstance(part, dict) else None
+    if isinstance(name, str) and seen.kind in {"Pod", "NodeClaim", "VolumeAttachment", "ResourceSlice"}:
+        return name
+    owners = (each.name for each in metadata.owner_references if each.kind == "Node")
+    return next(owners, "") if seen.kind in {"Lease", "NodeClaim"} else ""

@@ -1,0 +1,108 @@
+"""What a person writes, with rights of their own: annotations that freeze, and approvals; one object at a time."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from reconciler.kube.api_server import JSON, MERGE_PATCH, Answer, Request, Writer
+from reconciler.kube.paths import below, folder, folder_in
+from reconciler.kube.watch.list_result import said
+from reconciler.model import names
+from reconciler.model.policy.change_approval import ChangeApproval
+from reconciler.plan.guards.approvals import INSTALL
+
+
+class NotWritten(Exception):
+    """The API server would not have it; the sentence says what a person can do."""
+
+
+class Place(msgspec.Struct, frozen=True):
+    """An object, and where the API server keeps it."""
+
+    title: str
+    path: str
+
+
+class _Metadata(msgspec.Struct, frozen=True):
+    name: str = ""
+
+
+class _Made(msgspec.Struct, frozen=True):
+    metadata: _Metadata = _Metadata()
+
+
+_OURS = "gpu.scheduling"
+_APPROVALS = folder(_OURS, "changeapprovals")
+_MANAGER = {"fieldManager": "reconciler-by-hand"}
+
+
+def places_of(kind: str, name: str) -> tuple[Place, ...]:
+    """Where a freeze of it may sit, first choice first. Raises BadPath."""
+    found = {
+        "node": (("Node", "", "nodes"),),
+        "pool": (("GpuPool", _OURS, "gpupools"), ("NodePool", "karpenter.sh", "nodepools")),
+        "guard": (("ChangeGuard", _OURS, "changeguards"),),
+        "all": (("Namespace", "", "namespaces"),),
+    }
+    return tuple(Place(f"{title}/{name}", below(folder(group, plural), name)) for title, group, plural in found[kind])
+
+
+def annotate(
+    server: Writer, places: Sequence[Place], annotations: Mapping[str, str | None], *, everywhere: bool = False
+) -> tuple[str, ...]:
+    """On the first place where there is such an object, or on all; their titles. Raises NotWritten, Unreachable."""
+    body = msgspec.json.encode({"metadata": {"annotations": annotations}})
+    written = []
+    for place in places:
+        answer = server.send(Request("PATCH", place.path, body, MERGE_PATCH, _MANAGER))
+        if answer.status == 404:
+            continue
+        if answer.status != 200:
+            raise _refused(answer, f"annotate {place.title}", "freezer")
+        written.append(place.title)
+        if not everywhere:
+            break
+    if not written:
+        raise NotWritten(f"there is no {' and no '.join(place.title for place in places)} in this cluster")
+    return tuple(written)
+
+
+def is_without_controller(server: Writer, namespace: str) -> bool:
+    """Whether it is known that no controller leads or led from the namespace. Raises Unreachable."""
+    return server.get(below(folder_in(namespace, "coordination.k8s.io", "leases"), names.LEADER_LEASE)).status == 404
+
+
+def approval_manifest(spec: ChangeApproval) -> dict[str, Any]:
+    """As it is made: the API server completes its name."""
+    return {
+        "apiVersion": "gpu.scheduling/v1",
+        "kind": "ChangeApproval",
+        "metadata": {"generateName": f"{spec.guard_name or 'prune'}-"},
+        "spec": _told(msgspec.to_builtins(spec)),
+    }
+
+
+def approve(server: Writer, spec: ChangeApproval) -> str:
+    """Makes an approval; its name. What was approved before stays as it is. Raises NotWritten, Unreachable."""
+    body = msgspec.json.encode(approval_manifest(spec))
+    answer = server.send(Request("POST", _APPROVALS, body, JSON, _MANAGER))
+    if answer.status == 404:
+        raise NotWritten(f"this cluster has no definition of ChangeApproval\n  remedy: {INSTALL}")
+    if answer.status == 422:  # a definition of an older version, which asks for a revision
+        raise NotWritten(f"the cluster's definition refuses it ({said(answer)})\n  remedy: update it: {INSTALL}")
+    if answer.status != 201:
+        raise _refused(answer, "make a ChangeApproval", "approver")
+    return msgspec.json.decode(answer.body, type=_Made).metadata.name
+
+
+def _told(value: object) -> object:
+    """Without what says nothing."""
+    if not isinstance(value, dict):
+        return value
+    return {key: told for key, each in value.items() if (told := _told(each)) not in (None, "", [], {})}
+
+
+def _refused(answer: Answer, what: str, person: str) -> NotWritten:
+    hint = f"; `reconciler rbac --person {person}` prints the rights that it takes" if answer.status == 403 else ""
+    return NotWritten(f"may not {what} ({said(answer)}){hint}")

@@ -1,0 +1,161 @@
+"""What the API server serves, and which cluster it is. A Discovery owns the last answer, which all watchers share."""
+
+import threading
+import time
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from reconciler.kube.api_server import Answer, ApiServer, Unreachable
+from reconciler.kube.paths import below, folder
+from reconciler.kube.watch.changes import Identity
+from reconciler.kube.watch.list_result import Outcome, Setback, What, said
+from reconciler.model.cluster.kinds import ResourceKind
+
+_LIST = "APIGroupDiscoveryList"
+_ACCEPT = ",".join(f"application/json;g=apidiscovery.k8s.io;v={version};as={_LIST}" for version in ("v2", "v2beta1"))
+_TOO_OLD = "does not say at once what it serves: Kubernetes 1.26 or newer is needed"
+_KUBE_SYSTEM = below(folder("", "namespaces"), "kube-system")
+
+
+class Served(msgspec.Struct, frozen=True):
+    """Versions by group and plural, the preferred one first; and groups of which the API server can't tell now."""
+
+    versions: Mapping[tuple[str, str], tuple[str, ...]]
+    unknown_groups: frozenset[str] = frozenset()
+
+    def path(self, seen: ResourceKind, namespace: str) -> str:
+        """Where a kind is listed and watched. Raises Setback."""
+        found = self.versions.get((seen.group, seen.plural), ())
+        version = seen.version or next(iter(found), "")
+        if not found:
+            raise Setback(self._why_not(seen))
+        if version not in found:
+            why = f"is served as {', '.join(found)} and not as {version}, the only version that is read"
+            raise Setback(Outcome(What.UNSUITED, why))
+        return folder(seen.group, seen.plural, seen.namespace_for(namespace), version)
+
+    def _why_not(self, seen: ResourceKind) -> Outcome:
+        if seen.group in self.unknown_groups:
+            return Outcome(What.FAILED, f"the API server can't tell now what it serves in {seen.group}")
+        if seen.optional:
+            return Outcome(What.NOT_SERVED, f"the cluster serves no {seen.resource}")
+        return Outcome(What.UNSUITED, f"the cluster serves no {seen.resource}, which every cluster should")
+
+
+class _Resource(msgspec.Struct, frozen=True):
+    resource: str
+
+
+class _Version(msgspec.Struct, frozen=True):
+    version: str
+    resources: tuple[_Resource, ...] | None = ()
+    freshness: str = ""
+
+
+class _Name(msgspec.Struct, frozen=True):
+    name: str = ""
+
+
+class _Group(msgspec.Struct, frozen=True):
+    versions: tuple[_Version, ...] | None = ()
+    metadata: _Name = _Name()
+
+
+class _Groups(msgspec.Struct, frozen=True):
+    kind: str
+    items: tuple[_Group, ...] | None = ()
+
+
+def served(answers: Mapping[str, Answer]) -> Served:
+    """Reads the answers by the path that was asked. Raises Setback."""
+    versions: dict[tuple[str, str], tuple[str, ...]] = {}
+    unknown: set[str] = set()
+    for path, answer in answers.items():
+        for group in _groups(path, answer).items or ():
+            for version in group.versions or ():
+                if version.freshness == "Stale":
+                    unknown.add(group.metadata.name)
+                for each in version.resources or ():
+                    key = (group.metadata.name, each.resource)
+                    versions[key] = (*versions.get(key, ()), version.version)
+    return Served(versions, frozenset(unknown))
+
+
+def _groups(path: str, answer: Answer) -> _Groups:
+    if answer.status == 406:
+        raise Setback(Outcome(What.FAILED, f"the API server {_TOO_OLD}"))
+    if answer.status == 403:
+        why = f"may not read {path}: bind the identity to the role system:discovery, as every cluster does by itself"
+        raise Setback(Outcome(What.FORBIDDEN, why))
+    if answer.status != 200:
+        why = f"to read {path} was answered with {said(answer)}"
+        raise Setback(Outcome(What.FAILED, why, answer.retry_after_seconds))
+    try:
+        groups = msgspec.json.decode(answer.body, type=_Groups)
+    except (msgspec.MsgspecError, UnicodeDecodeError) as fault:
+        raise Setback(Outcome(What.FAILED, f"{path} is not what an API server says: {fault}")) from fault
+    if groups.kind != _LIST:
+        raise Setback(Outcome(What.FAILED, f"the API server {_TOO_OLD}"))
+    return groups
+
+
+class Discovery:
+    """Asks once for all who want to know at the same time, also where the asking fails."""
+
+    def __init__(self, server: ApiServer, namespace: str) -> None:
+        self._server = server
+        self._namespace = namespace
+        self._lock = threading.Lock()
+        self._asked = float("-inf")
+        self._found: Served | Setback | Unreachable = Served({})
+
+    def path(self, seen: ResourceKind, age_seconds: float) -> str:
+        """Where the kind is, by an answer of at most that age. Raises Setback and Unreachable."""
+        called = time.monotonic()
+        with self._lock:
+            # A failure is shared only with those who waited for it.
+            if self._asked < (called - age_seconds if isinstance(self._found, Served) else called):
+                self._ask()
+            return self._served().path(seen, self._namespace)
+
+    def ask(self) -> None:
+        """Asks now. Raises Setback and Unreachable."""
+        with self._lock:
+            self._ask()
+            self._served()
+
+    def _served(self) -> Served:
+        if isinstance(self._found, Served):
+            return self._found
+        raise self._found.with_traceback(None)
+
+    def _ask(self) -> None:
+        began = time.monotonic()
+        try:
+            answers = {path: self._server.get(path, accept=_ACCEPT) for path in ("/api", "/apis")}
+            self._found, self._asked = served(answers), began
+        except (Setback, Unreachable) as fault:
+            self._found, self._asked = fault, time.monotonic()
+
+
+class _Named(msgspec.Struct, frozen=True):
+    metadata: dict[str, Any]
+
+
+def identity(server: ApiServer) -> Identity:
+    """Which cluster it is: the uid of a namespace that lives as long as the cluster. Raises Unreachable and Setback."""
+    answer = server.get(_KUBE_SYSTEM)
+    if answer.status == 403:
+        return Identity(
+            why="may not get kube-system, whose uid names the cluster: the role needs get, see `reconciler rbac`"
+        )
+    try:
+        found = msgspec.json.decode(answer.body, type=_Named) if answer.status == 200 else _Named({})
+    except (msgspec.MsgspecError, UnicodeDecodeError):
+        found = _Named({})
+    if uid := found.metadata.get("uid"):
+        return Identity(str(uid))
+    why = f"to get the namespace kube-system was answered with {said(answer)}"
+    raise Setback(Outcome(What.FAILED, why, answer.retry_after_seconds))

@@ -1,0 +1,156 @@
+"""One kind followed for ever, on a thread of its own; a Watcher owns how far it has come.
+
+The thread is there because a watch waits: its lines are read, decoded and told as they come, and whoever owns the store
+never waits for a socket.
+"""
+
+import random
+import threading
+import time
+from collections.abc import Callable
+
+import msgspec
+
+from reconciler.kube.api_server import ApiServer, Unreachable
+from reconciler.kube.backoff import Backoff, Waits
+from reconciler.kube.decode import Event, Undecodable, event
+from reconciler.kube.watch.changes import Absent, Change, Clock, Happened, Opened, Trouble, wall_clock
+from reconciler.kube.watch.discovery import Discovery
+from reconciler.kube.watch.list_pages import Asked, list_all
+from reconciler.kube.watch.list_result import Outcome, Setback, What, setback_of
+from reconciler.kube.watch.reflector_states import Next, Phase, Tell, Wait, next_step
+from reconciler.kube.watch.resource_versions import is_newer
+from reconciler.model.cluster.kinds import ResourceKind
+
+_UNTROUBLED = frozenset({What.LISTED, What.ENDED})
+
+
+class Pace(msgspec.Struct, frozen=True):
+    """How long things take. API servers send a bookmark a minute, and a kind not confirmed for 5 minutes is unread."""
+
+    watch_seconds: float = 240.0  # up to half as much again, so that not all watches end at once
+    silence_seconds: float = 90.0  # without a line, after which the connection is taken for dead
+    overdue_seconds: float = 150.0  # without a confirmation, after which the next thing is a list
+    absent_seconds: float = 30.0  # before a kind that is not served is looked for again
+    waits: Waits = Waits()
+    chance: random.Random = msgspec.field(default_factory=random.Random)
+    clock: Clock = wall_clock
+
+
+class Means(msgspec.Struct, frozen=True):
+    """What all watchers share."""
+
+    server: ApiServer
+    discovery: Discovery
+    tell: Callable[[Change], None]
+    pace: Pace
+    stop: threading.Event
+
+
+class Reflector:
+    """Follows a kind until it is told to stop."""
+
+    def __init__(self, seen: ResourceKind, means: Means) -> None:
+        self._seen = seen
+        self._means = means
+        self._backoff = Backoff(means.pace.waits, means.pace.chance)
+        self._phase = Phase.LOOK
+        self._path = ""
+        self._version = ""  # the newest that was seen
+        self._confirmed = time.monotonic()
+        self._last = What.SERVED
+
+    def run(self) -> None:
+        stop = self._means.stop
+        while not stop.is_set():
+            began = time.monotonic()
+            lasting, outcome = self._phase is Phase.WATCH, self._step()
+            if stop.is_set():
+                return
+            ended = time.monotonic()
+            overdue = ended - self._confirmed > self._means.pace.overdue_seconds
+            following = next_step(self._phase, outcome.what, overdue)
+            self._say(following.tell, outcome)
+            self._phase, self._last = following.phase or self._phase, outcome.what
+            wait_seconds = self._wait_seconds(following, ended - began if lasting else 0)
+            # A server, or what stands before it, may ask for more than anybody can wait.
+            stop.wait(max(wait_seconds, min(outcome.retry_after_seconds, self._means.pace.waits.most_seconds)))
+
+    def _step(self) -> Outcome:
+        try:
+            match self._phase:
+                case Phase.LOOK:
+                    return self._look()
+                case Phase.LIST:
+                    return self._list()
+                case Phase.WATCH:
+                    return self._watch()
+        except Setback as setback:
+            return setback.outcome
+        except Unreachable as fault:
+            return Outcome(What.FAILED, str(fault))
+        except Exception as error:  # noqa: BLE001 - a thread that ends would freeze the kind without a word
+            return Outcome(What.FAILED, f"reading it broke off: {type(error).__name__}: {error}")
+
+    def _look(self) -> Outcome:
+        # What was missing a moment ago needs an answer that is newer; else one that another watcher got will do.
+        age_seconds = 0.0 if self._last is What.MISSING else self._means.pace.absent_seconds / 2
+        self._path = self._means.discovery.path(self._seen, age_seconds)
+        return Outcome(What.SERVED)
+
+    def _list(self) -> Outcome:
+        began = time.monotonic()
+        asked = Asked(self._seen, self._path, self._version)
+        listed = list_all(self._means.server, asked, self._means.pace.clock)
+        self._means.tell(listed)
+        self._version, self._confirmed = listed.version, began
+        return Outcome(What.LISTED)
+
+    def _watch(self) -> Outcome:
+        pace = self._means.pace
+        seconds = max(1, round(pace.watch_seconds * (1 + pace.chance.random() / 2)))
+        query = Asked(self._seen, self._path).query(
+            watch="true", allowWatchBookmarks="true", timeoutSeconds=str(seconds), resourceVersion=self._version
+        )
+        with self._means.server.stream(self._path, query, pace.silence_seconds) as stream:
+            if stream.answer.status != 200:
+                raise setback_of(stream.answer, self._seen, "watch")
+            if self._last not in _UNTROUBLED:
+                self._means.tell(Opened(self._seen))
+            for line in stream.lines:
+                self._heed(self._event(line))
+        return Outcome(What.ENDED)
+
+    def _event(self, line: bytes) -> Event:
+        try:
+            found = event(self._seen, line)
+        except Undecodable as fault:
+            raise Setback(Outcome(What.BROKEN, str(fault))) from fault
+        if found.type == "ERROR":
+            what = What.EXPIRED if found.code == 410 else What.BROKEN
+            raise Setback(Outcome(what, f"the watch of it told of an error, {found.code}: {found.message}"))
+        return found
+
+    def _heed(self, found: Event) -> None:
+        self._means.tell(Happened(self._seen, found, self._means.pace.clock()))
+        if found.resource_version and is_newer(found.resource_version, self._version):
+            self._version = found.resource_version
+        self._confirmed = time.monotonic()
+
+    def _say(self, tell: Tell, outcome: Outcome) -> None:
+        match tell:
+            case Tell.ABSENT:
+                again = self._last is What.NOT_SERVED
+                self._means.tell(Absent(self._seen, self._means.pace.clock(), again))
+            case Tell.TROUBLE | Tell.REFUSAL:
+                self._means.tell(Trouble(self._seen, outcome.why, is_refusal=tell is Tell.REFUSAL))
+
+    def _wait_seconds(self, following: Next, lasted_seconds: float) -> float:
+        pace = self._means.pace
+        match following.wait:
+            case Wait.NONE:
+                return 0.0
+            case Wait.BACKOFF:
+                return self._backoff.seconds_after(lasted_seconds)
+            case Wait.INTERVAL:
+                return pace.absent_seconds * (0.9 + pace.chance.random() / 10)

@@ -1,0 +1,199 @@
+"""Owner of the observed objects: changes go in, an immutable Observed comes out, the same one while nothing changes.
+
+An event of a watch comes in order: one that is no newer than what was seen of its kind has been told before, and is
+passed over. Whether a kind counts as read follows from its last confirmation (a list, an event, a bookmark, or that it
+is not served) and from the clock, never from a connection that happens to stand.
+"""
+
+from collections.abc import Iterable
+from itertools import chain
+from typing import Any
+
+import msgspec
+
+from reconciler.kube.decode import Event
+from reconciler.kube.placeholders import each_once, parted
+from reconciler.kube.watch.changes import Absent, Change, Clock, Happened, Identity, Listed, Opened, Trouble, wall_clock
+from reconciler.kube.watch.resource_versions import is_newer
+from reconciler.model import names
+from reconciler.model.cluster.kinds import SEEN, ResourceKind
+from reconciler.model.cluster.observed import QUIET_MS, Observed, Quiet, Unread
+from reconciler.model.cluster.set_aside import SetAside
+from reconciler.model.instant import Instant, timestamp
+
+STALE_MS = 300_000
+# While nothing else changes, seen_at moves on in steps of this, or each bookmark would make another Observed.
+SEEN_STEP_MS = 30_000
+NOT_YET = "has not been read yet"
+# A cluster is told by one of these: where it can't be, they count as unread.
+CLUSTER = "namespaces"
+
+Key = tuple[str, str]  # namespace and name
+
+
+class _Sight(msgspec.Struct):
+    """What is seen of one kind."""
+
+    objects: dict[Key, Any] = {}  # those that are set aside as a StandIn
+    shown: tuple[Any, ...] = ()
+    set_aside: tuple[SetAside, ...] = ()  # of what is shown
+    is_shown: bool = True  # whether `shown` is what `objects` are
+    version: str = ""
+    confirmed_at: Instant | None = None
+    is_absent: bool = False
+    trouble: str = ""
+    is_refused: bool = False
+
+    def confirm(self, at: Instant, version: str = "") -> None:
+        self.confirmed_at, self.version = at, version or self.version
+        self.trouble, self.is_refused = "", False
+
+    def show(self) -> None:
+        """Those that are set aside by what stands in their place."""
+        self.shown, self.set_aside = parted(tuple(self.objects.values()))
+        self.is_shown = True
+
+    def is_stale(self, now: Instant) -> bool:
+        return self.confirmed_at is not None and now - self.confirmed_at > STALE_MS
+
+    def why_unread(self, now: Instant) -> str:
+        """Why what is seen may not be relied on; nothing when it may."""
+        if self.is_refused:
+            return self.trouble
+        if self.confirmed_at is None:
+            return self.trouble or NOT_YET
+        if not self.is_stale(now):
+            return ""
+        since = f"nothing has been heard of it since {timestamp(self.confirmed_at)}"
+        return f"{since}: {self.trouble}" if self.trouble else since
+
+
+class Store:
+    """The objects by kind, namespace and name."""
+
+    def __init__(
+        self, seen: Iterable[ResourceKind] = SEEN, clock: Clock = wall_clock, own_namespace: str = names.OWN_NAMESPACE
+    ) -> None:
+        self._clock = clock
+        self._sights = {each: _Sight() for each in seen}
+        self._by_field: dict[str, list[_Sight]] = {}
+        for each, sight in self._sights.items():
+            self._by_field.setdefault(each.field, []).append(sight)
+        self._identity = Identity()
+        self._observed = Observed(own_namespace=own_namespace)
+
+    def take(self, changes: Iterable[Change]) -> None:
+        """Changes of one kind in the order in which they were told."""
+        for change in changes:
+            if isinstance(change, Identity):
+                self._identity = change
+            else:
+                _take(self._sights[change.seen], change)
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether of each kind something final is known: its objects, that it is not served, or that we may not."""
+        known = self._identity.uid or self._identity.why
+        return bool(known) and all(each.confirmed_at or each.is_refused for each in self._sights.values())
+
+    def observed(self) -> Observed:
+        """What is known now."""
+        now, before = self._clock(), self._observed
+        told = {"cluster_uid": self._identity.uid, "unread": self._unread(now)}
+        told |= {"quiet": self._quiet(now), "absent": self._absent(now)}
+        changed: dict[str, Any] = {name: value for name, value in told.items() if value != getattr(before, name)}
+        changed |= self._objects()
+        if (aside := self._set_aside()) != before.set_aside:
+            changed["set_aside"] = aside
+        seen_at = self._seen_at()
+        if changed or seen_at < before.seen_at or seen_at >= before.seen_at + SEEN_STEP_MS:
+            self._observed = msgspec.structs.replace(before, seen_at=seen_at, **changed)
+        return self._observed
+
+    def _unread(self, now: Instant) -> tuple[Unread, ...]:
+        found = {each.title: sight.why_unread(now) for each, sight in self._sights.items()}
+        if not self._identity.uid:
+            found[CLUSTER] = self._identity.why or NOT_YET
+        return tuple(Unread(kind, why) for kind, why in sorted(found.items()) if why)
+
+    def _quiet(self, now: Instant) -> tuple[Quiet, ...]:
+        """What is not served can't have changed; what is unread is told as that."""
+        found = []
+        for each, sight in self._sights.items():
+            since = sight.confirmed_at
+            if since is not None and now - since > QUIET_MS and not sight.is_absent and not sight.why_unread(now):
+                found.append(Quiet(each.title, since))
+        return tuple(sorted(found))
+
+    def _absent(self, now: Instant) -> tuple[str, ...]:
+        found = self._sights.items()
+        return tuple(sorted(each.title for each, sight in found if sight.is_absent and not sight.why_unread(now)))
+
+    def _seen_at(self) -> Instant:
+        confirmed = [each.confirmed_at for each in self._sights.values() if each.confirmed_at is not None]
+        return min(confirmed, default=Instant(0))
+
+    def _set_aside(self) -> tuple[SetAside, ...]:
+        return each_once(each for sight in self._sights.values() for each in sight.set_aside)
+
+    def _objects(self) -> dict[str, tuple[Any, ...]]:
+        """The fields of which something changed."""
+        changed = {}
+        for field, sights in self._by_field.items():
+            if all(each.is_shown for each in sights):
+                continue
+            for each in sights:
+                if not each.is_shown:
+                    each.show()
+            only = sights[0].shown
+            changed[field] = only if len(sights) == 1 else tuple(chain.from_iterable(each.shown for each in sights))
+        return changed
+
+
+def _take(sight: _Sight, change: Listed | Happened | Opened | Absent | Trouble) -> None:
+    match change:
+        case Listed(items=items, version=version, at=at):
+            _replace(sight, items)
+            sight.is_absent = False
+            sight.confirm(at, version)
+        case Happened(event=event, at=at):
+            if is_newer(event.resource_version, sight.version):
+                _heed(sight, event)
+            sight.confirm(at)
+        case Opened():
+            sight.trouble, sight.is_refused = "", False
+        case Absent(at=at):
+            _replace(sight, ())
+            sight.is_absent = True
+            sight.confirm(at)
+        case Trouble(why=why, is_refusal=is_refusal):
+            sight.trouble, sight.is_refused = why, is_refusal
+
+
+def _heed(sight: _Sight, event: Event) -> None:
+    sight.version = event.resource_version or sight.version
+    if event.object is None:
+        return
+    key = _key(event.object)
+    if event.type != "DELETED":
+        sight.objects[key] = event.object
+    elif sight.objects.pop(key, None) is None:
+        return
+    sight.is_shown = False
+
+
+def _replace(sight: _Sight, items: tuple[Any, ...]) -> None:
+    """What has not changed stays the same object, and the kind the same tuple."""
+    held = sight.objects
+    found = {}
+    for item in items:
+        key = _key(item)
+        old = held.get(key)
+        same = old is not None and old.metadata.resource_version == item.metadata.resource_version
+        found[key] = old if same else item
+    if len(found) != len(held) or any(held.get(key) is not item for key, item in found.items()):
+        sight.objects, sight.is_shown = found, False
+
+
+def _key(item: Any) -> Key:
+    return item.metadata.namespace, item.metadata.name

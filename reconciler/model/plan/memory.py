@@ -1,0 +1,39 @@
+"""What must outlive a restart and that the cluster cannot carry itself; and hints, which may be lost at any time."""
+
+import msgspec
+
+from reconciler.model.instant import Instant
+from reconciler.model.plan.disruption_record import DisruptionRecord
+from reconciler.model.plan.drain_memory import DrainMemory
+from reconciler.model.plan.observed_taint import ObservedTaint
+from reconciler.model.plan.pool_shortfall import PoolShortfall
+from reconciler.model.plan.reason import Reason
+from reconciler.model.plan.shortage import Shortage
+
+
+class Memory(msgspec.Struct, frozen=True):
+    """Written before actions go out."""
+
+    marks: tuple[DisruptionRecord, ...] = ()  # of the last hour, and of what is leaving still; sorted
+    imagined: tuple[ObservedTaint, ...] = ()  # taints of nodes of pools in mode Observe; sorted
+    lacking: tuple[PoolShortfall, ...] = ()  # for how long Karpenter has been left to buy by itself; sorted
+    shortages: tuple[Shortage, ...] = ()  # what could not be bought lately; sorted
+    drained: DrainMemory = DrainMemory()
+
+
+class Tried(msgspec.Struct, frozen=True, gc=False):
+    """A node for whose pods no places were found."""
+
+    uid: str
+    since: Instant  # when that was found first, of times in a row
+    at: Instant  # and last
+    reason: Reason  # of the last time
+
+
+class Hints(msgspec.Struct, frozen=True):
+    """May change destinations and what is told, never safety, timers or batches in flight."""
+
+    # Name of the node that pods leave, or nothing -> key of their class -> name of a node, and how many of them find a
+    # place there. Pods of a class are as good as each other.
+    destinations: dict[str, dict[str, dict[str, int]]] = {}
+    tried: dict[str, Tried] = {}  # name of a node -> what came of it

@@ -1,0 +1,176 @@
+"""Drains that were in vain, since a node came for the pods that they moved: their pool is left alone for half an hour
+then, and twice as long each further time; and after that for as long as another drain would do no better.
+
+A place is found for each pod that is moved, but the scheduler may choose another. Where all fit to the last GPU, one
+of them may then find none, and Karpenter buys: the node that was saved is back, and would be drained again, and again.
+A node of any pool came for such a pod if it is younger than that pod, which runs on it, and whose owner was to have no
+more pods than before. The same holds where such a pod runs in a pool that keeps nodes warm, and lacks some now: the
+scheduler prefers free nodes, whatever place was found for the pod. What came while the pool rested already is of the
+same drains. What did not come again for six hours after a rest is forgotten.
+
+Another drain would do no better while the pool is used as it was when the drains began that were in vain: as many pods
+with as many GPUs, on no fewer nodes, and as many nodes that are kept free. These free nodes are where the scheduler
+puts the pods, so that after a drain up to as many nodes more may be in use than before. Only if more nodes are emptied
+at once than are kept free, and more than the last time, there are fewer afterwards. Where the same pods are on fewer
+nodes, something was gained although a node came, and the pool does not rest. So each try begins with fewer nodes in use
+than the one before, or empties more of them at once, and under a load that stays the same there is a last one.
+"""
+
+from collections import defaultdict
+from collections.abc import Collection, Iterator, Mapping
+
+from reconciler.model.cluster.metadata import Metadata
+from reconciler.model.instant import Instant, later, moment, timestamp
+from reconciler.model.plan.drain_memory import Begun, InVain, Load, Moved
+from reconciler.plan.drain.context import DrainContext
+from reconciler.plan.recent_evictions import gone, owner_of, wanted_by
+
+_FIRST_MS = 1_800_000
+_DOUBLINGS = 3
+_FORGOTTEN_MS = 21_600_000
+_NODE_COMES_WITHIN_MS = 1_200_000
+_CLOCKS_DIFFER_BY_MS = 30_000  # ours, and that of the API server, by which pods and nodes tell when they were made
+
+
+def rests_until(each: InVain) -> Instant:
+    """When nodes of its pool may be drained again."""
+    return later(each.at, _FIRST_MS * 2 ** min(each.times - 1, _DOUBLINGS))
+
+
+def load_of(site: DrainContext, pool: str, at_once: int = 0) -> Load:
+    """As the pool is used now; nodes that are being deleted are left out."""
+    seen, counting, provisioner = site.fleet.pool(pool), site.fleet.occupancy.counting, site.provisioner_of.get(pool)
+    pods = sum(counting.get(each.name, 0) for each in seen.nodes)
+    spare = provisioner.spec.spare_nodes if provisioner is not None else 0
+    return Load(seen.busy, pods, seen.gpus_used, spare, at_once)
+
+
+def rests(site: DrainContext, each: InVain) -> bool:
+    """Whether its nodes are not drained yet: not where fewer nodes have the same pods, so that something was gained."""
+    return site.now < rests_until(each) and not _gained(site, each)
+
+
+def no_better(site: DrainContext, each: InVain) -> Load | None:
+    """How its pool is used, if that is as it was when the drains began that were in vain."""
+    before = each.load
+    if before is None or each.pool not in site.policy_of:
+        return None
+    now = load_of(site, each.pool)
+    is_as_wide = before.busy_nodes <= now.busy_nodes <= before.busy_nodes + before.spare_nodes
+    return now if _are_same_pods(before, now) and is_as_wide else None
+
+
+def is_too_few(each: InVain, at_once: int) -> bool:
+    """Whether so many nodes that are emptied together free none: as many kept ones take their pods, or as many were
+    emptied before, and it was in vain."""
+    return each.load is not None and at_once <= max(each.load.spare_nodes, each.load.at_once)
+
+
+def _gained(site: DrainContext, each: InVain) -> bool:
+    before = each.load
+    if before is None or any(seen.pool == each.pool for seen in site.draining.values()):
+        return False
+    now = load_of(site, each.pool)
+    return _are_same_pods(before, now) and now.busy_nodes < before.busy_nodes
+
+
+def _are_same_pods(before: Load, now: Load) -> bool:
+    return (now.pods, now.gpus, now.spare_nodes) == (before.pods, before.gpus, before.spare_nodes)
+
+
+def begun(
+    site: DrainContext, in_vain: Collection[InVain], under_way: Collection[str], begins: Mapping[str, Load]
+) -> tuple[Begun, ...]:
+    """What is remembered of drains that have begun, for as long as it is not known what became of them; `under_way`:
+    pools whose nodes are drained, or whose pods were moved; `begins`: pools of which nodes begin to be emptied now."""
+    told = {each.pool for each in in_vain if each.at == site.now}  # which has the load from now on
+    known = {each.pool: each.load for each in site.memory.begun if each.pool in under_way and each.pool not in told}
+    return tuple(Begun(pool, load) for pool, load in sorted({**begins, **known}.items()))
+
+
+def moved(site: DrainContext) -> tuple[Moved, ...]:
+    """Whose pods were moved off nodes of which pool, for as long as a node may come for them."""
+    found = {(each.pool, each.owner): each for each in site.memory.moved if site.now - each.at <= _lasts_ms(site, each)}
+    for each in gone(site.inputs.observed.pods, [each for each in site.memory.evicted if each.owner]):
+        key = each.pool, each.owner
+        before = found.get(key, Moved(*key, each.first, each.at))
+        found[key] = Moved(*key, min(before.since, each.first), max(before.at, each.at), before.wanted)
+    wanted = wanted_by(site.inputs.observed.workloads, {each.owner for each in found.values()}) if found else {}
+    return tuple(sorted(_with_wanted(each, wanted.get(each.owner)) for each in found.values()))
+
+
+def in_vain(site: DrainContext) -> tuple[InVain, ...]:
+    """By pool; with what is seen only now."""
+    known = {each.pool: each for each in site.memory.in_vain if _counts_still(site, each)}
+    loads = {each.pool: each.load for each in site.memory.begun}
+    for pool, came in (*_came(site), *_took_warm_nodes(site)):
+        before = known.get(pool)
+        if before is None or came >= rests_until(before) or pool in loads:
+            times = before.times if before is not None and not _gained(site, before) else 0
+            known[pool] = InVain(pool, site.now, times + 1, loads.pop(pool, None))
+    return tuple(known[pool] for pool in sorted(known))
+
+
+def _counts_still(site: DrainContext, each: InVain) -> bool:
+    return site.now < rests_until(each) + _FORGOTTEN_MS or no_better(site, each) is not None
+
+
+def _lasts_ms(site: DrainContext, each: Moved) -> int:
+    """A StatefulSet makes the next pod only once the one before it has ended."""
+    policy = site.policy_of.get(each.pool)
+    return _NODE_COMES_WITHIN_MS + (1_000 * policy.spec.max_graceful_termination_seconds if policy is not None else 0)
+
+
+def _with_wanted(each: Moved, now: int | None) -> Moved:
+    wanted = now if each.wanted is None or now is None else min(each.wanted, now)
+    return Moved(each.pool, each.owner, each.since, each.at, wanted)
+
+
+def _came(site: DrainContext) -> Iterator[tuple[str, Instant]]:
+    """The pools that pods have left for which a node came, and when it did."""
+    left = _left(site)
+    earliest = min((_made_since(each) for those in left.values() for each in those), default=site.now)
+    first = timestamp(Instant(earliest // 1_000 * 1_000))  # all are in one format
+    what_if = site.fleet.what_if
+    for node in site.inputs.observed.nodes if left else ():
+        if node.metadata.creation_timestamp < first:
+            continue
+        came = _made(node.metadata)
+        for pod in what_if.pods_of_row(what_if.rows.row_of[node.name]):
+            made = _made(pod.metadata)
+            for each in left.get(owner_of(pod), ()):
+                lasted_ms = _lasts_ms(site, each)
+                if _made_since(each) <= made <= came and site.now - came <= lasted_ms:
+                    yield each.pool, came
+
+
+def _took_warm_nodes(site: DrainContext) -> Iterator[tuple[str, Instant]]:
+    """The pools that pods have left which now run where nodes are to be bought and kept warm."""
+    lacking = sorted({each.pool for each in site.draft.missing if each.why == "warmNodes" and each.nodes})
+    left = _left(site) if lacking else {}
+    for pool in lacking if left else ():
+        for node in site.fleet.nodes_of(pool):
+            for pod in site.fleet.what_if.pods_of_row(site.fleet.what_if.rows.row_of[node.name]):
+                made = _made(pod.metadata)
+                for each in left.get(owner_of(pod), ()):
+                    if _made_since(each) <= made:
+                        yield each.pool, site.now
+
+
+def _left(site: DrainContext) -> dict[str, list[Moved]]:
+    """By owner: the pools that its pods have left; not of those that were to have more pods since."""
+    found = defaultdict(list)
+    all_moved = moved(site)
+    wanted = wanted_by(site.inputs.observed.workloads, {each.owner for each in all_moved}) if all_moved else {}
+    for each in all_moved:
+        if each.wanted is None or wanted.get(each.owner, 0) <= each.wanted:
+            found[each.owner].append(each)
+    return found
+
+
+def _made_since(each: Moved) -> int:
+    return each.since - _CLOCKS_DIFFER_BY_MS
+
+
+def _made(metadata: Metadata) -> Instant:
+    return moment(metadata.creation_timestamp) or Instant(0)

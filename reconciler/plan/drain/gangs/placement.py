@@ -1,0 +1,133 @@
+"""Whether nodes that go together can: nothing keeps any of their pods, and all find places at once, gangs as a whole.
+
+Pods of their gangs that run on nodes which stay leave these too, and need other room than they have: theirs is taken
+until they have ended, and who comes after them must not wait for it. Karpenter would buy a node for such a one, for
+whose sake the gang would be moved again. All nodes of a crew are tried at once first; where these can't go,
+one after the other, in order, each beside those before it that can.
+"""
+
+from collections.abc import Iterable, Mapping
+
+import msgspec
+
+from reconciler.fleet.first_fit import Search
+from reconciler.fleet.questions import place
+from reconciler.fleet.snapshot.snapshot import Snapshot
+from reconciler.model.cluster.pod import Pod
+from reconciler.model.plan.reason import Reason
+from reconciler.plan.capacity.gangs import Gang, title_of
+from reconciler.plan.drain.blockers import blocker, moves
+from reconciler.plan.drain.codes.blockers import GangWithoutPlace, PodWithoutPlace
+from reconciler.plan.drain.codes.eligibility import IsDestination
+from reconciler.plan.drain.codes.figures import NodesWithoutRoom
+from reconciler.plan.drain.context import DrainContext, DrainNode, ref_of_pod
+from reconciler.plan.drain.gangs.crews import GangNodes
+from reconciler.plan.drain.gangs.members import Members
+from reconciler.plan.drain.gangs.obstacles import obstacle
+from reconciler.plan.drain.nodes.set_aside import SetAside
+from reconciler.plan.nodes.eviction import Remaining
+
+
+class Tried(msgspec.Struct, frozen=True):
+    """What came of it: they go, or the last of them stays, or it is not known."""
+
+    homes: Mapping[str, str] = {}  # uid of a pod -> name of a node
+    kept: Reason | None = None
+    steps: int = 0
+    pointer: str = ""
+    is_spent: bool = False
+
+    @property
+    def goes(self) -> bool:
+        return self.kept is None and not self.is_spent
+
+
+class Crewing:
+    """Asks of one crew after the other, with what those before it took."""
+
+    def __init__(self, site: DrainContext, members: Members, remaining: Remaining) -> None:
+        self._site, self._members, self._remaining = site, members, remaining
+        self._what_if: Snapshot = site.fleet.what_if
+
+    def tried(self, crew: GangNodes, takers: set[int], search: Search) -> Tried:
+        """Whether all go, or else why the last of them does not beside the others; nothing is changed by it.
+        `takers`: rows that took pods in."""
+        rows, last = self._what_if.rows.row_of, crew.nodes[-1]
+        if any(rows[each.name] in takers for each in crew.nodes):
+            return Tried(kept=last.reason(IsDestination(node=last.name)))
+        if kept := self._blocked(crew, last):
+            return Tried(kept=kept)
+        with self._what_if.fork():
+            return self._placed(crew, search)
+
+    def go(self, crew: GangNodes, homes: Mapping[str, str]) -> dict[str, Pod]:
+        """They are gone from the fleet, and draw on budgets; all pods that move with them, by uid."""
+        what_if, moving = self._what_if, self._moving(crew)
+        self._vacate(crew)
+        for uid, pod in moving.items():
+            what_if.add(what_if.classes.of(pod).anew, what_if.rows.row_of[homes[uid]])
+            self._remaining.take(pod)
+        return moving
+
+    def hinted(self, crew: GangNodes) -> Iterable[Pod]:
+        """Whose places of the last time are to be tried first."""
+        return self._moving(crew).values()
+
+    def _moving(self, crew: GangNodes) -> dict[str, Pod]:
+        """All that leaves, by uid: what runs on its nodes, and all of its gangs; what moves already left out."""
+        found = [pod for each in crew.nodes for pod in self._pods_of(each)]
+        found += [pod for gang in crew.gangs for pod in self._members.of[gang]]
+        return {pod.metadata.uid: pod for pod in found}
+
+    def _blocked(self, crew: GangNodes, last: DrainNode) -> Reason | None:
+        """Why one of them stays, whatever room there is."""
+        trial = self._remaining.copy()
+        for gang in crew.gangs:
+            if found := obstacle(self._site, self._members, gang, trial):
+                return found.to(last, self._of_gang(gang, last))
+        of = self._site.draft.gangs.of
+        others = ((each, pod) for each in crew.nodes for pod in self._pods_of(each) if of(pod) not in crew.gangs)
+        found_others = (blocker(self._site, trial, each, pod) for each, pod in others)
+        return next((reason for reason in found_others if reason is not None), None)
+
+    def _vacate(self, crew: GangNodes) -> None:
+        for each in sorted(crew.nodes, key=lambda each: each.name):
+            self._what_if.vacate(self._what_if.rows.row_of[each.name])
+
+    def _placed(self, crew: GangNodes, search: Search) -> Tried:
+        """Within a fork."""
+        what_if, moving = self._what_if, self._moving(crew)
+        self._vacate(crew)
+        found = place(what_if, sorted(moving.values(), key=self._rank), search)
+        if found.not_evaluated:
+            return Tried(is_spent=True)
+        if not found.unplaced:
+            return Tried(found.destinations, steps=found.steps, pointer=found.pointer)
+        lost = next(uid for uid in moving if uid in found.unplaced)
+        takes = what_if.rows.alive if search.allowed is None else what_if.rows.alive & search.allowed
+        ruled_out = SetAside(self._site).no_room(found.unplaced[lost], takes, {each.name for each in crew.nodes})
+        return Tried(kept=self._no_place(crew.nodes[-1], moving[lost], ruled_out), steps=found.steps)
+
+    def _pods_of(self, seen: DrainNode) -> list[Pod]:
+        """What would have to leave it, and is not on its way already with its gang."""
+        there = self._what_if.pods_of_row(self._what_if.rows.row_of[seen.name])
+        of, gone = self._site.draft.gangs.of, self._members.on_their_way
+        return [pod for pod in there if moves(pod) and of(pod) not in gone]
+
+    def _no_place(self, last: DrainNode, lost: Pod, ruled_out: NodesWithoutRoom) -> Reason:
+        gang = self._site.draft.gangs.of(lost)
+        if gang is None or gang in self._members.on_their_way:
+            return last.reason(PodWithoutPlace(pod=ref_of_pod(lost), node=last.name, ruled_out=ruled_out))
+        pod = self._of_gang(gang, last)
+        facts = GangWithoutPlace(
+            pod=ref_of_pod(pod), node=last.name, gang=title_of(gang), lost=ref_of_pod(lost), ruled_out=ruled_out
+        )
+        return last.reason(facts)
+
+    def _of_gang(self, gang: Gang, seen: DrainNode) -> Pod:
+        """One on the node, if there is one."""
+        pods = self._members.of[gang]
+        return next((pod for pod in pods if pod.node == seen.name), pods[0])
+
+    def _rank(self, pod: Pod) -> tuple[object, str]:
+        return self._what_if.classes.of(pod).anew.rank, pod.title

@@ -1,0 +1,27 @@
+"""Taints that nobody looks at any more: their DrainPolicy is suspended or gone from the policies, and they come off.
+
+Else a node would be kept from pods for ever. In a pool that is only observed they would come off, and stay
+(plan/holds/standstill.py). What somebody else takes away is left to them.
+"""
+
+from collections.abc import Iterator
+
+from reconciler.model.plan.decision import Decision
+from reconciler.model.plan.reason import Reason
+from reconciler.plan.drain.codes.candidacy import NoDrainPolicy
+from reconciler.plan.drain.context import DrainContext, ref_of
+from reconciler.plan.drain.marks import candidate_mark, draining_mark
+from reconciler.plan.drain.reasons import PLANNER
+from reconciler.plan.nodes.ownership import untouchable
+
+
+def left_behind(site: DrainContext) -> Iterator[Decision]:
+    """The hard one first, where a node has both: one action a subject."""
+    for facts in site.fleet.nodes_drained:
+        node, pool = facts.node, site.pools.get(facts.pool)
+        if facts.pool in site.policy_of or pool is None:
+            continue
+        mark = draining_mark(node) or candidate_mark(node)
+        if mark is not None and untouchable(node) is None and not site.is_claimed(ref_of(node)):
+            reason = Reason(NoDrainPolicy(pool=pool.name, node=node.name, key=mark.key), pool.origin())
+            yield Decision(PLANNER, ref_of(node), mark.off, reason, pool.name)

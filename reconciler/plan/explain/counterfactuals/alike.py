@@ -1,0 +1,91 @@
+"""Pods of one node that are kept for the same reason: what lifts it is done to all of them, and told once.
+
+Otherwise candidates would have to be looked for again after each of a hundred pods.
+"""
+
+from collections.abc import Iterator
+
+from reconciler.fleet.fleet import Fleet
+from reconciler.model.plan.drain_eligibility import DrainEligibility
+from reconciler.model.plan.inputs import Inputs
+from reconciler.model.plan.reason import Reason
+from reconciler.plan.draft import Draft
+from reconciler.plan.drain.blockers import blocker, stays
+from reconciler.plan.drain.codes.blockers import (
+    BudgetBlocker,
+    PodBlocker,
+    PodBudgetSpent,
+    PodBudgetUnseen,
+    PodControllerGone,
+    PodDoNotDisrupt,
+    PodNotSafeToEvict,
+    PodOfClaim,
+    PodPlaceUnknown,
+    PodRunsToCompletion,
+    PodWithLocalStorage,
+    PodWithoutController,
+    SmartPodStays,
+    SystemPod,
+)
+from reconciler.plan.drain.context import DrainContext
+from reconciler.plan.explain.counterfactuals.edits import Edit
+from reconciler.plan.nodes.eviction import Remaining
+
+# Each such pod keeps the node, whatever becomes of the others; those of one budget go with one edit of it.
+_OF_EACH = frozenset(
+    {
+        PodRunsToCompletion,
+        PodDoNotDisrupt,
+        PodNotSafeToEvict,
+        SmartPodStays,
+        PodOfClaim,
+        PodWithoutController,
+        PodControllerGone,
+        PodWithLocalStorage,
+        SystemPod,
+        PodPlaceUnknown,
+        PodBudgetUnseen,
+        PodBudgetSpent,
+    }
+)
+_MOST_NAMED = 10
+
+
+def all_like(inputs: Inputs, weighed: DrainEligibility) -> Iterator[Reason]:
+    """The reason itself first, then those of other pods there that say the same."""
+    yield weighed.reason
+    if type(weighed.reason.facts) not in _OF_EACH:
+        return
+    site = DrainContext(inputs, Draft(Fleet(inputs.observed), inputs.desired))
+    remaining, seen = Remaining(site.budgets), site.by_name[weighed.node]
+    told = {_of(weighed.reason)}
+    for pod in site.fleet.pods_on(weighed.node):
+        found = blocker(site, remaining, seen, pod) if stays(pod) else None
+        if found is not None and type(found.facts) is type(weighed.reason.facts) and _of(found) not in told:
+            told.add(_of(found))
+            yield found
+
+
+def _of(reason: Reason) -> object:
+    match reason.facts:
+        case BudgetBlocker(budgets=budgets):
+            return budgets
+        case PodBlocker(pod=pod):
+            return pod
+    return None
+
+
+def together(edits: list[Edit]) -> list[str]:
+    """What is told of all: the same of several things is told once."""
+    groups: dict[tuple[str, str], list[str]] = {}
+    for each in edits:
+        kind, words = each.about.partition("/")[0], each.told.removeprefix(each.about)
+        groups.setdefault((kind, words), []).append(each.about)
+    return [_each_of(kind, sorted(dict.fromkeys(about))) + words for (kind, words), about in groups.items()]
+
+
+def _each_of(kind: str, about: list[str]) -> str:
+    if len(about) == 1:
+        return about[0]
+    named = about[:_MOST_NAMED] + ([f"{len(about) - _MOST_NAMED} more"] if len(about) > _MOST_NAMED else [])
+    return f"each of these {len(about)} {'pods' if kind == 'Pod' else f'{kind}s'} ({', '.join(named)})"

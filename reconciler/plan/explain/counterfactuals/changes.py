@@ -1,0 +1,158 @@
+"""The nearest change that would make a node a candidate for a drain, and what else stands behind it: a table by reason.
+
+The change is made, in thought, and candidates are looked for again; what stands in the way then is lifted in its turn.
+Only what, all of it done, makes the node a candidate is told.
+"""
+
+import msgspec
+
+from reconciler.fleet.fleet import Fleet
+from reconciler.model import names
+from reconciler.model.plan.drain_eligibility import DrainEligibility
+from reconciler.model.plan.inputs import Inputs
+from reconciler.plan.draft import Draft
+from reconciler.plan.drain.codes.blockers import (
+    GangBudget,
+    GangOfAnotherPolicy,
+    GangStays,
+    GangWithoutPlace,
+    PodBudgetSpent,
+    PodBudgetTaken,
+    PodBudgetUnseen,
+    PodControllerGone,
+    PodDoNotDisrupt,
+    PodNotSafeToEvict,
+    PodOfClaim,
+    PodOfCustomController,
+    PodPlaceUnknown,
+    PodRunsToCompletion,
+    PodSeveralBudgets,
+    PodWithLocalStorage,
+    PodWithoutController,
+    PodWithoutPlace,
+    SmartPodStays,
+    SystemPod,
+    TooManyForGang,
+)
+from reconciler.plan.drain.codes.eligibility import (
+    BeingDrained,
+    ClusterAtMinimum,
+    DrainFailedLately,
+    DrainPoolUnready,
+    FrozenNode,
+    GpusLent,
+    IsDestination,
+    NodeEmpty,
+    NodeEmptySuspended,
+    NodeLost,
+    NodeLostWithPod,
+    NodeSettles,
+    NotEvaluated,
+    NotTried,
+    OthersTurn,
+    PodLeavesSlowly,
+    PoolAtMinimum,
+    ScaledDown,
+    UtilizationTooHigh,
+)
+from reconciler.plan.drain.planner import drain
+from reconciler.plan.explain.counterfactuals import of_nodes, of_pods, of_policies
+from reconciler.plan.explain.counterfactuals.alike import all_like, together
+from reconciler.plan.explain.counterfactuals.edits import Edit, Line, once_it_is_time
+from reconciler.plan.nodes import ownership
+from reconciler.plan.reasons import Declared
+from reconciler.plan.sentences import REASONS
+
+_MOST_EDITS = 6  # what takes more is not near; the same done to several pods counts once
+_MOST_ROUNDS = 20
+
+_SAFE = of_pods.with_annotations("carries cluster-autoscaler.kubernetes.io/safe-to-evict: true", safe_to_evict="true")
+
+LINES: dict[Declared, Line] = {
+    # What others do with it
+    ownership.DisruptedByKarpenter: of_nodes.without_taint(names.DISRUPTED, "Karpenter does not disrupt {node}"),
+    ownership.DriverUpgrade: of_nodes.driver_upgraded,
+    ownership.CordonedByOthers: of_nodes.not_cordoned,
+    FrozenNode: of_nodes.thawed,
+    BeingDrained: of_nodes.without_taint(names.DRAINING, f"the taint {names.DRAINING} of {{node}} is taken off"),
+    ScaledDown: of_nodes.without_taint(
+        names.DELETION_TIME, f"the taint {names.DELETION_TIME} of {{node}} is taken off"
+    ),
+    OthersTurn: of_nodes.others_done,
+    # The node itself
+    NodeSettles: of_nodes.settled,
+    ownership.NodeOptedOut: of_nodes.opted_in,
+    NodeLost: of_nodes.ready,
+    NodeLostWithPod: of_nodes.ready,
+    PodLeavesSlowly: of_pods.gone,
+    DrainFailedLately: once_it_is_time,
+    GpusLent: of_nodes.nothing_lent,
+    NodeEmpty: of_nodes.with_work,
+    NodeEmptySuspended: of_nodes.with_work,
+    DrainPoolUnready: of_nodes.more_ready,
+    PoolAtMinimum: of_policies.smaller_pool,
+    ClusterAtMinimum: of_policies.cluster_min,
+    UtilizationTooHigh: of_policies.threshold,
+    IsDestination: of_pods.with_room,
+    NotEvaluated: of_nodes.its_turn,
+    NotTried: of_pods.gone,
+    # Its pods
+    PodDoNotDisrupt: of_pods.with_annotations("does not carry karpenter.sh/do-not-disrupt", do_not_disrupt=""),
+    PodRunsToCompletion: of_pods.with_annotations("does not say that it runs to completion", safe_to_evict=""),
+    PodNotSafeToEvict: of_pods.with_annotations("does not say that it is not safe to evict", safe_to_evict=""),
+    SmartPodStays: of_pods.gone,
+    GangStays: of_pods.no_gang,
+    GangBudget: of_pods.budget_opened,
+    GangWithoutPlace: of_pods.with_room,
+    TooManyForGang: of_policies.more_at_once,
+    GangOfAnotherPolicy: of_pods.no_gang,
+    PodOfClaim: of_pods.with_annotations("is of no GpuClaim", claim=""),
+    PodWithoutController: _SAFE,
+    PodOfCustomController: _SAFE,
+    PodControllerGone: _SAFE,
+    PodWithLocalStorage: _SAFE,
+    SystemPod: _SAFE,
+    PodPlaceUnknown: of_pods.gone,
+    PodSeveralBudgets: of_pods.one_budget,
+    PodBudgetUnseen: of_pods.budget_opened,
+    PodBudgetSpent: of_pods.budget_opened,
+    PodBudgetTaken: of_pods.budget_opened,
+    PodWithoutPlace: of_pods.with_room,
+}
+
+
+def changes_of(inputs: Inputs, weighed: DrainEligibility) -> str:
+    """One sentence: what would have to be otherwise; nothing where nothing near would do."""
+    after, told = flipped(inputs, weighed)
+    return " and ".join(told) if after is not None else ""
+
+
+def flipped(inputs: Inputs, weighed: DrainEligibility) -> tuple[Inputs | None, list[str]]:
+    """The inputs with which it is a candidate, and what was changed; None where it is none for all that."""
+    edits: list[Edit] = []
+    current: DrainEligibility | None = weighed
+    for _ in range(_MOST_ROUNDS):
+        if current is None or current.is_candidate or len(together(edits)) >= _MOST_EDITS:
+            break
+        before = len(edits)
+        for reason in all_like(inputs, current):
+            edit = _edit(inputs, msgspec.structs.replace(current, reason=reason))
+            if edit is not None:
+                inputs = edit.inputs
+                edits.append(edit)
+        if len(edits) == before:
+            return None, together(edits)
+        current = weighed_again(inputs, weighed.node)
+    is_one = bool(edits) and current is not None and current.is_candidate
+    return (inputs if is_one else None), together(edits)
+
+
+def _edit(inputs: Inputs, weighed: DrainEligibility) -> Edit | None:
+    line = LINES.get(REASONS[weighed.reason.code])
+    return line(inputs, weighed) if line is not None else None
+
+
+def weighed_again(inputs: Inputs, node: str) -> DrainEligibility | None:
+    """What the node is found to be with these inputs."""
+    verdict = drain(inputs, Draft(Fleet(inputs.observed), inputs.desired))
+    return next((each for each in verdict.weighed if each.node == node), None)

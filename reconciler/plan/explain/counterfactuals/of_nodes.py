@@ -1,0 +1,147 @@
+"""Changes of nodes, and of what others do with them, by which a node would become a candidate."""
+
+from reconciler.fleet.fleet import Fleet
+from reconciler.model import names
+from reconciler.model.cluster.metadata import Condition, Metadata, OwnerReference
+from reconciler.model.cluster.node import Node
+from reconciler.model.cluster.pod import Pod, PodSpec, PodStatus
+from reconciler.model.cluster.unstructured import Unstructured
+from reconciler.model.plan.drain_eligibility import DrainEligibility
+from reconciler.model.plan.inputs import Inputs
+from reconciler.plan.drain.codes.eligibility import DrainPoolUnready, FrozenNode, OthersTurn
+from reconciler.plan.explain.counterfactuals.edits import (
+    Edit,
+    Line,
+    annotated,
+    once_it_is_time,
+    replace,
+    seen_with,
+    untainted,
+    with_node,
+    with_policy,
+)
+from reconciler.plan.guards.frozen import Freezes
+from reconciler.plan.nodes.ownership import NodeOptedOut
+from reconciler.plan.sums import brake
+
+_ANNOTATIONS = {names.SCALE_DOWN_DISABLED: "scale_down_disabled", names.DO_NOT_DISRUPT: "do_not_disrupt"}
+
+
+def without_taint(key: str, told: str) -> Line:
+    def line(inputs: Inputs, weighed: DrainEligibility) -> Edit | None:
+        after = with_node(inputs, weighed.node, lambda node: untainted(node, key))
+        return Edit(after, told.format(node=f"Node/{weighed.node}"))
+
+    return line
+
+
+def settled(inputs: Inputs, weighed: DrainEligibility) -> Edit | None:
+    """Its startup taint has to go first: until then time does not count."""
+    node = next(each for each in inputs.observed.nodes if each.name == weighed.node)
+    if node.taint(names.ARRIVING) is not None:
+        return without_taint(names.ARRIVING, f"the taint {names.ARRIVING} of {{node}} is taken off")(inputs, weighed)
+    return once_it_is_time(inputs, weighed)
+
+
+def not_cordoned(inputs: Inputs, weighed: DrainEligibility) -> Edit | None:
+    after = with_node(inputs, weighed.node, lambda node: replace(node, spec=replace(node.spec, unschedulable=False)))
+    return Edit(after, f"Node/{weighed.node} is not cordoned")
+
+
+def driver_upgraded(inputs: Inputs, weighed: DrainEligibility) -> Edit | None:
+    def done(node: Node) -> Node:
+        labels = {**node.metadata.labels, names.UPGRADE_STATE: "upgrade-done"}
+        return replace(node, metadata=replace(node.metadata, labels=labels))
+
+    return Edit(with_node(inputs, weighed.node, done), f"the driver of Node/{weighed.node} is upgraded")
+
+
+def opted_in(inputs: Inputs, weighed: DrainEligibility) -> Edit | None:
+    opted_out = weighed.reason.facts
+    if not isinstance(opted_out, NodeOptedOut):
+        return None
+    field = _ANNOTATIONS[opted_out.key]
+    after = with_node(inputs, weighed.node, lambda node: annotated(node, **{field: ""}))
+    return Edit(after, f"Node/{weighed.node} does not carry {opted_out.key}: {opted_out.value}")
+
+
+def thawed(inputs: Inputs, weighed: DrainEligibility) -> Edit | None:
+    """Whatever the freeze sits on: a suspended pool, everything, a pool or a guard, or a node."""
+    facts = weighed.reason.facts
+    if not isinstance(facts, FrozenNode):
+        return None
+    if facts.until is None:
+        after = with_policy(inputs, "pools", weighed.pool, suspend=False)
+        return Edit(after, f"GpuPool/{weighed.pool} is not suspended")
+    observed = inputs.observed
+    fleet = Fleet(observed)
+    before = Freezes(inputs, fleet).of_node(weighed.node)
+    own = tuple(annotated(each, frozen_until="") for each in observed.namespaces)
+    everything = seen_with(inputs, namespaces=own)
+    if Freezes(everything, fleet).of_node(weighed.node) != before:
+        return Edit(everything, "not everything is frozen")
+    pools = tuple(map(_thawed, observed.node_pools))
+    policies = tuple(_thawed(each) if each.kind in {"GpuPool", "ChangeGuard"} else each for each in observed.policies)
+    wide = seen_with(inputs, node_pools=pools, policies=policies)
+    if Freezes(wide, fleet).of_node(weighed.node) != before:
+        return Edit(wide, f"{facts.what} is not frozen")
+    after = with_node(inputs, weighed.node, lambda node: annotated(node, frozen_until=""))
+    return Edit(after, f"{facts.what} is not frozen")
+
+
+def _thawed(whole: Unstructured) -> Unstructured:
+    left = {key: text for key, text in whole.metadata.annotations.items() if key != names.FROZEN_UNTIL}
+    return replace(whole, metadata=replace(whole.metadata, annotations=left))
+
+
+def nothing_lent(inputs: Inputs, weighed: DrainEligibility) -> Edit | None:
+    def is_of_it(owners: tuple[OwnerReference, ...]) -> bool:
+        return any(each.kind == "Node" and each.name == weighed.node for each in owners)
+
+    left = tuple(each for each in inputs.observed.leases if not is_of_it(each.metadata.owner_references))
+    return Edit(seen_with(inputs, leases=left), f"no GPU of Node/{weighed.node} is lent")
+
+
+def with_work(inputs: Inputs, weighed: DrainEligibility) -> Edit | None:
+    """Something that asks for nothing, and that somebody would make anew."""
+    owner = OwnerReference("ReplicaSet", "some", "some", controller=True)
+    metadata = Metadata("some", "default", f"some-on-{weighed.node}", owner_references=(owner,))
+    running = PodStatus("Running", conditions=(Condition("Ready", "True"),))
+    pods = (*inputs.observed.pods, Pod(metadata, PodSpec(weighed.node), running))
+    return Edit(seen_with(inputs, pods=pods), f"a pod runs on Node/{weighed.node} that may be moved")
+
+
+def more_ready(inputs: Inputs, weighed: DrainEligibility) -> Edit | None:
+    """As many as it takes to let go of the brake."""
+    facts = weighed.reason.facts
+    if not isinstance(facts, DrainPoolUnready):
+        return None
+    size, unready = facts.size, facts.unready
+    wanted = next(count for count in range(unready + 1) if not brake.is_on(size, unready - count))
+    of_pool = [each for each in inputs.observed.nodes if each.pool == weighed.pool and not each.is_ready]
+    names_of = {each.name for each in of_pool[:wanted]}
+    after = tuple(_ready(each) if each.name in names_of else each for each in inputs.observed.nodes)
+    return Edit(seen_with(inputs, nodes=after), f"{wanted} more nodes of {weighed.pool} are ready")
+
+
+def ready(inputs: Inputs, weighed: DrainEligibility) -> Edit | None:
+    return Edit(with_node(inputs, weighed.node, _ready), f"Node/{weighed.node} is ready")
+
+
+def _ready(node: Node) -> Node:
+    conditions = (replace(each, status="True") if each.type == "Ready" else each for each in node.status.conditions)
+    return replace(node, status=replace(node.status, conditions=tuple(conditions)))
+
+
+def its_turn(inputs: Inputs, weighed: DrainEligibility) -> Edit | None:
+    """So many are tried in any case, and the next plan begins with the first that was left out."""
+    drained = replace(inputs.memory.drained, begin_at=weighed.node)
+    after = replace(inputs, memory=replace(inputs.memory, drained=drained))
+    return Edit(after, "it is its turn, in the next plans")
+
+
+def others_done(inputs: Inputs, weighed: DrainEligibility) -> Edit | None:
+    facts = weighed.reason.facts
+    return (
+        Edit(inputs, f"{facts.planner} has done with it, in the next plan") if isinstance(facts, OthersTurn) else None
+    )

@@ -1,0 +1,148 @@
+"""Changes of pods, their budgets and claims by which their node would become a candidate."""
+
+from reconciler.fleet.amounts import pod_held
+from reconciler.fleet.asked_gpus import asked_gpus
+from reconciler.model import names
+from reconciler.model.cluster.metadata import Condition, Metadata
+from reconciler.model.cluster.node import Node
+from reconciler.model.cluster.pod import Pod, PodSpec, PodStatus
+from reconciler.model.cluster.unstructured import Unstructured
+from reconciler.model.plan.action import Ref
+from reconciler.model.plan.drain_eligibility import DrainEligibility
+from reconciler.model.plan.inputs import Inputs
+from reconciler.plan.capacity.gangs import Gangs, title_of
+from reconciler.plan.drain.codes.blockers import GangBudget, GangOfAnotherPolicy, GangStays
+from reconciler.plan.drain.codes.eligibility import UtilizationTooHigh
+from reconciler.plan.drain.context import ref_of_pod
+from reconciler.plan.explain.counterfactuals.edits import (
+    Edit,
+    Line,
+    annotated,
+    pod_of,
+    ref_of_pod_in,
+    replace,
+    seen_with,
+    with_budget,
+    with_pod,
+)
+from reconciler.plan.nodes.eviction import PodBudgets
+
+_STAYS = "zz-another"  # looked at before all others
+
+
+def with_annotations(told: str, **annotations: str) -> Line:
+    def line(inputs: Inputs, weighed: DrainEligibility) -> Edit | None:
+        ref = ref_of_pod_in(weighed)
+        if ref is None:
+            return None
+        after = with_pod(inputs, ref, lambda pod: annotated(pod, **annotations))
+        return Edit(after, f"{ref.title} {told}", ref.title)
+
+    return line
+
+
+def gone(inputs: Inputs, weighed: DrainEligibility) -> Edit | None:
+    """What was evicted lately, and nobody came after, is forgotten too."""
+    ref = ref_of_pod_in(weighed)
+    if ref is None:
+        return None
+    after = with_pod(inputs, ref, lambda _: None)
+    drained = inputs.memory.drained
+    left = tuple(each for each in drained.evicted if each.title != f"{ref.namespace}/{ref.name}")
+    memory = replace(inputs.memory, drained=replace(drained, evicted=left))
+    return Edit(replace(after, memory=memory), f"{ref.title} is gone", ref.title)
+
+
+def budget_opened(inputs: Inputs, weighed: DrainEligibility) -> Edit | None:
+    """By as many as it takes: for a gang, all of it at once."""
+    pod = pod_of(inputs, weighed)
+    budgets = PodBudgets(inputs.observed.budgets).of(pod) if pod is not None else ()
+    if len(budgets) != 1:
+        return None
+    facts = weighed.reason.facts
+    wanted = facts.pods if isinstance(facts, GangBudget) else 1
+    allowed = max(wanted, budgets[0].status.disruptions_allowed + 1)
+    counted = "a disruption" if allowed == 1 else f"{allowed} disruptions"
+    title = budgets[0].title
+    return Edit(with_budget(inputs, title, allowed), f"{title} allows {counted}", title)
+
+
+def one_budget(inputs: Inputs, weighed: DrainEligibility) -> Edit | None:
+    """The others are taken away, as if they did not select it."""
+    pod = pod_of(inputs, weighed)
+    others = PodBudgets(inputs.observed.budgets).of(pod)[1:] if pod is not None else ()
+    titles = {each.title for each in others}
+    left = tuple(each for each in inputs.observed.budgets if each.title not in titles)
+    if pod is None:
+        return None
+    told = f"{' and '.join(sorted(titles))} {'does' if len(titles) == 1 else 'do'} not select Pod/{pod.title}"
+    return Edit(seen_with(inputs, budgets=left), told)
+
+
+def no_gang(inputs: Inputs, weighed: DrainEligibility) -> Edit | None:
+    """Of the claims of its pods on that node."""
+    facts = weighed.reason.facts
+    if not isinstance(facts, GangStays | GangOfAnotherPolicy):
+        return None
+    gangs, gang = Gangs(inputs.observed), facts.gang
+    there = (pod for pod in inputs.observed.pods if pod.node == weighed.node)
+    of_it = [pod for pod in there if (found := gangs.of(pod)) and title_of(found) == gang]
+    claims = {(pod.metadata.namespace, pod.metadata.annotations.claim) for pod in of_it}
+
+    def freed(whole: Unstructured) -> Unstructured:
+        if whole.kind != "GpuClaim" or (whole.metadata.namespace, whole.name) not in claims:
+            return whole
+        spec = {key: said for key, said in whole.spec.items() if key != "gangRef"}
+        return replace(whole, rest={**whole.rest, "spec": spec})
+
+    titles = " and ".join(f"GpuClaim/{namespace}/{name}" for namespace, name in sorted(claims))
+    after = seen_with(inputs, policies=tuple(map(freed, inputs.observed.policies)))
+    return Edit(after, f"{titles} has no gangRef") if claims else None
+
+
+def with_room(inputs: Inputs, weighed: DrainEligibility) -> Edit | None:
+    """On another node like its own, which stays for the sake of something small that is not moved."""
+    before = next((each for each in inputs.observed.nodes if each.name == weighed.node), None)
+    if before is None or any(each.name == _STAYS for each in inputs.observed.nodes):
+        return None
+    own = replace(
+        before.metadata,
+        name=_STAYS,
+        uid=_STAYS,
+        labels={**before.metadata.labels, names.HOSTNAME: _STAYS},
+    )
+    left = tuple(each for each in before.spec.taints if not each.key.startswith(names.OURS))
+    ready = tuple(replace(each, status="True") if each.type == "Ready" else each for each in before.status.conditions)
+    node = Node(own, replace(before.spec, taints=left), replace(before.status, conditions=ready))
+    kept = annotated(Pod(Metadata(_STAYS, "default", _STAYS), PodSpec(_STAYS), _RUNNING), safe_to_evict="false")
+    after = seen_with(inputs, nodes=(*inputs.observed.nodes, node), pods=(*inputs.observed.pods, kept))
+    return Edit(after, f"there is another node like Node/{weighed.node}, in use and with room")
+
+
+_RUNNING = PodStatus("Running", conditions=(Condition("Ready", "True"),))
+
+
+def less_work(inputs: Inputs, weighed: DrainEligibility) -> Edit | None:
+    """The largest of its pods are gone, as many as it takes."""
+    facts = weighed.reason.facts
+    if not isinstance(facts, UtilizationTooHigh):
+        return None
+    too_much = facts.used - facts.threshold * facts.total // 100
+    after: list[str] = []
+    for amount, _, pod in _amounts(inputs, weighed.node, facts.resource):
+        if too_much > 0:
+            after.append(pod.title)
+            too_much -= amount
+            inputs = with_pod(inputs, pod, lambda _: None)
+    return Edit(inputs, f"{' and '.join(after)} {'is' if len(after) == 1 else 'are'} gone") if after else None
+
+
+def _amounts(inputs: Inputs, node: str, resource: str) -> list[tuple[int, str, Ref]]:
+    """Pods of the node, with what they ask for, the largest first."""
+    asked, is_gpus = asked_gpus(inputs.observed.policies), resource == names.NVIDIA_GPU
+    found = [
+        (max(pod_held(pod).get(resource, 0), asked.claimed_by(pod) if is_gpus else 0), pod.title, ref_of_pod(pod))
+        for pod in inputs.observed.pods
+        if pod.node == node and pod.counts
+    ]
+    return sorted(found, reverse=True)

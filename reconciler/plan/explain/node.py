@@ -1,0 +1,212 @@
+"""Why a node is, or is not, being acted on."""
+
+from collections.abc import Iterator
+
+from reconciler.model.cluster.karpenter import NodeClaim
+from reconciler.model.cluster.node import Node
+from reconciler.model.human_time import moment
+from reconciler.model.instant import timestamp
+from reconciler.model.plan.action import Evict, Hold, Label
+from reconciler.model.plan.consequence import Consequence, Fate
+from reconciler.model.plan.decision import Decision
+from reconciler.model.plan.drain_eligibility import DrainEligibility
+from reconciler.plan.drain.codes.eligibility import BeingDrained, ScaledDown
+from reconciler.plan.drain.reasons import PLANNER as DRAIN
+from reconciler.plan.explain.about import (
+    About,
+    Asked,
+    UnknownSubject,
+    counted,
+    fate_of,
+    placed,
+    told,
+    unread,
+    would,
+    would_be,
+)
+from reconciler.plan.explain.blocking_pods import MOST_TOLD, keeping_rows
+from reconciler.plan.explain.counterfactuals.changes import changes_of
+from reconciler.plan.explain.decisions import decisions_about
+from reconciler.plan.explain.scale_down import Going, going, is_still, kept_from, leaves_at, stop_rows, why_rows
+from reconciler.plan.explain.standing_orders import freeze_rows, guard_rows
+from reconciler.plan.files.planning_result import PlanningResult
+from reconciler.plan.guards.frozen import Freezes
+from reconciler.plan.holds.standstill import PLANNER as TAINTS
+from reconciler.plan.holds.standstill import STOPPED
+from reconciler.plan.nodes.ownership import opt_out, untouchable
+from reconciler.plan.scaling.reasons import PLANNER, MarkedNodeHeld, SurplusEmptyNode
+from reconciler.plan.sentences import sentence
+from reconciler.plan.sums.usage import gpus_in_use
+
+OUR_DOMAIN = "gpu.scheduling/"
+_BY_TAINT = frozenset({BeingDrained, ScaledDown})  # true only where a planner goes on with the taint
+OWN: dict[Fate, str] = {"scaled": PLANNER, "drained": DRAIN}  # who takes a node away, where Karpenter does not
+
+
+def about_node(scene: PlanningResult, name: str) -> About:
+    """Everything that is known of the node."""
+    node = scene.fleet.node(name)
+    if node is None:
+        raise UnknownSubject(unread(scene, "nodes") or f"there is no node {name}")
+    claim = scene.fleet.claims_on(node.pool).get(name)
+    claimed = (Asked("NodeClaim", claim.name),) if claim is not None else ()
+    decisions = decisions_about(scene, Asked("Node", name), *claimed)
+    fates = [own for each in scene.plan.consequences if (own := each.only((name,))) is not None]
+    scaled = going(scene, node)
+    # What is true of the taints that the node bears comes before what would be done.
+    ordered = sorted(decisions, key=lambda each: each.planner != TAINTS)
+    outcome = [_outcome(scene, scaled, each) for each in ordered if not isinstance(each.act, Label)]
+    # What we do to the node ourselves is told by the decision; its pods may be all that this plan acts on.
+    is_told = {each.planner for each in decisions}
+    outcome += [
+        would_be(scene, each, f"It {fate_of(scene, each)}.") for each in fates if OWN.get(each.fate) not in is_told
+    ]
+    labels = tuple(told(scene, each) for each in decisions if isinstance(each.act, Label))
+    rows = (
+        *(why_rows(scaled) if scaled else ()),
+        *_why(scene, node, fates),
+        *_drained(scene, node),
+        *_evicted(scene, node),
+        *_karpenter(scene, node),
+        *_in_play(scene, node),
+        *(("labelled", each) for each in labels if outcome),
+        *(stop_rows(scaled) if scaled else ()),
+    )
+    outcome = outcome or list(labels)
+    return About(
+        f"node/{name}", _headline(scene, node), " ".join(outcome) or "Nothing is planned for it.", rows, decisions
+    )
+
+
+def _evicted(scene: PlanningResult, node: Node) -> Iterator[tuple[str, str]]:
+    """The pods that this plan asks to leave the node."""
+    here = {(pod.metadata.namespace, pod.name) for pod in scene.fleet.pods_on(node.name)}
+    asked = [
+        ref.title
+        for each in scene.plan.decisions
+        if isinstance(each.act, Evict)
+        for ref in each.refs
+        if (ref.namespace, ref.name) in here
+    ]
+    for title in asked[:MOST_TOLD]:
+        yield "evicts", title
+    if more := asked[MOST_TOLD:]:
+        yield "evicts", f"and {len(more)} more"
+
+
+def _outcome(scene: PlanningResult, scaled: Going | None, decision: Decision) -> str:
+    """What scaling does to it in as few words as will do, since the rows tell the rest."""
+    at = leaves_at(scaled) if scaled else None
+    if scaled is None or at is None or scaled.is_still or not _announces(decision):
+        return told(scene, decision)
+    if kept := [words for words, _ in kept_from(scaled)]:
+        return f"{would(scene, decision)}Marked; not deleted while {' and '.join(kept)}."
+    if at <= scene.inputs.now:
+        return told(scene, decision)
+    words = f"ill be deleted {moment(at, scene.inputs.now)} if still empty."
+    begins = would(scene, decision)
+    return f"{begins}w{words}" if begins else f"W{words}"
+
+
+def _announces(decision: Decision) -> bool:
+    """Whether it says when scaling takes the node away, or what that waits for."""
+    if decision.planner not in {PLANNER, TAINTS}:
+        return False
+    is_own = isinstance(decision.reason.facts, (SurplusEmptyNode, MarkedNodeHeld, *STOPPED))
+    return not isinstance(decision.act, Hold) or is_own
+
+
+def _headline(scene: PlanningResult, node: Node) -> str:
+    kind = " ".join(part for part in (node.instance_type, node.capacity_type) if part)
+    ready = () if node.is_ready else ("not ready",)
+    return ", ".join((node.pool or "of no pool", kind, *_load(scene, node), *ready))
+
+
+def _load(scene: PlanningResult, node: Node) -> tuple[str, ...]:
+    if why := unread(scene, "pods"):
+        return (counted(node.gpus, "GPU"), f"how many in use is not known: {why}")
+    pods = [pod for pod in scene.fleet.pods_on(node.name) if pod.counts]
+    used = f"{gpus_in_use(scene.fleet, [node])} of {node.gpus} GPUs in use"
+    return (used, counted(len(pods), "pod") if pods else "empty")
+
+
+def _why(scene: PlanningResult, node: Node, fates: list[Consequence]) -> Iterator[tuple[str, str]]:
+    causes = {each.node_pool for each in fates if each.cause == "change" and each.fate not in OWN}
+    for decision in scene.plan.decisions:
+        if decision.subject.kind == "NodePool" and decision.subject.name in causes:
+            yield "why", told(scene, decision)
+    if reason := untouchable(node):
+        yield "left alone", sentence(reason)
+    elif opted_out := opt_out(node, scene.inputs.now):
+        yield "left alone", sentence(opted_out.reason)
+    pool = scene.inputs.desired.pool(node.pool)
+    if pool is None:
+        yield "policy", f"no GpuPool is named {node.pool}" if node.pool else "it bears no pool's label"
+    else:
+        yield "policy", f"GpuPool/{pool.name}, mode {pool.spec.mode}, {placed(pool.origin())}"
+
+
+def _karpenter(scene: PlanningResult, node: Node) -> Iterator[tuple[str, str]]:
+    claim = next((each for each in scene.fleet.claims_of(node.pool) if each.status.node_name == node.name), None)
+    if claim is None:
+        why = scene.inputs.observed.why_unread("nodeclaims.karpenter.sh")
+        yield "Karpenter", f"not known: {why}" if why else "knows no NodeClaim of it"
+        return
+    expires = claim.spec.expire_after or "Never"
+    yield "Karpenter", f"NodeClaim/{claim.name}: {_drifted(claim)}, expires: {expires}"
+
+
+def _drifted(claim: NodeClaim) -> str:
+    condition = claim.condition("Drifted")
+    if condition is None or condition.status != "True":
+        return "not drifted"
+    since = f" since {condition.last_transition_time}" if condition.last_transition_time else ""
+    return f"drifted ({condition.reason}){since}"
+
+
+def _drained(scene: PlanningResult, node: Node) -> Iterator[tuple[str, str]]:
+    """What it was found to be when candidates for a drain were looked for."""
+    for each in scene.plan.weighed:
+        if each.node != node.name or (type(each.reason.facts) in _BY_TAINT and is_still(scene, node)):
+            continue
+        since = f" It is one since {timestamp(each.since)}." if each.since is not None else ""
+        place = placed(each.reason.origin)
+        yield (
+            "drained",
+            f"{'a candidate' if each.is_candidate else 'no'}: {sentence(each.reason)}{since} {place}".rstrip(),
+        )
+        if each.tried is not None:
+            yield "last tried", _last_tried(each)
+        yield from keeping_rows(scene, each)
+        if change := changes_of(scene.inputs, each):
+            yield "drained if", change
+
+
+def _last_tried(weighed: DrainEligibility) -> str:
+    """When its pods found no places; why, where this plan tells something else."""
+    tried = weighed.tried
+    if tried is None:
+        return "never"
+    since = f", in vain since {timestamp(tried.since)}" if tried.since != tried.at else ", in vain"
+    told = "" if tried.reason == weighed.reason else f": {sentence(tried.reason)}"
+    return f"at {timestamp(tried.at)}{since}{told}"
+
+
+def _in_play(scene: PlanningResult, node: Node) -> Iterator[tuple[str, str]]:
+    desired = scene.inputs.desired
+    provisioner = next((each for each in desired.provisioners if each.spec.pool_name == node.pool), None)
+    drain = next((each for each in desired.drains if {"*", node.pool} & set(each.spec.pool_names)), None)
+    parts = [
+        f"NodeProvisioner/{provisioner.name} {placed(provisioner.origin())}" if provisioner else "no NodeProvisioner",
+        f"DrainPolicy/{drain.name} {placed(drain.origin())}"
+        if drain
+        else "no DrainPolicy: what runs here is not moved",
+    ]
+    yield "in play", "; ".join(parts)
+    ours = [
+        f"{taint.key}={taint.value}:{taint.effect}" for taint in node.spec.taints if taint.key.startswith(OUR_DOMAIN)
+    ]
+    if ours:
+        yield "so far", f"taint {', '.join(ours)}"
+    yield from freeze_rows(Freezes(scene.inputs, scene.fleet).of_node(node.name))
+    yield from guard_rows(scene, node.pool)

@@ -1,0 +1,31 @@
+"""What stands over a node or a pool, whoever acts on it: freezes, and what guards still allow in the hour."""
+
+from collections.abc import Iterator
+
+from reconciler.model.plan.guard_verdict import GuardVerdict
+from reconciler.plan.explain.about import placed
+from reconciler.plan.files.planning_result import PlanningResult
+from reconciler.plan.guards.frozen import Freeze
+from reconciler.plan.guards.words import MEASURES
+
+
+def freeze_rows(freeze: Freeze | None) -> Iterator[tuple[str, str]]:
+    """The widest, if there is any."""
+    if freeze is not None:
+        yield "frozen", f"{freeze.what}, {freeze.told}: only untainting and releasing go on"
+
+
+def guard_rows(scene: PlanningResult, pool: str) -> Iterator[tuple[str, str]]:
+    """Each guard of the pool, what it has counted in the hour, and allows."""
+    said = {each.guard: each for each in scene.plan.guarded if not each.would}
+    for guard in scene.inputs.desired.guards:
+        if {"*", pool} & set(guard.spec.pool_names):
+            without = "suspended" if guard.spec.suspend else "for another cluster"
+            told = _hour(said[guard.name]) if guard.name in said else without
+            yield "guard", f"ChangeGuard/{guard.name}: {told}, {placed(guard.origin())}"
+
+
+def _hour(guarded: GuardVerdict) -> str:
+    hour = [each for each in guarded.counts if each.period == "hour"]
+    told = ", ".join(f"{each.before} of {each.allowed} {MEASURES[each.measure]}" for each in hour)
+    return f"in the hour so far {told}" if told else "no limit of the hour"

@@ -1,0 +1,278 @@
+"""A saved plan: what is to be done, exactly, and enough to tell whether what it presumes has moved since.
+
+It holds the policies that it follows from, so that it is applied without them at hand; what it does, and what that
+takes away; but of the cluster nothing else. What a guard holds is not in it. It is canonical: the same plan gives the
+same bytes, and a digest covers all of them: actions with their whole payload, policies, manifests, cluster and times.
+It is not signed, and whoever changes the file can write a digest that fits: so whoever applies it names the digest that
+was reviewed. Who may apply is for the cluster to say.
+
+Whether it still holds is judged against a plan made anew from the same policies: each of its actions must be decided
+again, alike, and take no node and no GPU in use that it did not take before. That an object was written meanwhile
+without consequence, as Karpenter does with each NodePool's status, moves nothing.
+"""
+
+from collections.abc import Iterator
+from hashlib import sha256
+
+import msgspec
+
+from reconciler.model.cluster.observed import Observed
+from reconciler.model.desired import Desired
+from reconciler.model.instant import Instant
+from reconciler.model.plan.action import Action, Apply, Evict, Hold, Preconditions, Ref
+from reconciler.model.plan.decision import Decision
+from reconciler.model.plan.disruption_record import DisruptionRecord
+from reconciler.model.plan.inputs import Inputs
+from reconciler.model.plan.memory import Memory
+from reconciler.model.plan.plan import Plan
+from reconciler.plan.check import why_not_its_own
+from reconciler.plan.files.differences import (
+    BusierNow,
+    Difference,
+    Expired,
+    HeldNow,
+    NothingToDo,
+    OtherAction,
+    OtherCluster,
+    OtherFields,
+    OtherObject,
+    TakesMore,
+    UnreadNow,
+)
+from reconciler.plan.files.dump import canonical
+from reconciler.plan.files.planning_result import PlanningResult
+from reconciler.plan.files.valid_names import of_decision, of_desired
+from reconciler.plan.guards.context import GuardContext
+from reconciler.plan.guards.limits import Proposed, judge
+from reconciler.plan.guards.removals import taken
+from reconciler.plan.planner import digest_of, unread_of_use
+from reconciler.plan.reason_codec import decoded
+from reconciler.plan.reasons import OfPaths
+
+_NAME = "reconciler-plan"
+FORMAT = f"{_NAME}/2"
+_ENCODER = msgspec.json.Encoder(order="sorted")
+_AGAIN = "plan again, review that, and apply that"
+
+
+class BadPlan(ValueError):
+    """Not a saved plan that can be read; the sentence says why, the remedy what to do."""
+
+    def __init__(self, sentence: str, remedy: str) -> None:
+        super().__init__(sentence)
+        self.remedy = remedy
+
+
+class Step(msgspec.Struct, frozen=True):
+    """One action, and what it takes away."""
+
+    decision: Decision
+    takes: tuple[DisruptionRecord, ...] = ()
+
+
+class SavedPlan(msgspec.Struct, frozen=True):
+    """What stands in the file."""
+
+    desired: Desired
+    cluster_uid: str
+    made_at: Instant
+    expires_at: Instant
+    digest: str  # of the plan that was saved
+    steps: tuple[Step, ...]
+    prune: tuple[str, ...] = ()
+
+
+class Written(msgspec.Struct, frozen=True):
+    """The file, and what a report says of it."""
+
+    content: bytes
+    digest: str  # of everything in it: who applies it names this one
+    actions: int
+    expires_at: Instant
+
+
+class _File(msgspec.Struct):
+    format: str
+    digest: str = ""
+    plan: msgspec.Raw = msgspec.Raw(b"null")
+
+
+def saved_of(scene: PlanningResult, expires_at: Instant) -> SavedPlan:
+    """What is worth saving of a plan."""
+    inputs = canonical(scene.inputs)
+    return SavedPlan(
+        desired=inputs.desired,
+        cluster_uid=inputs.observed.cluster_uid,
+        made_at=inputs.now,
+        expires_at=expires_at,
+        digest=scene.plan.digest,
+        steps=tuple(_steps(scene)),
+        prune=inputs.prune,
+    )
+
+
+def write(scene: PlanningResult, expires_at: Instant) -> Written:
+    """The file."""
+    saved = saved_of(scene, expires_at)
+    content = _ENCODER.encode(saved)
+    digest = _digest(content)
+    file = b'{"digest":"%s","format":"%s","plan":%s}\n' % (digest.encode(), FORMAT.encode(), content)
+    return Written(file, digest, len(saved.steps), expires_at)
+
+
+def digest_of_saved(saved: SavedPlan) -> str:
+    """Made anew from everything that is gone by, never copied from the file."""
+    return _digest(_ENCODER.encode(saved))
+
+
+def read(content: bytes) -> SavedPlan:
+    """Raises BadPlan."""
+    try:
+        file = msgspec.json.decode(content, type=_File)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as fault:
+        raise BadPlan(f"it is no saved plan: {fault}", "write one with reconciler plan --out") from fault
+    name, _, version = file.format.partition("/")
+    if name != _NAME:
+        raise BadPlan(f'it is no saved plan: its format is "{file.format}"', "write one with reconciler plan --out")
+    if file.format != FORMAT:
+        told = (
+            f"it is a saved plan of format {version}, and this version of reconciler reads {FORMAT.partition('/')[2]}"
+        )
+        raise BadPlan(told, "plan again, and apply that")
+    if not _is_whole(file):
+        told = "what it holds does not match its digest: it was changed after it was written, or is damaged"
+        raise BadPlan(told, _AGAIN)
+    try:
+        saved = decoded(file.plan, SavedPlan)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as fault:
+        raise BadPlan(f"this version of reconciler cannot read it: {fault}", _AGAIN) from fault
+    if digest_of_saved(saved) != file.digest:  # the digest covers a field that would be passed over
+        raise BadPlan("it holds what this version of reconciler does not know", _AGAIN)
+    if why := _why_invalid(saved):
+        raise BadPlan(f"reconciler writes no such plan: {why}", _AGAIN)
+    return saved
+
+
+def inputs_for(saved: SavedPlan, observed: Observed, memory: Memory, now: Instant) -> Inputs:
+    """What the plan that is made anew follows from."""
+    return Inputs(saved.desired, observed, now, memory, prune=saved.prune)
+
+
+def moved(saved: SavedPlan, scene: PlanningResult) -> tuple[Difference, ...]:
+    """Why it may not be applied any more; nothing where it may. `scene` is of `inputs_for`."""
+    inputs = scene.inputs
+    if inputs.observed.cluster_uid != saved.cluster_uid:
+        return (OtherCluster(saved.cluster_uid, inputs.observed.cluster_uid),)
+    return (*_outdated(saved, inputs), *(each for step in saved.steps for each in _step_moved(step, scene)))
+
+
+def exactly(saved: SavedPlan, scene: PlanningResult) -> Plan:
+    """What was saved and nothing else, with what is to be remembered of it. Only where nothing has moved."""
+    wanted = {step.decision.subject for step in saved.steps}
+    kept = tuple(each for each in scene.plan.decisions if each.subject in wanted and not isinstance(each.act, Hold))
+    judged = judge(scene.inputs, scene.fleet, Proposed(kept, scene.plan.consequences))
+    memory = msgspec.structs.replace(scene.plan.memory, marks=judged.marks)
+    digest = digest_of(judged.decisions, memory, None)
+    return msgspec.structs.replace(
+        scene.plan, digest=digest, decisions=judged.decisions, memory=memory, wake_at=None, guarded=judged.guarded
+    )
+
+
+def _is_whole(file: _File) -> bool:
+    """A file that was only laid out anew, by jq say, still is."""
+    try:
+        laid_out = _ENCODER.encode(msgspec.json.decode(file.plan))
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        return False
+    return file.digest in {_digest(bytes(file.plan)), _digest(laid_out)}
+
+
+def _why_invalid(saved: SavedPlan) -> str:
+    """What the planner would never have written."""
+    for step in saved.steps:
+        decision = step.decision
+        if isinstance(decision.act, Hold) or decision.would:
+            return f"it holds a decision about {decision.subject.title!a} that is not carried out"
+        if why := next(of_decision(decision), ""):
+            return why
+        if isinstance(decision.act, Apply) and (why := why_not_its_own(decision.subject, decision.act.manifest)):
+            return why
+    return next(of_desired(saved.desired), "")
+
+
+def _steps(scene: PlanningResult) -> Iterator[Step]:
+    for each in scene.plan.decisions:
+        if not isinstance(each.act, Hold) and not each.would:
+            yield Step(each, _takes(scene, each))
+
+
+def _takes(scene: PlanningResult, decision: Decision) -> tuple[DisruptionRecord, ...]:
+    stage = GuardContext(scene.fleet, scene.inputs, scene.plan.consequences)
+    return tuple(sorted(each.mark for each in taken(stage, decision)))
+
+
+def _outdated(saved: SavedPlan, inputs: Inputs) -> Iterator[Difference]:
+    if inputs.now >= saved.expires_at:
+        yield Expired(saved.expires_at)
+    for each in unread_of_use(inputs.observed):
+        yield UnreadNow(each.kind, each.why)
+
+
+def _step_moved(step: Step, scene: PlanningResult) -> Iterator[Difference]:
+    before = step.decision
+    subject = before.subject
+    now = _decided_now(scene, before)
+    if now is None:
+        yield NothingToDo(subject)
+        return
+    if now.subject.uid != subject.uid:
+        yield OtherObject(subject)
+    elif isinstance(now.act, Hold):
+        yield HeldNow(subject, now.reason)
+    elif isinstance(before.act, Hold) or _asked(now.act) != _asked(before.act) or now.would:
+        yield OtherAction(subject, now.reason)
+    elif (paths := _paths(now)) != (paths_before := _paths(before)):
+        yield OtherFields(subject, paths_before, paths)
+    else:
+        yield from _takes_more(subject, step.takes, _takes(scene, now))
+
+
+def _paths(decision: Decision) -> tuple[str, ...]:
+    """The fields that it edits."""
+    facts = decision.reason.facts
+    return facts.paths if isinstance(facts, OfPaths) else ()
+
+
+def _decided_now(scene: PlanningResult, before: Decision) -> Decision | None:
+    """On the same subject, whatever uid it has; the one that acts before one that does not."""
+    place = (before.subject.kind, before.subject.namespace, before.subject.name)
+    found = [
+        each for each in scene.plan.decisions if (each.subject.kind, each.subject.namespace, each.subject.name) == place
+    ]
+    return min(found, key=lambda each: isinstance(each.act, Hold), default=None)
+
+
+def _asked(act: Action) -> Action:
+    """What is asked for, whatever it presumes of the object's version, and wherever a pod would go."""
+    act = act.asked if isinstance(act, Evict) else act
+    return msgspec.structs.replace(act, presumes=Preconditions(absent=act.presumes.absent))
+
+
+def _takes_more(
+    subject: Ref, before: tuple[DisruptionRecord, ...], now: tuple[DisruptionRecord, ...]
+) -> Iterator[Difference]:
+    known = {(each.kind, each.name, each.uid): each for each in before}
+    new = [each.name for each in now if (each.kind, each.name, each.uid) not in known]
+    busier = [
+        each.name
+        for each in now
+        if (old := known.get((each.kind, each.name, each.uid))) and (each.gpus, each.goes) > (old.gpus, old.goes)
+    ]
+    if new:
+        yield TakesMore(subject, tuple(new))
+    if busier:
+        yield BusierNow(subject, tuple(busier))
+
+
+def _digest(content: bytes) -> str:
+    return f"sha256:{sha256(content).hexdigest()}"

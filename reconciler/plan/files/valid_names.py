@@ -1,0 +1,96 @@
+"""Names, namespaces and kinds of everything that a file says: a dump, a saved plan, a history, what kubectl printed.
+
+The API server never hands out an object that breaks these rules; a file can be written by anybody.
+"""
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from reconciler.model.cluster.kinds import SEEN
+from reconciler.model.cluster.observed import Observed
+from reconciler.model.desired import Desired
+from reconciler.model.object_names import is_namespace, is_object_name, shortened, why_no_object
+from reconciler.model.plan.action import Bind, Evict, Ref, Ungate
+from reconciler.model.plan.decision import Decision
+from reconciler.model.plan.inputs import Inputs
+from reconciler.plan.check import KINDS, why_not_its_own
+
+
+def why_invalid(inputs: Inputs) -> str:
+    """The first thing that is wrong, as a sentence; nothing where all names are valid."""
+    return next(of_inputs(inputs), "")
+
+
+def of_inputs(inputs: Inputs) -> Iterator[str]:
+    """All that is wrong with the names in what a plan follows from, a sentence each."""
+    yield from of_observed(inputs.observed)
+    yield from of_desired(inputs.desired)
+    for hints in inputs.hints.destinations.values():
+        for places in hints.values():
+            yield from _no_nodes(places)
+
+
+def of_observed(observed: Observed) -> Iterator[str]:
+    """The same for a cluster."""
+    if not is_namespace(observed.own_namespace):
+        yield f"{shortened(observed.own_namespace)} is no namespace"
+    for field in _FIELDS:
+        kinds = _KINDS_OF[field]
+        for each in getattr(observed, field):
+            kind = getattr(each, "kind", "") or kinds[0]
+            if kind not in kinds and field != "node_classes":  # of these each cloud has its own
+                yield f"{shortened(kind)} is no kind of object that stands among {field}"
+            elif why := why_no_object(kind, each.metadata.namespace, each.metadata.name):
+                yield why
+    yield from _no_nodes(each.node for each in observed.pods if each.node)
+    yield from _no_nodes(each.status.node_name for each in observed.node_claims if each.status.node_name)
+
+
+def of_desired(desired: Desired) -> Iterator[str]:
+    """The same for policies and what they yield."""
+    for declared in desired.declared:
+        if why := why_no_object(declared.kind, "", declared.name):
+            yield why
+    for manifest in desired.manifests:
+        ref = Ref(manifest.kind, manifest.namespace, manifest.name)
+        if why := _why_no_ref(ref) or why_not_its_own(ref, manifest.body):
+            yield why
+    for pod in desired.smart_pods:
+        if not is_object_name(pod.pool):
+            yield f"{shortened(pod.pool)} is no name of a GpuPool"
+
+
+def of_decision(decision: Decision) -> Iterator[str]:
+    """The same for a decision, with all that its action names."""
+    act = decision.act
+    for ref in (*decision.refs, *decision.after, *decision.about):
+        if why := _why_no_ref(ref):
+            yield why
+    if isinstance(act, Bind):
+        yield from _no_nodes((act.node,))
+        yield from (why for name in act.leases if (why := why_no_object("Lease", "", name)))
+    if isinstance(act, Ungate) and act.node:
+        yield from _no_nodes((act.node,))
+    if isinstance(act, Evict):
+        yield from (f"{each.ref.title} is no Pod" for each in act.others if each.ref.kind != "Pod")
+
+
+def _why_no_ref(ref: Ref) -> str:
+    if ref.kind not in KINDS:
+        return f"{shortened(ref.kind)} is no kind of object that is looked at or written"
+    return why_no_object(ref.kind, ref.namespace, ref.name)
+
+
+def _no_nodes(names: Iterable[str]) -> Iterator[str]:
+    return (f"{shortened(each)} is no name of a Node" for each in names if not is_object_name(each))
+
+
+def _by_field() -> dict[str, tuple[str, ...]]:
+    found: dict[str, tuple[str, ...]] = {}
+    for seen in SEEN:
+        found[seen.field] = (*found.get(seen.field, ()), seen.kind)
+    return found
+
+
+_KINDS_OF: dict[str, tuple[Any, ...]] = _by_field()
+_FIELDS = tuple(_KINDS_OF)

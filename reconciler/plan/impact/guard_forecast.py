@@ -1,0 +1,75 @@
+"""What drains that begin later will take of the limits of guards.
+
+A drain begins only as far as the limits of a guard allow (plan/drain/start/guard_room.py), so candidates of drains
+never exceed a limit together. A reader of a plan still has to know how much is to come. A node that exceeds a limit all
+by itself is held by the guard once its timer is over.
+"""
+
+from collections.abc import Iterator
+
+import msgspec
+
+from reconciler.model.desired import Declared
+from reconciler.model.plan.disruption_record import DisruptionRecord
+from reconciler.model.plan.guard_verdict import GuardCount, GuardVerdict
+from reconciler.model.policy.change_guard import ChangeGuard
+from reconciler.plan.files.planning_result import PlanningResult
+from reconciler.plan.guards.context import GuardContext
+from reconciler.plan.guards.ledger import Ledger
+from reconciler.plan.guards.observing import observes
+from reconciler.plan.guards.sums import Roll, Sums
+from reconciler.plan.impact.drains import drains
+
+
+def with_expected(scene: PlanningResult) -> PlanningResult:
+    """What each guard says to the plan, with what drains will take later. Where that is more than a limit allows, it is
+    not known how long the drains take. `scene`: with what drains take away among its consequences."""
+    marks = tuple(_marks(scene)) if scene.plan.guarded else ()
+    if not marks:
+        return scene
+    guards = {each.name: each for each in scene.inputs.desired.guards}
+    roll = Roll(scene.fleet)
+    guarded = tuple(each if each.would else _with(each, guards[each.guard], marks, roll) for each in scene.plan.guarded)
+    delaying = {pool for each in guarded if _delays(each) for pool in guards[each.guard].spec.pool_names}
+    consequences = tuple(
+        msgspec.structs.replace(each, seconds=None) if each.fate == "drained" and {"*", each.pool} & delaying else each
+        for each in scene.plan.consequences
+    )
+    return msgspec.structs.replace(
+        scene, plan=msgspec.structs.replace(scene.plan, guarded=guarded, consequences=consequences)
+    )
+
+
+def _delays(guarded: GuardVerdict) -> bool:
+    """Whether drains take more than a limit allows at once."""
+    return any(each.expected and each.counted + each.expected > each.allowed for each in guarded.counts)
+
+
+def _marks(scene: PlanningResult) -> Iterator[DisruptionRecord]:
+    """Of each node that a drain empties later, and that does not count already."""
+    now = scene.inputs.now
+    stage = GuardContext(scene.fleet, scene.inputs)
+    ledger = Ledger(stage, scene.plan.memory.marks, frozenset())
+    for each in drains(scene).values():
+        node = scene.fleet.node(each.node)
+        is_later = not each.has_begun and each.begins_at is not None and each.begins_at > now
+        if node is not None and is_later and not observes(scene.inputs, each.pool):
+            mark = stage.mark(node, goes=True)
+            if not ledger.counts_already(mark):
+                yield mark
+
+
+def _with(
+    guarded: GuardVerdict, guard: Declared[ChangeGuard], marks: tuple[DisruptionRecord, ...], roll: Roll
+) -> GuardVerdict:
+    own = [each for each in marks if {"*", each.pool} & set(guard.spec.pool_names)]
+    sums = Sums(roll, own)
+    limits = (guard.spec.per_plan, guard.spec.per_hour)
+    too_large = sum(any(Sums(roll, [each]).over(ceiling) for ceiling in limits) for each in own)
+    counts = tuple(_expected(each, sums) for each in guarded.counts)
+    return msgspec.structs.replace(guarded, counts=counts, too_large=too_large)
+
+
+def _expected(count: GuardCount, sums: Sums) -> GuardCount:
+    found = sums.count(count.measure, count.allowed)
+    return msgspec.structs.replace(count, expected=found.counted, pool=count.pool or found.pool)

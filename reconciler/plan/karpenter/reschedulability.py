@@ -1,0 +1,187 @@
+"""Whether pods would find a place once their nodes have gone: on a node that stays, or on a new one of any NodePool.
+
+A new node is like those that its NodePool has: the labels that they share, what they have to give, less what DaemonSets
+take of it; with labels and taints of the template as it would stand. Of a NodePool without nodes nobody knows what its
+machines can hold, so they are taken to hold anything. Any number of new nodes can be bought, so that a pod which fits
+on one is never homeless; others share out what is free on the nodes that stay.
+
+A pod whose place can't be judged (fleet/filters/unmovable.py) is not said to be homeless.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from reconciler.fleet.filters.chain import FilterChain
+from reconciler.fleet.filters.unmovable import why_it_stays
+from reconciler.fleet.first_fit import Search
+from reconciler.fleet.fleet import Fleet
+from reconciler.fleet.pod_class import PodClass
+from reconciler.fleet.questions import place
+from reconciler.fleet.snapshot.rejections import Rejections
+from reconciler.fleet.snapshot.snapshot import Snapshot
+from reconciler.model import names
+from reconciler.model.cluster.daemon_sets import comes_with_each_node, daemon_sets
+from reconciler.model.cluster.metadata import Metadata
+from reconciler.model.cluster.node import Node, NodeSpec, NodeStatus, NodeTaint
+from reconciler.model.cluster.pod import Pod
+from reconciler.model.plan.consequence import Homeless
+from reconciler.plan.capacity.ruled_out_words import ruled_out_words
+from reconciler.plan.karpenter.template import Template, read_template
+
+# What a machine of which nothing is known is taken to have of each resource that pods ask for.
+_PLENTY = str(10**12)
+
+_Kind = tuple[str, str, str, frozenset[tuple[str, str]]]
+
+
+class Goes(msgspec.Struct, frozen=True):
+    """The NodePool whose nodes go."""
+
+    node_pool: str
+    after_spec: Mapping[str, Any] | None  # what new nodes of it are like; None: it buys none
+    others: frozenset[str] = frozenset()  # nodes that go as well
+
+
+def homeless_of(
+    fleet: Fleet, goes: Goes, pods: Mapping[str, Sequence[Pod]], steps: int
+) -> dict[str, tuple[Homeless, ...]]:
+    """Of pods that have to move, by the node that they are on, those that would find no place."""
+    if not any(pods.values()):
+        return {}
+    with fleet.what_if.fork():
+        why = _Search(fleet, goes, pods).run(steps)
+    found: dict[str, tuple[Homeless, ...]] = {}
+    for node, moving in pods.items():
+        counted = Counter((pod.made_by, why[pod.metadata.uid]) for pod in moving if pod.metadata.uid in why)
+        if counted:
+            found[node] = tuple(Homeless(owner, why, count) for (owner, why), count in sorted(counted.items()))
+    return found
+
+
+class _Search:
+    """Owner of one search: the fleet without the nodes that go, and with a new one of each kind that can be bought."""
+
+    def __init__(self, fleet: Fleet, goes: Goes, pods: Mapping[str, Sequence[Pod]]) -> None:
+        self._what_if = what_if = fleet.what_if
+        self._pods = sorted((pod for moving in pods.values() for pod in moving), key=lambda pod: pod.title)
+        self._node_pool = goes.node_pool
+        kinds = list(_kinds(fleet, goes))
+        for name, row in sorted(what_if.rows.row_of.items()):
+            if name in pods or name in goes.others or _goes(what_if.rows.node(row)):
+                what_if.take_away(row)
+        self._new = [(node_pool, _brought(what_if, node, daemons)) for node_pool, node, daemons in kinds]
+        self._stays = what_if.rows.alive.copy()
+        self._stays[[row for _, row in self._new]] = False
+
+    def run(self, steps: int) -> dict[str, str]:
+        """Why it fits nowhere, by the uid of a pod."""
+        what_if, waiting = self._what_if, self._without_new_node()
+        placed = place(what_if, waiting, Search(allowed=self._stays, budget=steps))
+        return {
+            pod.metadata.uid: self._why(what_if.classes.of(pod).anew, placed.unplaced[pod.metadata.uid])
+            for pod in waiting
+            if pod.metadata.uid in placed.unplaced
+        }
+
+    def _without_new_node(self) -> list[Pod]:
+        """Those for which no new node would do."""
+        what_if, judging = self._what_if, self._what_if.part(FilterChain)
+        rows = [row for _, row in self._new]
+        waiting: list[Pod] = []
+        has_home: dict[PodClass, bool] = {}
+        for pod in self._pods:
+            pod_class = what_if.classes.of(pod).anew
+            if pod_class not in has_home:
+                is_unknown = bool(why_it_stays(pod_class, what_if))
+                has_home[pod_class] = is_unknown or any(judging.fits(pod_class, row) for row in rows)
+            if not has_home[pod_class]:
+                waiting.append(pod)
+        return waiting
+
+    def _why(self, pod_class: PodClass, ruled_out: Rejections) -> str:
+        """What new nodes of its own NodePool have against it; else what rules out the nodes that stay."""
+        judging = self._what_if.part(FilterChain)
+        own = [row for node_pool, row in self._new if node_pool == self._node_pool]
+        if own:
+            return "; ".join(judging.reasons(pod_class, own[0]))
+        told = ruled_out_words(ruled_out) or "none does"
+        return f"no NodePool is left for it, nor is there room on a node that stays ({told})"
+
+
+def _goes(node: Node) -> bool:
+    return node.metadata.leaving or node.taint(names.DISRUPTED) is not None
+
+
+def _brought(what_if: Snapshot, node: Node, daemons: Sequence[Pod]) -> int:
+    """Its row, with those of the DaemonSets' pods on it that would come to it too."""
+    row = what_if.bring(node)
+    judging = what_if.part(FilterChain)
+    for pod in daemons:
+        pod_class = what_if.classes.of(pod).anew
+        if judging.fits(pod_class, row):
+            what_if.add(pod_class, row)
+    return row
+
+
+def _kinds(fleet: Fleet, goes: Goes) -> Iterator[tuple[str, Node, Sequence[Pod]]]:
+    """A new node of each kind that could be bought, and the DaemonSets' pods that nodes like it have."""
+    known = daemon_sets(fleet.observed)
+    specs: dict[str, Mapping[str, Any]]
+    specs = {each.name: each.spec for each in fleet.observed.node_pools if not each.metadata.deletion_timestamp}
+    specs.pop(goes.node_pool, None)
+    if goes.after_spec is not None:
+        specs[goes.node_pool] = goes.after_spec
+    for node_pool, spec in sorted(specs.items()):
+        template = _template(spec)
+        alike: defaultdict[_Kind, list[Node]] = defaultdict(list)
+        for node in fleet.nodes_of(node_pool):
+            alike[_kind(node)].append(node)
+        for number, nodes in enumerate(alike.values()):
+            made = _like(nodes, template, f"new/{node_pool}/{number}")
+            daemons = [pod for pod in fleet.pods_on(nodes[0].name) if comes_with_each_node(pod, known)]
+            yield node_pool, made, daemons
+        if not alike:
+            yield node_pool, _unknown(node_pool, template, fleet.what_if.classes.columns), ()
+
+
+def _kind(node: Node) -> _Kind:
+    labels = node.metadata.labels
+    machine, sold = labels.get(names.INSTANCE_TYPE, ""), labels.get(names.CAPACITY_TYPE, "")
+    return machine, sold, labels.get(names.ZONE, ""), frozenset(node.status.allocatable.items())
+
+
+def _like(nodes: Sequence[Node], template: Template, name: str) -> Node:
+    """A new node, like these in all that they share."""
+    shared = set(nodes[0].metadata.labels.items()).intersection(*(node.metadata.labels.items() for node in nodes[1:]))
+    return _made(name, dict(shared) | _declared(template, dict(shared)), template, nodes[0].status)
+
+
+def _unknown(node_pool: str, template: Template, resources: Iterable[str]) -> Node:
+    plenty = dict.fromkeys(resources, _PLENTY)
+    labels = {names.KARPENTER_POOL: node_pool} | _declared(template, {})
+    return _made(f"new/{node_pool}", labels, template, NodeStatus(allocatable=plenty))
+
+
+def _made(name: str, labels: dict[str, str], template: Template, status: NodeStatus) -> Node:
+    taints = tuple(NodeTaint(each.key, each.effect, each.value or "") for each in template.spec.taints or ())
+    return Node(Metadata(name, labels=labels | {names.HOSTNAME: name}), NodeSpec(taints=taints), status)
+
+
+def _declared(template: Template, labels: Mapping[str, str]) -> dict[str, str]:
+    """Labels by the template, and by requirements that the nodes which are there no longer meet."""
+    found: dict[str, str] = {}
+    for each in template.spec.requirements or ():
+        if each.operator == "In" and each.values and labels.get(each.key) not in each.values:
+            found[each.key] = min(each.values)
+    return found | (template.metadata.labels or {})
+
+
+def _template(spec: Mapping[str, Any]) -> Template:
+    written = spec.get("template")
+    try:
+        return read_template(written) if isinstance(written, Mapping) else Template()
+    except ValueError:
+        return Template()

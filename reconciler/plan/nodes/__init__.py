@@ -1,0 +1,1 @@
+"""Who may touch a node, and whom a pod's eviction waits for: shared by all planners."""

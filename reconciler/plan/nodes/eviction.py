@@ -1,0 +1,312 @@
+"""Who may be moved: what stands in the way of a pod's eviction, and which PodDisruptionBudgets hold for it."""
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from enum import Enum, auto
+
+import msgspec
+
+from reconciler.fleet.pod_class import LabelClass
+from reconciler.model import names
+from reconciler.model.cluster.metadata import LabelSelector
+from reconciler.model.cluster.pod import Pod
+from reconciler.model.cluster.workload import BudgetStatus, PodDisruptionBudget
+from reconciler.model.instant import Instant, later, moment
+from reconciler.model.plan.consequence import Hindrance
+from reconciler.plan.karpenter.durations import nanoseconds
+
+
+class EvictionObstacle(Enum):
+    """What stands in the way of an eviction."""
+
+    DO_NOT_DISRUPT = auto()
+    SEVERAL_BUDGETS = auto()
+    BUDGET_UNSEEN = auto()
+    BUDGET_SPENT = auto()  # allows no disruption
+    BUDGET_TAKEN = auto()  # what it allows is needed for others
+
+
+# Budgets of one namespace that have to be compared one by one, since no label tells them apart. With more of them every
+# pod that they might select counts as selected by several: those can't be evicted.
+MOST_COMPARED = 256
+_MOST_LISTED = 8  # of those that select one pod: two are enough to keep it from being evicted
+
+Weights = tuple[tuple[LabelClass, int], ...]  # how many healthy pods there are that are alike in their labels
+
+FOREVER = Instant(2**63 - 1)
+_NEVER = Instant(-1)
+_NO_STATUS = BudgetStatus()
+
+
+class PodBudgets:
+    """PodDisruptionBudgets by namespace and by one label that each asks for; owner of what was looked up of them."""
+
+    def __init__(self, budgets: Iterable[PodDisruptionBudget] = ()) -> None:
+        self._of_kin: dict[LabelClass, tuple[PodDisruptionBudget, ...]] = {}
+        self._by_namespace: dict[str, _Namespace] = {}
+        found = defaultdict(list)
+        for each in budgets:
+            # One without a selector selects nothing.
+            if each.spec.selector is not None:
+                found[each.metadata.namespace].append((each, each.spec.selector))
+        for namespace, there in found.items():
+            there.sort(key=lambda each: each[0].metadata.name)
+            self._by_namespace[namespace] = _Namespace(there)
+
+    def of(self, pod: Pod) -> tuple[PodDisruptionBudget, ...]:
+        """Those that select the pod, by name."""
+        there = self._by_namespace.get(pod.metadata.namespace)
+        return there.of(pod.metadata.labels) if there is not None else ()
+
+    def of_kin(self, kin: LabelClass) -> tuple[PodDisruptionBudget, ...]:
+        """The same for pods that are alike in their labels; compared once."""
+        if kin not in self._of_kin:
+            there = self._by_namespace.get(kin.namespace)
+            self._of_kin[kin] = there.of(kin.labels) if there is not None else ()
+        return self._of_kin[kin]
+
+
+class _Budget(msgspec.Struct, frozen=True, gc=False):
+    """A budget, and what is left to compare once one of its labels is known to fit."""
+
+    budget: PodDisruptionBudget
+    labels: tuple[tuple[str, str], ...]
+    selector: LabelSelector | None  # where expressions have to be compared as well
+
+    def selects(self, labels: dict[str, str]) -> bool:
+        for key, value in self.labels:
+            if labels.get(key) != value:
+                return False
+        return self.selector is None or self.selector.matches(labels)
+
+
+class _Namespace:
+    """The budgets of one namespace."""
+
+    def __init__(self, budgets: list[tuple[PodDisruptionBudget, LabelSelector]]) -> None:
+        shared = Counter(label for _, selector in budgets for label in selector.match_labels.items())
+        self._by_label: dict[str, dict[str, list[_Budget]]] = {}
+        self._others: list[_Budget] = []
+        for budget, selector in budgets:
+            # The rarest first: a namespace may be full of budgets that all ask for one application.
+            labels = sorted(selector.match_labels.items(), key=lambda label: (shared[label], label))
+            kept = _Budget(budget, tuple(labels[1:]), selector if selector.match_expressions else None)
+            if labels:
+                key, value = labels[0]
+                self._by_label.setdefault(key, {}).setdefault(value, []).append(kept)
+            else:
+                self._others.append(kept)
+
+    def of(self, labels: dict[str, str]) -> tuple[PodDisruptionBudget, ...]:
+        found = _selecting(self._others, labels)
+        for key, by_value in self._by_label.items():
+            if key in labels:
+                found += _selecting(by_value.get(labels[key], ()), labels)
+        return tuple(found if len(found) < 2 else sorted(found, key=lambda each: each.metadata.name)[:_MOST_LISTED])
+
+
+def _selecting(budgets: Sequence[_Budget], labels: dict[str, str]) -> list[PodDisruptionBudget]:
+    if len(budgets) > MOST_COMPARED:
+        return [each.budget for each in budgets[:2]]
+    return [each.budget for each in budgets if each.selects(labels)]
+
+
+class Asked(msgspec.Struct, frozen=True, gc=False):
+    """A pod that somebody would evict, and the budgets that hold for it."""
+
+    pod: Pod
+    budgets: tuple[PodDisruptionBudget, ...]
+    now: Instant
+
+    @property
+    def why_not(self) -> EvictionObstacle | None:
+        """None when nothing stands in its way."""
+        for case in CASES:
+            if case.applies(self):
+                return case.obstacle
+        return None
+
+    def held_by(self, why_not: EvictionObstacle | None) -> tuple[Hindrance, ...]:
+        """What stands in its way."""
+        if why_not is None:
+            return ()
+        if why_not is EvictionObstacle.DO_NOT_DISRUPT:
+            return (Hindrance(names.DO_NOT_DISRUPT, "annotation"),)
+        return tuple(Hindrance(each.title, "pod_budget") for each in self.budgets)
+
+
+class Case(msgspec.Struct, frozen=True, gc=False):
+    """A way in which an eviction can end, and when."""
+
+    obstacle: EvictionObstacle | None
+    applies: Callable[[Asked], bool]
+
+
+def _is_going(asked: Asked) -> bool:
+    return asked.pod.is_finished or asked.pod.metadata.leaving
+
+
+def _is_mirror(asked: Asked) -> bool:
+    owner = asked.pod.metadata.controller
+    return bool(asked.pod.metadata.annotations.mirror_pod) or (owner is not None and owner.kind == "Node")
+
+
+def _may_go_unhealthy(asked: Asked) -> bool:
+    return asked.budgets[0].spec.unhealthy_pod_eviction_policy == "AlwaysAllow" and any(
+        each.type == "Ready" and each.status == "False" for each in asked.pod.status.conditions
+    )
+
+
+# First match wins; the last one always applies. Below "no budget" there is one, and below "several" exactly one.
+CASES = (
+    Case(None, _is_going),
+    Case(EvictionObstacle.DO_NOT_DISRUPT, lambda asked: stays_until(asked.pod) > asked.now),
+    Case(None, lambda asked: not asked.budgets),
+    # It comes and goes with its node: nobody asks for its eviction.
+    Case(None, _is_mirror),
+    # The API server refuses to weigh one against the other, whatever they allow.
+    Case(EvictionObstacle.SEVERAL_BUDGETS, lambda asked: len(asked.budgets) > 1),
+    Case(None, _may_go_unhealthy),
+    Case(EvictionObstacle.BUDGET_UNSEEN, lambda asked: asked.budgets[0].status == _NO_STATUS),
+    Case(EvictionObstacle.BUDGET_SPENT, lambda asked: asked.budgets[0].status.disruptions_allowed <= 0),
+    Case(None, lambda _: True),
+)
+
+
+def why_immovable(pod: Pod, budgets: PodBudgets, now: Instant) -> EvictionObstacle | None:
+    """What stands in the way of evicting it now; None when nothing does.
+
+    DaemonSet pods are judged like any other: whether a pod has to move at all is `pod.counts`.
+    """
+    return Asked(pod, budgets.of(pod), now).why_not
+
+
+def stays_until(pod: Pod) -> Instant:
+    """Until when its annotation forbids to disrupt it: FOREVER for true; for a duration, that long from its start."""
+    return stays_until_of(pod.metadata.annotations.do_not_disrupt, pod.status.start_time)
+
+
+def stays_until_of(written: str, started: str) -> Instant:
+    """The same by what is written, and when what it is written on began."""
+    if not written:
+        return _NEVER
+    if written == "true":
+        return FOREVER
+    try:
+        length_nanoseconds = nanoseconds(written)
+    except ValueError:
+        # Karpenter takes what it can't read as not written.
+        return _NEVER
+    if length_nanoseconds <= 0:
+        return _NEVER
+    began = moment(started)
+    return FOREVER if began is None else later(began, -(-length_nanoseconds // 1_000_000))
+
+
+class _Quota:
+    """What a budget allows still."""
+
+    __slots__ = ("left",)
+
+    def __init__(self, left: int) -> None:
+        self.left = left
+
+    def take(self, pods: int) -> None:
+        self.left = max(0, self.left - pods)
+
+
+class Remaining:
+    """Owner of what budgets still allow, while pods are moved in thought or asked to leave in one plan.
+
+    It goes by the rules of the eviction API: what is not running is not weighed, and an unhealthy pod costs nothing
+    where its budget says so, or has as many healthy pods as it wants.
+    """
+
+    def __init__(self, budgets: PodBudgets, left: Mapping[str, int] | None = None) -> None:
+        self._budgets = budgets
+        self._quotas = {title: _Quota(pods) for title, pods in (left or {}).items()}  # by the title of a budget
+        self._of_kin: dict[LabelClass, _Quota | None] = {}
+
+    def copy(self) -> "Remaining":
+        """To try on."""
+        return Remaining(self._budgets, {title: quota.left for title, quota in self._quotas.items()})
+
+    def budgets_of(self, pod: Pod) -> tuple[PodDisruptionBudget, ...]:
+        return self._budgets.of(pod)
+
+    def why_not(self, pod: Pod) -> EvictionObstacle | None:
+        """What keeps it; None when nothing does."""
+        budgets = () if weighs_nothing(pod) else self._budgets.of(pod)
+        if not budgets:
+            return None
+        if len(budgets) > 1:
+            return EvictionObstacle.SEVERAL_BUDGETS
+        budget = budgets[0]
+        if _is_unhealthy_enough(pod, budget):
+            return None
+        if _is_unseen(budget):
+            return EvictionObstacle.BUDGET_UNSEEN
+        if budget.status.disruptions_allowed <= 0:
+            return EvictionObstacle.BUDGET_SPENT
+        return None if self._quota(budget).left > 0 else EvictionObstacle.BUDGET_TAKEN
+
+    def take(self, pod: Pod) -> None:
+        """It goes; what is used up stays used up."""
+        for budget in () if weighs_nothing(pod) else self._budgets.of(pod):
+            if not _is_unhealthy_enough(pod, budget):
+                self._quota(budget).take(1)
+
+    def allow(self, ready: Weights) -> bool:
+        """Whether there is nothing to keep any of these, the same as `why_not` says of each of them."""
+        for kin, _ in ready:
+            quota = self._quota_of(kin)
+            if quota is not None and quota.left <= 0:
+                return False
+        return True
+
+    def take_all(self, ready: Weights) -> None:
+        """They go, which was allowed to each of them."""
+        for kin, pods in ready:
+            quota = self._quota_of(kin)
+            if quota is not None:
+                quota.take(pods)
+
+    def _quota_of(self, kin: LabelClass) -> _Quota | None:
+        """Of healthy pods that are alike in all that budgets look at; None where they have no budget."""
+        if kin not in self._of_kin:
+            budgets = self._budgets.of_kin(kin)
+            is_clear = len(budgets) == 1 and not _is_unseen(budgets[0])
+            self._of_kin[kin] = self._quota(budgets[0]) if is_clear else _Quota(0) if budgets else None
+        return self._of_kin[kin]
+
+    def _quota(self, budget: PodDisruptionBudget) -> _Quota:
+        found = self._quotas.get(budget.title)
+        if found is None:
+            found = self._quotas[budget.title] = _Quota(budget.status.disruptions_allowed)
+        return found
+
+
+def _is_unseen(budget: PodDisruptionBudget) -> bool:
+    return budget.status == _NO_STATUS or budget.status.observed_generation < budget.metadata.generation
+
+
+def weighs_nothing(pod: Pod) -> bool:
+    """Whether budgets do not look at it."""
+    return pod.is_finished or pod.metadata.leaving or pod.status.phase == "Pending"
+
+
+def _is_unhealthy_enough(pod: Pod, budget: PodDisruptionBudget) -> bool:
+    """Whether it is not ready, and may go for that without being weighed."""
+    if is_healthy(pod):
+        return False
+    status = budget.status
+    is_always_allowed = budget.spec.unhealthy_pod_eviction_policy == "AlwaysAllow"
+    return is_always_allowed or 0 < status.desired_healthy <= status.current_healthy
+
+
+def is_healthy(pod: Pod) -> bool:
+    """As budgets see it."""
+    for each in pod.status.conditions:  # noqa: SIM110 - asked of every pod, and a generator costs as much again
+        if each.type == "Ready" and each.status == "True":
+            return True
+    return False

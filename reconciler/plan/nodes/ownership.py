@@ -1,0 +1,149 @@
+"""Who may act on a node: none whose removal, or whose rest, is someone else's affair.
+
+The rules are looked at in order, and the first that applies is the reason told.
+
+A node that opts out of removal is a case of its own: no planner marks, drains or deletes it, and taints of ours that it
+bears come off. Labels and everything else that keeps the node go on.
+"""
+
+from collections.abc import Callable
+
+import msgspec
+
+from reconciler.fleet.fleet import Fleet
+from reconciler.model import names
+from reconciler.model.cluster.node import Node
+from reconciler.model.instant import Instant
+from reconciler.model.plan.action import Preconditions
+from reconciler.model.plan.decision import Decision
+from reconciler.model.plan.reason import CodeFacts, Reason
+from reconciler.plan.nodes.eviction import FOREVER, stays_until_of
+
+
+class NodeGone(CodeFacts, frozen=True):
+    template = "{node} is not among the nodes any more."
+
+    node: str
+
+
+class NodeLeaving(CodeFacts, frozen=True):
+    template = "{node} is being deleted already."
+
+    node: str
+
+
+class DisruptedByKarpenter(CodeFacts, frozen=True):
+    template = "Karpenter is disrupting {node}: what happens to it next is its affair."
+
+    node: str
+
+
+class DriverUpgrade(CodeFacts, frozen=True):
+    template = "the GPU driver of {node} is being upgraded ({upgrade}): it is left alone until that is done."
+
+    node: str
+    upgrade: str  # the state, as the GPU operator writes it
+
+
+class CordonedByOthers(CodeFacts, frozen=True):
+    template = "{node} was cordoned by someone else: it is left alone until that is undone."
+    by_person = True
+
+    node: str
+
+
+class NodeOptedOut(CodeFacts, frozen=True):
+    template = "{node} carries {key}: {value}: it is neither drained nor deleted."
+    by_person = True
+
+    node: str
+    key: str  # of the annotation
+    value: str
+
+
+REASONS = (NodeGone, NodeLeaving, DisruptedByKarpenter, DriverUpgrade, CordonedByOthers, NodeOptedOut)
+
+
+class _Rule(msgspec.Struct, frozen=True):
+    code: type[CodeFacts]
+    applies: Callable[[Node], bool]
+    facts: Callable[[Node], CodeFacts]
+
+
+RULES = (
+    _Rule(NodeLeaving, lambda node: node.metadata.leaving, lambda node: NodeLeaving(node=node.name)),
+    _Rule(
+        DisruptedByKarpenter,
+        lambda node: node.taint(names.DISRUPTED) is not None,
+        lambda node: DisruptedByKarpenter(node=node.name),
+    ),
+    _Rule(
+        DriverUpgrade,
+        lambda node: bool(node.driver_upgrade),
+        lambda node: DriverUpgrade(node=node.name, upgrade=node.driver_upgrade),
+    ),
+    # Our own drain cordons by a taint of its own, never by this field.
+    _Rule(CordonedByOthers, lambda node: node.spec.unschedulable, lambda node: CordonedByOthers(node=node.name)),
+)
+
+
+def untouchable(node: Node) -> Reason | None:
+    """Why nobody here may act on the node; nothing when one may."""
+    return next((Reason(rule.facts(node)) for rule in RULES if rule.applies(node)), None)
+
+
+class OptOut(msgspec.Struct, frozen=True, gc=False):
+    """An annotation by which a node opts out of removal."""
+
+    node: str
+    key: str
+    value: str
+    until: Instant | None = None  # None: for as long as the node carries the annotation
+
+    @property
+    def reason(self) -> Reason:
+        return Reason(NodeOptedOut(node=self.node, key=self.key, value=self.value))
+
+
+def opt_out(node: Node, now: Instant) -> OptOut | None:
+    """The annotation that keeps the node from removal now: Cluster Autoscaler's, else Karpenter's, whose value may be a
+    duration that counts from the creation of the node."""
+    annotations = node.metadata.annotations
+    if annotations.scale_down_disabled == "true":
+        return OptOut(node.name, names.SCALE_DOWN_DISABLED, annotations.scale_down_disabled)
+    if not annotations.do_not_disrupt:
+        return None
+    until = stays_until_of(annotations.do_not_disrupt, node.metadata.creation_timestamp)
+    if until <= now:
+        return None
+    return OptOut(node.name, names.DO_NOT_DISRUPT, annotations.do_not_disrupt, None if until == FOREVER else until)
+
+
+def why_untouchable(fleet: Fleet, decision: Decision) -> Reason | None:
+    """The same for the subject of a decision, if that is a node."""
+    subject = decision.subject
+    if subject.kind != "Node":
+        return None
+    node = fleet.node(subject.name)
+    if node is None or (subject.uid and node.metadata.uid != subject.uid):
+        return Reason(NodeGone(node=subject.name))
+    return untouchable(node)
+
+
+def why_opted_out(fleet: Fleet, decision: Decision, now: Instant) -> OptOut | None:
+    """The opt-out of the node that is the subject of a decision."""
+    node = fleet.node(decision.subject.name) if decision.subject.kind == "Node" else None
+    return opt_out(node, now) if node is not None else None
+
+
+def nobody_elses(key: str, node: Node) -> Preconditions:
+    """What a taint of that key presumes, by which one begins to take a node away: that nobody else does, or has it in
+    hand, since what was decided before may be written only now."""
+    upgrade, annotations = node.metadata.labels.get(names.UPGRADE_STATE, ""), node.metadata.annotations
+    in_hand = (
+        ("spec.unschedulable", ""),
+        (f"metadata.labels[{names.UPGRADE_STATE}]", upgrade),
+        (f"metadata.annotations[{names.SCALE_DOWN_DISABLED}]", annotations.scale_down_disabled),
+        (f"metadata.annotations[{names.DO_NOT_DISRUPT}]", annotations.do_not_disrupt),
+    )
+    return Preconditions(fields=in_hand, untainted=tuple(each for each in names.TAKING if each != key))

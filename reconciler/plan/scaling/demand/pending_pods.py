@@ -1,0 +1,70 @@
+"""Empty nodes that stay for pods which were evicted lately, and which nobody has made anew yet.
+
+Each of these pods is placed on a node in use that stays, where one has room; else on an empty node that stays, the one
+that was found when the pod was evicted first; else on a marked node, which then stays as well. Pods that wait are
+placed before them. Nothing is bought for a pod that nobody has made yet.
+
+It changes the what-if fleet: call it within a fork.
+"""
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from reconciler.fleet.first_fit import Search
+from reconciler.fleet.questions import place
+from reconciler.fleet.rows import Mask, Places
+from reconciler.model.cluster.pod import Pod
+from reconciler.model.plan.drain_memory import Evicted
+from reconciler.plan.scaling.demand.assignment import MARKED, marked_name
+from reconciler.plan.scaling.demand.new_nodes import instead_of, real_name, without
+from reconciler.plan.scaling.marks import KEY
+from reconciler.plan.scaling.pool_view import PoolView, ScalingContext
+from reconciler.plan.sums.usage import is_empty
+
+
+class Awaiting:
+    """Owner of which of the evicted pods have no place yet, and of the empty nodes that are kept for the others."""
+
+    def __init__(
+        self, site: ScalingContext, grounds: Sequence[PoolView], evicted: Sequence[tuple[Evicted, Pod]]
+    ) -> None:
+        self.nodes: set[str] = set()  # names of empty nodes
+        self._site, self._grounds = site, grounds
+        self._fleet = site.fleet.what_if
+        self._left = sorted(
+            (pod for _, pod in evicted), key=lambda pod: (self._fleet.classes.of(pod).anew.rank, pod.title)
+        )
+        self._homes = {each.uid: each.home for each, _ in evicted if each.home}
+
+    def on_staying(self, staying: Mask, order: Callable[[], Places]) -> None:
+        """`staying`: rows of nodes that nobody takes away."""
+        counting, rows = self._site.fleet.occupancy.counting, self._fleet.rows
+        in_use = np.zeros_like(staying)
+        in_use[[row for name, row in rows.row_of.items() if counting[real_name(name)]]] = True
+        self._place(staying & in_use, order)
+        self.nodes.update(map(real_name, self._place(staying, order)))
+
+    def on_marked(self) -> None:
+        """Those that nobody needs yet, as if they were not marked. The last to go is the first to be kept."""
+        rows = self._fleet.rows
+        if self._left:
+            for ground in self._grounds:
+                marked = [each.node for each in ground.ours if is_empty(self._site.fleet, each.node)]
+                for at, node in enumerate(reversed(ground.order.sorted(marked))):
+                    if rows.alive[rows.row_of[node.name]]:  # else it stands there by its other name already
+                        instead_of(self._fleet, node, without(node, KEY, marked_name(node, at)))
+            allowed = np.zeros_like(rows.alive)
+            allowed[[row for name, row in rows.row_of.items() if name.startswith(MARKED)]] = True
+            self.nodes.update(name.split("/", 2)[2] for name in self._place(allowed))
+
+    def _place(self, allowed: Mask, order: Callable[[], Places] | None = None) -> list[str]:
+        """Names of the nodes on which some of the pods find a place."""
+        if not self._left or not allowed.any():
+            return []
+        allowed = allowed & self._fleet.rows.alive
+        budget = self._site.inputs.budget
+        search = Search(order=order, allowed=allowed, hints=self._homes, budget=budget, tells_why=False)
+        found = place(self._fleet, self._left, search)
+        self._left = [pod for pod in self._left if pod.metadata.uid not in found.destinations]
+        return sorted(set(found.destinations.values()))

@@ -1,0 +1,241 @@
+"""What one NodeProvisioner looks at: the nodes of its pool, sorted by what may become of them.
+
+A node that is being deleted is none of them. One that somebody else takes away (drained, disrupted by Karpenter) is on
+its way out whatever happens here; one that is in others' hands otherwise stays, and is left alone.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
+
+import msgspec
+
+from reconciler.fleet.fleet import Fleet
+from reconciler.fleet.node_facts import NodeFacts
+from reconciler.fleet.tolerance import Tolerance
+from reconciler.model import names
+from reconciler.model.cluster.daemon_sets import DaemonSets, daemon_sets
+from reconciler.model.cluster.karpenter import NodeClaim
+from reconciler.model.cluster.node import Node
+from reconciler.model.cluster.pod import Pod
+from reconciler.model.desired import Declared
+from reconciler.model.instant import Instant
+from reconciler.model.plan.inputs import Inputs
+from reconciler.model.plan.size_evaluation import Marked
+from reconciler.model.policy.drain_policy import DrainPolicy
+from reconciler.model.policy.gpu_pool import GpuPool
+from reconciler.model.policy.node_provisioner import NodeProvisioner
+from reconciler.model.pool_use import Use
+from reconciler.plan.capacity.offerings import LaunchOptions, digest_of, live, outlook_of, zones_of
+from reconciler.plan.draft import Draft
+from reconciler.plan.guards.cluster_min import ClusterMin
+from reconciler.plan.guards.observed_taints import ByNode, as_imagined
+from reconciler.plan.guards.observing import observes
+from reconciler.plan.nodes.ownership import untouchable
+from reconciler.plan.nodes.removers import drain_policies
+from reconciler.plan.scaling.marks import DeletionTaint, mark_of
+from reconciler.plan.scaling.removal_order import RemovalOrder
+from reconciler.plan.sums.usage import is_empty
+
+
+class ScalingContext(msgspec.Struct, frozen=True, dict=True):
+    """What all provisioners of one plan look at; what several of them ask is looked up once."""
+
+    inputs: Inputs
+    draft: Draft
+    imagined: ByNode
+
+    @cached_property
+    def drain_policies(self) -> Mapping[str, Declared[DrainPolicy]]:
+        """By pool."""
+        return drain_policies(self.inputs.desired)
+
+    @property
+    def now(self) -> Instant:
+        return self.inputs.now
+
+    @property
+    def fleet(self) -> Fleet:
+        return self.draft.fleet
+
+    @cached_property
+    def daemons(self) -> list[tuple[Pod, Tolerance]]:
+        """A pod of each DaemonSet, and what it tolerates."""
+        sets = (each for each in self.fleet.observed.workloads if each.kind == "DaemonSet")
+        pods = (Pod(each.metadata, each.spec.template.spec) for each in sets if each.spec.template is not None)
+        return [(pod, Tolerance(pod.spec.tolerations)) for pod in pods]
+
+    @cached_property
+    def daemon_sets(self) -> DaemonSets | None:
+        """By namespace and name; None where they could not be read."""
+        return daemon_sets(self.fleet.observed)
+
+    @cached_property
+    def cluster_min(self) -> ClusterMin:
+        """What the cluster keeps in all, for all provisioners together."""
+        return ClusterMin(self.inputs, self.draft)
+
+
+class Noted(msgspec.Struct, frozen=True, gc=False):
+    """A node that bears our mark, as we may act on it."""
+
+    node: Node
+    mark: DeletionTaint
+
+    @property
+    def told(self) -> Marked | None:
+        at = self.mark.at
+        return None if at is None else Marked(self.node.name, at, self.mark.is_hard)
+
+
+class PoolView:
+    """Owner of what was looked up of one pool, for one plan. Sums are the fleet's: of many nodes few have changed."""
+
+    def __init__(self, site: ScalingContext, wish: Declared[NodeProvisioner], pool: Declared[GpuPool]) -> None:
+        self.site, self.wish, self.pool = site, wish, pool
+        self.seen = site.fleet.pool(pool.name)
+        self.noted: list[Noted] = []  # marked, and not taken away otherwise
+        self.leaving_otherwise: list[Node] = []
+        imagines = bool(site.imagined) and observes(site.inputs, pool.name)
+        for each in self.seen.nodes if imagines else self.seen.going:
+            self._sort(each, imagines)
+        self.leaving_otherwise += self._begun()
+
+    def _sort(self, facts: NodeFacts, imagines: bool) -> None:
+        node = facts.node
+        if imagines and (taints := self.site.imagined.get((node.name, node.metadata.uid))):
+            node = as_imagined(node, taints)
+        mark = mark_of(node)
+        if node.taint(names.DRAINING) is not None or node.taint(names.DISRUPTED) is not None:
+            self.leaving_otherwise.append(node)
+        elif mark is not None:
+            self.noted.append(Noted(node, mark))
+
+    @cached_property
+    def cluster_min(self) -> ClusterMin:
+        """A pool that is only observed takes nothing from the others: its nodes go in thought."""
+        if not self.site.cluster_min.is_limited or not observes(self.site.inputs, self.pool.name):
+            return self.site.cluster_min
+        found = self.site.cluster_min.copy()
+        for each in self.noted:
+            node = self.site.fleet.node(each.node.name)
+            if node is not None and not node.is_going:
+                found.take(node)
+        return found
+
+    def _begun(self) -> Iterator[Node]:
+        """Nodes that a drain began with, while its taint is not seen yet."""
+        batch = self.site.inputs.memory.drained.batch
+        for name, uid in batch.nodes if batch is not None and batch.torn_at is None else ():
+            node = self.site.fleet.node(name)
+            if node is not None and node.metadata.uid == uid and node.pool == self.pool.name and not node.is_going:
+                yield node
+
+    def remover_of(self, node: Node) -> Declared[DrainPolicy] | None:
+        """The DrainPolicy to which a node belongs that is not ready; nothing where none names the pool."""
+        return None if node.is_ready else self.site.drain_policies.get(self.pool.name)
+
+    @property
+    def facts(self) -> Sequence[NodeFacts]:
+        """All its nodes, by name."""
+        return self.seen.nodes
+
+    @cached_property
+    def _going(self) -> frozenset[str]:
+        """Names of nodes that somebody takes away."""
+        return frozenset([*(each.node.name for each in self.noted), *(each.name for each in self.leaving_otherwise)])
+
+    def stays(self, name: str) -> bool:
+        """Whether nobody takes that node of the pool away."""
+        return name not in self._going
+
+    @cached_property
+    def ours(self) -> list[Noted]:
+        """Marked nodes that nobody else has in hand."""
+        return [each for each in self.noted if untouchable(each.node) is None]
+
+    @property
+    def nodes(self) -> list[Node]:
+        """All of them, as they are."""
+        return [each.node for each in self.facts]
+
+    @property
+    def size(self) -> int:
+        return len(self.facts)
+
+    @property
+    def unready(self) -> int:
+        return self.seen.unready
+
+    @property
+    def machines(self) -> Sequence[NodeClaim]:
+        """Bought machines whose nodes have not come: until it is gone, each counts for what a pool may have."""
+        return self.site.fleet.nodeless_claims_of(self.pool.name)
+
+    @cached_property
+    def arriving(self) -> tuple[NodeClaim, ...]:
+        """Of these, those that will come: Karpenter has not given them up."""
+        return tuple([each for each in self.machines if not each.metadata.deletion_timestamp])
+
+    @property
+    def asked(self) -> int:
+        """Machines that smart pods ask for, and that nobody has bought yet."""
+        return self.site.draft.requests.open_in(self.pool.name)
+
+    @cached_property
+    def zones(self) -> list[str]:
+        """Where a new node may come."""
+        return zones_of(self.pool.spec, self.site.fleet)
+
+    @cached_property
+    def outlook(self) -> LaunchOptions:
+        """In which ways nodes can be asked for now."""
+        pool, inputs = self.pool, self.site.inputs
+        failed = live(inputs.memory.shortages, pool.name, digest_of(pool.spec), inputs.now)
+        return outlook_of(pool.spec, self.zones, failed)
+
+    @cached_property
+    def use(self) -> Use:
+        seen = self.seen
+        sorts = [gpus for gpus, nodes in seen.sorts.items() if gpus and nodes]
+        return Use(
+            nodes=self.size,
+            busy_nodes=seen.busy,
+            drained_nodes=sum(map(self._is_drained, self.leaving_otherwise)),
+            free_nodes=len(self.free),
+            gpus_used=seen.gpus_used,
+            gpus_total=seen.gpus_total,
+            gpus_per_node=sorts[0] if len(sorts) == 1 else self.pool.spec.devices.count,
+            spare=tuple(node.gpus for node in self._spare()) if len(sorts) > 1 else None,
+        )
+
+    @cached_property
+    def free(self) -> frozenset[str]:
+        """Names of nodes with room for a pod of any size: empty ones, and those that only a smart pod holds."""
+        fleet, empty = self.site.fleet, {each.name for each in self.seen.empty}
+        held = (each.pod for each in self.site.draft.requests.of(self.pool.name) if each.pod.node)
+        counting = fleet.occupancy.counting
+        return frozenset(
+            empty | {pod.node for pod in held if counting.get(pod.node) == 1 and not fleet.lent.get(pod.node, 0)}
+        )
+
+    def _is_drained(self, node: Node) -> bool:
+        """Whether it is being emptied, its taint seen or not: places were found for what is left there."""
+        return node.taint(names.DISRUPTED) is None and not is_empty(self.site.fleet, node)
+
+    @cached_property
+    def order(self) -> RemovalOrder:
+        return RemovalOrder(self.pool.spec)
+
+    def empty(self) -> list[Node]:
+        """Those of the nodes that nobody takes away on which nothing runs that counts."""
+        return [each.node for each in self.seen.empty if self.stays(each.name)]
+
+    def _spare(self) -> list[Node]:
+        """Empty nodes in the order in which they go: those on their way out first, so that none is called back."""
+        fleet = self.site.fleet
+        leaving = [node for node in self.leaving_otherwise if is_empty(fleet, node)]
+        marked = [each.node for each in self.noted if is_empty(fleet, each.node)]
+        return [node for group in (leaving, marked, self.empty()) for node in self.order.sorted(group)]
+
+    def claim_of(self, node: Node) -> NodeClaim | None:
+        return self.site.fleet.claims_on(self.pool.name).get(node.name)

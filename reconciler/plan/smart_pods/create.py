@@ -1,0 +1,142 @@
+"""A smart pod's manifest: what its template yielded, with name, GPUs, memory, request and demands filled in.
+
+It asks for a node by what those ask who wait: their selectors, their tolerations, and of their affinities the term that
+the node which is wanted fulfils. Nodes that are there and would take it, though they don't take those who wait, are
+ruled out by name, and those that were opened to pods by the label that they got with that: it would take the place of
+whoever the node was opened for. And it asks for nodes without a label that none has, which Karpenter repeats in the
+NodeClaim.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+import msgspec
+
+from reconciler.fleet.amounts import pod_request
+from reconciler.fleet.node_terms import readable, term_holds
+from reconciler.model import names
+from reconciler.model.cluster.metadata import Metadata
+from reconciler.model.cluster.node import Node
+from reconciler.model.cluster.pod import NodeExpression, Pod
+from reconciler.model.desired import SmartPod
+from reconciler.model.policy.gpu_pool import GpuPool
+from reconciler.model.quantity import Quantity
+from reconciler.model.resource_quantity import amount_offered
+from reconciler.plan.capacity.offerings import labels_of
+from reconciler.plan.capacity.request import Request, tag_of
+from reconciler.plan.capacity.wanted_node import Wanted
+from reconciler.plan.smart_pods.phases import Phase
+
+Body = dict[str, Any]
+
+_REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
+# Of a declared capacity, the share that pods can surely ask for: kubelet, system and hypervisor take theirs of it.
+_ALLOCATABLE_PERCENT = 85
+_BILLIONTHS = 1_000_000
+_LARGEST_MILLI = 1000 * (10**18 - 1)
+
+
+def manifest_of(template: SmartPod, request: Request, wanted: Wanted, memory: Quantity, retries: int) -> Body:
+    """Without the nodes that are ruled out, which can't be known before it is asked where it would go."""
+    body: Body = msgspec.json.decode(template.body)
+    metadata, spec = body["metadata"], body["spec"]
+    metadata["name"] = request.name
+    metadata["annotations"] = metadata.get("annotations", {}) | {
+        names.ORIGINAL_REQUEST: msgspec.json.encode(request, order="sorted").decode(),
+        names.PHASE: Phase.PENDING.value,
+        names.RETRIES: str(retries),
+    }
+    resources = spec["containers"][0].setdefault("resources", {})
+    amounts = {names.NVIDIA_GPU: str(request.count), "memory": str(memory)}
+    for each in ("requests", "limits"):
+        resources[each] = resources.get(each, {}) | amounts
+    selected = dict(pair for pod in wanted.pods for pair in sorted(pod.spec.node_selector.items()))
+    spec["nodeSelector"] = spec.get("nodeSelector", {}) | selected | dict(labels_of(wanted.choice))
+    spec["tolerations"] = _tolerations(spec.get("tolerations", []), wanted.pods)
+    absent = ({"key": key, "operator": "DoesNotExist"} for key in (names.ARRIVED, tag_of(request.name)))
+    lines = [*_affinities(wanted), *absent]
+    affinity = spec.setdefault("affinity", {}).setdefault("nodeAffinity", {})
+    terms = affinity.get(_REQUIRED, {}).get("nodeSelectorTerms") or [{}]
+    affinity[_REQUIRED] = {
+        "nodeSelectorTerms": [
+            each | {"matchExpressions": [*each.get("matchExpressions", ()), *lines]} for each in terms
+        ]
+    }
+    return body
+
+
+def ruling_out(body: Body, nodes: Sequence[str]) -> Body:
+    """The same, that it may not go to these."""
+    terms = body["spec"]["affinity"]["nodeAffinity"][_REQUIRED]["nodeSelectorTerms"]
+    for term in terms if nodes else ():
+        term["matchExpressions"].append({"key": names.HOSTNAME, "operator": "NotIn", "values": list(nodes)})
+    return body
+
+
+def vram_of(pool: GpuPool, gpus: int) -> Quantity:
+    """Memory of so many of its GPUs; no more than can be written and read again."""
+    memory = pool.devices.memory
+    return Quantity(min(memory.milli * gpus, _LARGEST_MILLI), memory.binary)
+
+
+def affinity_of(pods: Iterable[Pod]) -> Any:
+    """Of those who wait, as it is written into the request; nothing where they have none."""
+    found = []
+    for pod in pods:
+        affinity = pod.spec.affinity
+        if affinity is not None and affinity.node_affinity.required is not None:
+            written = msgspec.to_builtins(affinity.node_affinity)
+            if written not in found:
+                found.append(written)
+    return found[0] if len(found) == 1 else found or None
+
+
+def memory_of(pool: GpuPool, request: Request, wanted: Wanted, has_live_node: bool) -> Quantity:
+    """The memory of the GPUs, but never more than a node of the instance type can give.
+
+    What a node can give is known of a live node, less its DaemonSets. Else the declared capacity is the bound, with a
+    margin. Without a declared capacity, the smart pod asks for what the waiting pods ask for: those must fit anyway.
+    """
+    vram = Quantity.parse(request.vram)
+    machine = next((each for each in pool.instance_types if each.name == request.instance_type), None)
+    left_milli = amount_offered(wanted.memory) // _BILLIONTHS
+    if not has_live_node:
+        is_declared = machine is not None and "memory" in machine.capacity
+        left_milli = left_milli * _ALLOCATABLE_PERCENT // 100 if is_declared else _most_asked_milli(wanted.pods)
+    return vram if vram.milli <= left_milli else Quantity(left_milli // 1000 * 1000)
+
+
+def _most_asked_milli(pods: Iterable[Pod]) -> int:
+    return max((1000 * pod_request(pod).get("memory", 0) for pod in pods), default=0)
+
+
+def _tolerations(before: list[Body], pods: Iterable[Pod]) -> list[Body]:
+    found = list(before)
+    for pod in pods:
+        for each in pod.spec.tolerations:
+            written = msgspec.to_builtins(each)
+            if written not in found:
+                found.append(written)
+    return found
+
+
+def _affinities(wanted: Wanted) -> list[Body]:
+    """One line for each demand on labels of those who wait."""
+    node = Node(Metadata("wanted", labels=wanted.labels))
+    found: list[Body] = []
+    for pod in wanted.pods:
+        for each in _expressions(pod, node):
+            line = msgspec.to_builtins(each)
+            if line not in found:
+                found.append(line)
+    return found
+
+
+def _expressions(pod: Pod, node: Node) -> Iterator[NodeExpression]:
+    affinity = pod.spec.affinity
+    required = affinity.node_affinity.required if affinity is not None else None
+    if required is None:
+        return
+    fitting = (each for each in required.node_selector_terms if readable(each) and term_holds(each, node))
+    term = next(fitting, None)
+    yield from term.match_expressions if term is not None else ()

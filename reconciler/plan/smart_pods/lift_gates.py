@@ -1,0 +1,145 @@
+"""Those who wait: their gate is lifted where a node has room for them, and they are told what is done for them."""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+
+import msgspec
+
+from reconciler.model import names
+from reconciler.model.cluster.pod import Pod
+from reconciler.model.plan.action import Annotate, Hold, Preconditions, Ref, Ungate
+from reconciler.model.plan.decision import Decision
+from reconciler.model.plan.inputs import Inputs
+from reconciler.model.plan.reason import CodeFacts, Reason
+from reconciler.plan.capacity.gangs import Gang, Gangs
+from reconciler.plan.capacity.waiting import is_gated
+from reconciler.plan.capacity.wanted_node import Place, Unmet
+from reconciler.plan.draft import Draft, UnmetNodes
+from reconciler.plan.guards.observing import observes
+from reconciler.plan.smart_pods.reasons import (
+    PLANNER,
+    CapacityAttemptsSpent,
+    CapacityRefused,
+    CapacityRetried,
+    CapacityThere,
+    GangWaits,
+    NodeOpens,
+    PlaceTakenAway,
+    ScalingTriggered,
+)
+
+REFUSED = "none-to-be-had"
+
+KeptBy = type[PlaceTakenAway | NodeOpens]
+
+
+class Crowd(msgspec.Struct, frozen=True):
+    """All that wait behind our gate, by uid. Nodes that are opened in this very plan, or emptied of smart pods, are not
+    for them yet: a scheduler that has not seen it would find no place, and Karpenter would buy another node."""
+
+    pods: Mapping[str, Pod]
+    opening: frozenset[str]
+    gangs: Gangs
+
+    @classmethod
+    def seen(cls, draft: Draft, opening: frozenset[str]) -> "Crowd":
+        gated = (pod for pod in draft.fleet.occupancy.waiting if is_gated(pod))
+        return cls({pod.metadata.uid: pod for pod in gated}, opening, draft.gangs)
+
+
+class _Placed(msgspec.Struct, frozen=True):
+    """A pod behind our gate, and the node that has room for it."""
+
+    pod: Pod
+    place: Place
+    kept_by: KeptBy | None  # why it can't be let go now
+    is_told: bool  # the pool is only observed
+
+
+def lifted(crowd: Crowd, draft: Draft, inputs: Inputs) -> Iterator[Decision]:
+    """Where a node that can be used has room; a gang all together, or not yet."""
+    places = draft.answered.places
+    placed = {
+        uid: _Placed(pod, places[uid], _kept_by(crowd, draft, places[uid].node), observes(inputs, places[uid].pool))
+        for uid, pod in crowd.pods.items()
+        if uid in places
+    }
+    lacking = _lacking(crowd, draft, placed)
+    for each in placed.values():
+        gang = crowd.gangs.of(each.pod)
+        of = (_ref(each.pod), Ref("Node", "", each.place.node))
+        act: Ungate | Hold = Hold()
+        if each.kept_by is not None:
+            facts: CodeFacts = each.kept_by(*of)
+        elif gang is not None and (missing := lacking[each.is_told][gang]):
+            facts = GangWaits(*of, missing, gang[1])
+        else:
+            presumes = Preconditions(resource_version=each.pod.metadata.resource_version)
+            act = Ungate(gate=names.CAPACITY_GATE, node=each.place.node, presumes=presumes)
+            facts = CapacityThere(*of)
+        yield Decision(PLANNER, _ref(each.pod), act, Reason(facts), each.place.pool)
+
+
+def _kept_by(crowd: Crowd, draft: Draft, node: str) -> KeptBy | None:
+    if draft.takes_away(node):
+        return PlaceTakenAway
+    return NodeOpens if node in crowd.opening else None
+
+
+def _lacking(crowd: Crowd, draft: Draft, placed: Mapping[str, _Placed]) -> dict[bool, Counter[Gang]]:
+    """How many pods of each gang can't start after this plan: for pods that are only told of, and for others. Pods of
+    pools that only observe do not start, but where all of a gang is told of, the gang is told of as a whole."""
+    found: dict[bool, Counter[Gang]] = {True: Counter(), False: Counter()}
+    for pod in draft.fleet.occupancy.waiting:
+        gang, uid = crowd.gangs.of(pod), pod.metadata.uid
+        if gang is None or pod.metadata.leaving:
+            continue
+        each = placed.get(uid)
+        stays = uid not in draft.answered.schedulable if each is None else each.kept_by is not None
+        found[True][gang] += stays
+        found[False][gang] += stays or (each is not None and each.is_told)
+    return found
+
+
+def told(crowd: Crowd, draft: Draft, missing: Iterable[UnmetNodes]) -> Iterator[Decision]:
+    """Each once, on itself: that a machine was asked for, or that none can be had. `missing`: of pools that can ask."""
+    waiting = {pod.metadata.uid: pod for pod in draft.fleet.occupancy.waiting}
+    asked = dict(draft.answered.asked)
+    for lacking in missing:
+        asked |= {pod.metadata.uid: lacking.pool for each in lacking.wanted if not each.is_seen for pod in each.pods}
+    for uid, pool in sorted(asked.items()):
+        pod = crowd.pods.get(uid) or waiting.get(uid)
+        if pod is not None and pod.metadata.annotations.waits_for != pool:
+            yield _annotated(pod, pool, pool, Reason(ScalingTriggered(pool)))
+    for unmet in draft.answered.unmet:
+        for pod in unmet.pods:
+            if unmet.outlook.is_exhausted and pod.metadata.annotations.waits_for != f"{unmet.pool}.{REFUSED}":
+                yield _annotated(pod, f"{unmet.pool}.{REFUSED}", unmet.pool, _refused(unmet))
+
+
+def unmet_holds(draft: Draft) -> Iterator[Decision]:
+    """Of pools in which something is wanted, and nothing asked for now: why, and until when."""
+    for unmet in draft.answered.unmet:
+        outlook, subject = unmet.outlook, Ref("GpuPool", "", unmet.pool)
+        if outlook.is_exhausted:
+            yield Decision(PLANNER, subject, Hold(outlook.forgotten_at), _refused(unmet), unmet.pool)
+        elif outlook.again_at is not None:
+            why = Reason(CapacityRetried(unmet.pool, outlook.tried, outlook.again_at))
+            yield Decision(PLANNER, subject, Hold(outlook.again_at), why, unmet.pool)
+
+
+def _refused(unmet: Unmet) -> Reason:
+    outlook = unmet.outlook
+    if outlook.is_limited:
+        return Reason(CapacityAttemptsSpent(unmet.pool, outlook.most - 1, outlook.tried, outlook.forgotten_at))
+    return Reason(CapacityRefused(unmet.pool, outlook.tried, outlook.forgotten_at))
+
+
+def _annotated(pod: Pod, value: str, pool: str, why: Reason) -> Decision:
+    presumes = Preconditions(resource_version=pod.metadata.resource_version)
+    act = Annotate(annotations=((names.WAITS_FOR, value),), presumes=presumes)
+    return Decision(PLANNER, _ref(pod), act, why, pool)
+
+
+def _ref(pod: Pod) -> Ref:
+    return Ref("Pod", pod.metadata.namespace, pod.name, pod.metadata.uid)

@@ -1,0 +1,31 @@
+"""The startup taint gpu.scheduling/arriving, which comes off each node of a pool once that can be used.
+
+Karpenter writes all taints of a new node at once, and again while it has not seen yet that it did: the taint may come
+back onto a node that was opened, and whose NodeClaim is Initialized by then. So it is the taint that is gone by.
+"""
+
+from collections.abc import Iterator
+
+from reconciler.model import names
+from reconciler.model.plan.action import Hold, Preconditions, Ref, Taint
+from reconciler.model.plan.decision import Decision
+from reconciler.model.plan.reason import Reason
+from reconciler.plan.capacity.usable import is_opening
+from reconciler.plan.smart_pods.reasons import PLANNER, NodeUsable
+from reconciler.plan.smart_pods.turn import SmartPodContext
+
+
+def opened(turn: SmartPodContext) -> Iterator[Decision]:
+    """Whoever it was bought for: Karpenter buys with that taint for all."""
+    for facts in turn.fleet.pool(turn.pool.name).closed:
+        node = facts.node
+        taint = node.taint(names.ARRIVING)
+        if taint is None or not is_opening(node, turn.passing):
+            continue
+        subject = Ref("Node", "", node.name, node.metadata.uid)
+        why = Reason(NodeUsable(subject), turn.pool.origin())
+        presumes = Preconditions(resource_version=node.metadata.resource_version)
+        labels = ((names.ARRIVED, "true"),)
+        act = Taint(key=names.ARRIVING, value=None, effect=taint.effect, labels=labels, presumes=presumes)
+        busy = turn.draft.claimed_by(subject)
+        yield Decision(PLANNER, subject, Hold() if busy else act, why, turn.pool.name)

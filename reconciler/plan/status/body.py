@@ -1,0 +1,48 @@
+"""A standing as the status of a kind has it: conditions in Kubernetes' form, and problems."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from reconciler.model.instant import Instant, timestamp
+from reconciler.plan.status.conditions import ObjectCondition, conditions_of
+
+LONGEST = 1_024  # characters of a sentence
+MOST_PROBLEMS = 100
+
+Body = dict[str, Any]
+
+
+def body_of(standing: ObjectCondition, generation: int, live: Mapping[str, Any], now: Instant) -> Body:
+    """`live` is the status as it is: a condition that does not turn keeps its time."""
+    observed = {"observedGeneration": generation} if generation else {}
+    turned = {each.get("type"): each for each in live.get("conditions") or ()}
+    conditions = []
+    for each in conditions_of(standing):
+        before = turned.get(each.kind, {})
+        status = "True" if each.holds else "False"
+        # Kubernetes counts in seconds here.
+        at = before.get("lastTransitionTime") if before.get("status") == status else None
+        conditions.append(
+            {
+                "type": each.kind,
+                "status": status,
+                **observed,
+                "lastTransitionTime": at or timestamp(Instant(now - now % 1_000)),
+                "reason": each.reason,
+                "message": each.message[:LONGEST],
+            }
+        )
+    problems = [each[:LONGEST] for each in standing.problems[:MOST_PROBLEMS]]
+    return {**observed, "conditions": conditions, "problems": problems, **dict(standing.report)}
+
+
+def is_same(body: Body, live: Mapping[str, Any]) -> bool:
+    """Whether it says so already; conditions of other writers are theirs."""
+    told = {each.get("type"): each for each in live.get("conditions") or ()}
+    return (
+        all(told.get(each["type"]) == each for each in body["conditions"])
+        and (live.get("problems") or []) == body["problems"]
+        and all(live.get(key) == told for key, told in body.items() if key not in {"conditions", "problems"})
+        and live.get("observedGeneration") == body.get("observedGeneration")
+        and live.get("bundle") == body.get("bundle")
+    )

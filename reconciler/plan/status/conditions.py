@@ -1,0 +1,275 @@
+"""How a policy stands: the first rule that applies says it in one word and one sentence.
+
+Ready is what it is when there is nothing left to do for it, Reconciling while that is on its way, and Stalled when it
+waits for a person. Of policies that were refused, only those with a problem are Stalled; the others wait, so that who
+reads statuses, as Flux does, names the culprit. A pool is on its way while what its template yields is not in the
+cluster as it is wished; that it grows and shrinks all day is its rest, and so it is that of its provisioner.
+"""
+
+from collections.abc import Callable, Iterator
+from functools import cached_property
+from typing import Any
+
+import msgspec
+
+from reconciler.model.cluster.bundle_objects import BundleObjects, bundle_digest, by_bundle
+from reconciler.model.cluster.unstructured import Unstructured
+from reconciler.model.desired import Declared
+from reconciler.model.plan.action import Hold
+from reconciler.model.plan.decision import Decision
+from reconciler.model.plan.inputs import Inputs
+from reconciler.model.plan.plan import Plan
+from reconciler.model.plan.size_evaluation import SizeEvaluation
+from reconciler.model.policy.gpu_pool import GpuPool
+from reconciler.model.problem import PolicyRef, Problem
+from reconciler.plan.sentences import sentence
+from reconciler.plan.status.context import StatusContext
+
+# Problems that no single object causes, and what the objects then wait for.
+NOT_WHOLE, SEVERAL, UNREAD = "RC521", "RC522", "RC523"
+WAITING, INCOMPLETE, RECEIVED = "WaitingForBundle", "BundleIncomplete", "BundleReceived"
+_OF_ALL = {NOT_WHOLE: WAITING, SEVERAL: "SeveralBundles", UNREAD: "PoliciesUnread"}
+_IN_FORCE = "the last good policies stay in force"
+
+# Written by people; claims and what agents report are told elsewhere.
+POLICIES = frozenset({"GpuPool", "NodeProvisioner", "DrainPolicy", "PressurePolicy", "ChangeGuard"})
+
+Key = tuple[str, str]  # kind and name
+
+
+class Condition(msgspec.Struct, frozen=True):
+    """One thing that holds of it, or does not."""
+
+    kind: str
+    holds: bool
+    reason: str
+    message: str
+
+
+class ObjectCondition(msgspec.Struct, frozen=True):
+    """In one word for programs and one sentence for people."""
+
+    reason: str
+    message: str
+    is_ready: bool = False
+    is_reconciling: bool = False
+    is_stalled: bool = False
+    problems: tuple[str, ...] = ()
+    further: tuple[Condition, ...] = ()  # conditions of its kind alone
+    report: tuple[tuple[str, str | int], ...] = ()  # further fields of its status
+
+
+def conditions_of(standing: ObjectCondition) -> tuple[Condition, ...]:
+    """The three that every kind has, and its own."""
+    three = (
+        ("Ready", standing.is_ready),
+        ("Reconciling", standing.is_reconciling),
+        ("Stalled", standing.is_stalled),
+    )
+    return (*(Condition(kind, holds, standing.reason, standing.message) for kind, holds in three), *standing.further)
+
+
+class Scenery(msgspec.Struct, frozen=True, dict=True):
+    """What the rules look at, sorted out once for all policies."""
+
+    inputs: Inputs
+    plan: Plan | None  # None: there was nothing to plan from
+    told: StatusContext
+
+    @cached_property
+    def declared(self) -> dict[Key, Declared[Any]]:
+        """The policies that are followed."""
+        return {(each.kind, each.name): each for each in self.inputs.desired.declared}
+
+    @cached_property
+    def decisions(self) -> dict[str, list[Decision]]:
+        """By pool, those about what its template yields."""
+        wished = {(each.kind, each.namespace, each.name) for each in self.inputs.desired.manifests}
+        found: dict[str, list[Decision]] = {}
+        for each in self.plan.decisions if self.plan else ():
+            subject = each.subject
+            if (subject.kind, subject.namespace, subject.name) in wished:
+                found.setdefault(each.pool, []).append(each)
+        return found
+
+    @cached_property
+    def sizes(self) -> dict[str, SizeEvaluation]:
+        """By NodeProvisioner."""
+        return {each.provisioner: each for each in (self.plan.sizes if self.plan else ())}
+
+    @cached_property
+    def resources(self) -> dict[Key, Unstructured]:
+        """The policies that are custom resources."""
+        there = self.inputs.observed.policies if self.told.are_resources else ()
+        policies = (each for each in there if each.kind in POLICIES and not each.metadata.deletion_timestamp)
+        return {(each.kind, each.name): each for each in policies}
+
+    @cached_property
+    def bundles(self) -> dict[str, BundleObjects]:
+        """By digest."""
+        return {each.digest: each for each in by_bundle(self.resources.values())[1]}
+
+    @cached_property
+    def culprits(self) -> tuple[Key, ...]:
+        """The policies that have problems, in order."""
+        keys = {*self.resources} if self.told.are_resources else {*self.declared}
+        return tuple(key for key in sorted(keys) if self.problems_of(key)) if self.told.problems else ()
+
+    def problems_of(self, key: Key) -> tuple[str, ...]:
+        """Its own, and those that its template has with it."""
+        title, subject = _title(key), PolicyRef(*key)
+        return tuple(_line(each) for each in self.told.problems if each.file == title or each.subject == subject)
+
+
+class About(msgspec.Struct, frozen=True):
+    """One policy."""
+
+    scenery: Scenery
+    kind: str
+    name: str
+
+    @property
+    def declared(self) -> Declared[Any] | None:
+        return self.scenery.declared.get((self.kind, self.name))
+
+    @property
+    def bundle(self) -> BundleObjects | None:
+        """The bundle that it was rendered with."""
+        resource = self.scenery.resources.get((self.kind, self.name))
+        digest = bundle_digest(resource) if resource is not None else None
+        return self.scenery.bundles.get(digest) if digest is not None else None
+
+    @property
+    def is_left_over(self) -> bool:
+        """Whether its bundle was judged before: no bundle of which more objects are to come. Its status tells."""
+        resource, bundle = self.scenery.resources.get((self.kind, self.name)), self.bundle
+        status = resource.status if resource is not None else {}
+        if bundle is None or not status:
+            return False
+        reasons = {each.get("reason") for each in status.get("conditions") or ()}
+        is_same_bundle = status.get("bundle") in (None, bundle.digest)
+        return is_same_bundle and bool(reasons) and reasons.isdisjoint({INCOMPLETE, RECEIVED})
+
+    @property
+    def decisions(self) -> list[Decision]:
+        """About what it yields; of a pool alone."""
+        return self.scenery.decisions.get(self.name, []) if self.kind == "GpuPool" else []
+
+
+def standing_of(about: About) -> ObjectCondition:
+    return next((found for rule in RULES if (found := rule(about)) is not None), FOLLOWED)
+
+
+def _invalid(about: About) -> ObjectCondition | None:
+    problems = about.scenery.problems_of((about.kind, about.name))
+    if not problems:
+        return None
+    return ObjectCondition("Invalid", _first_of(problems), is_stalled=True, problems=problems)
+
+
+def _incomplete(about: About) -> ObjectCondition | None:
+    """Its bundle is still being applied, beside another bundle that is followed or without one."""
+    bundle = about.bundle
+    if bundle is None or bundle.is_whole or about.is_left_over:
+        return None
+    told = f"{bundle.progress}: apply all of them in one sync wave; {_IN_FORCE}"
+    return ObjectCondition(INCOMPLETE, told, is_reconciling=True)
+
+
+def _waits(about: About) -> ObjectCondition | None:
+    """It waits for others to be corrected: its bundle is followed as soon as they are."""
+    culprits = about.scenery.culprits
+    if not culprits:
+        return None
+    first = about.scenery.problems_of(culprits[0])[0]
+    more = f" and {len(culprits) - 1} more" if len(culprits) > 1 else ""
+    waiting = about.bundle.title if about.bundle else "this revision of the policies"
+    told = f"{waiting} waits until {_title(culprits[0])}{more} is corrected: {first}; {_IN_FORCE}"
+    return ObjectCondition(WAITING, told, is_reconciling=True)
+
+
+def _refused(about: About) -> ObjectCondition | None:
+    """A problem that no object causes by itself."""
+    problems = about.scenery.told.problems
+    if not problems:
+        return None
+    first = problems[0]
+    is_coming = all(each.code == NOT_WHOLE for each in problems)
+    told = f"{first.file}: {_line(first)}; {_IN_FORCE}"
+    reason = _OF_ALL.get(first.code, "PoliciesRefused")
+    return ObjectCondition(reason, told, is_reconciling=is_coming, is_stalled=not is_coming)
+
+
+def _left_over(about: About) -> ObjectCondition | None:
+    if about.declared is not None:
+        return None
+    told = "it is no part of the bundle that is followed: delete it, or apply the bundle that it is part of"
+    return ObjectCondition("NotInBundle", told, is_stalled=True)
+
+
+def _suspended(about: About) -> ObjectCondition | None:
+    declared = about.declared
+    if declared is None or not declared.spec.suspend:
+        return None
+    return ObjectCondition("Suspended", "it is set aside, as it asks", is_ready=True)
+
+
+def _held(about: About) -> ObjectCondition | None:
+    for each in about.decisions:
+        if isinstance(each.act, Hold):
+            waits = each.act.until is not None
+            return ObjectCondition(each.reason.code, sentence(each.reason), is_reconciling=waits, is_stalled=not waits)
+    return None
+
+
+def _on_its_way(about: About) -> ObjectCondition | None:
+    acts = [each for each in about.decisions if not isinstance(each.act, Hold) and not each.would]
+    if not acts:
+        return None
+    return ObjectCondition(acts[0].reason.code, sentence(acts[0].reason), is_reconciling=True)
+
+
+def _observed(about: About) -> ObjectCondition | None:
+    declared = about.declared
+    if declared is None or not isinstance(declared.spec, GpuPool) or declared.spec.mode != "Observe":
+        return None
+    would = len([each for each in about.decisions if each.would])
+    told = f"mode Observe: nothing is written, and {would or 'nothing'} would be done for what its template yields"
+    return ObjectCondition("Observed", told, is_ready=True)
+
+
+# Where no rule applies.
+FOLLOWED = ObjectCondition("Followed", "it is followed", is_ready=True)
+
+RULES: tuple[Callable[[About], ObjectCondition | None], ...] = (
+    _invalid,
+    _incomplete,
+    _waits,
+    _refused,
+    _left_over,
+    _suspended,
+    _held,
+    _on_its_way,
+    _observed,
+)
+
+
+def _title(key: Key) -> str:
+    return "/".join(key)
+
+
+def _line(problem: Problem) -> str:
+    """A problem with its remedy; where it is, the object says."""
+    return f"{problem.code}: {problem.sentence}" + (f"; {problem.remedy}" if problem.remedy else "")
+
+
+def _first_of(problems: tuple[str, ...]) -> str:
+    more = len(problems) - 1
+    return problems[0] + (f" (and {more} more)" if more else "")
+
+
+def problem_lines(problems: tuple[Problem, ...]) -> Iterator[str]:
+    """Each with its place, for where all of them stand together."""
+    for each in problems:
+        place = ":".join([each.file, *(str(number) for number in (each.line, each.column) if number > 0)])
+        yield f"{place}: {_line(each)}"

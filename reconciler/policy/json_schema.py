@@ -1,0 +1,178 @@
+"""The JSON Schemas of the kinds, for editors and checks before a commit; draft-07, the newest that YAML editors read.
+
+They say all that a schema can of a document by itself. What they can't say, the reader does: what holds between fields,
+which items of a list are the same, how fine or long a quantity or duration may be, and whether names lead anywhere.
+"""
+
+from collections.abc import Iterable
+from typing import Any
+
+from reconciler.model.fields import LABEL_KEY, LABEL_VALUE, NAME
+from reconciler.model.quantity import Quantity
+from reconciler.policy.bounds import bounded
+from reconciler.policy.defaults import default_of
+from reconciler.policy.kind import API_VERSION, Kind
+from reconciler.policy.schema_keywords import (
+    LEAST_QUANTITY,
+    QUANTITIES_BELOW,
+    Keywords,
+    description,
+    form,
+    leaf,
+    limits,
+)
+from reconciler.policy.shape import Choice, Field, ListOf, MapOf, Measured, Object, Shape, Words
+from reconciler.policy.words import expected
+
+DRAFT = "http://json-schema.org/draft-07/schema#"
+ORIGIN = "Written by `make generate` from reconciler/model/kinds; edit there."
+
+_NAMESPACE_PATTERN = r"^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$"
+
+
+def schema_of(kind: Kind) -> Keywords:
+    """A whole document of the kind."""
+    return _headed(kind.name, _document(kind, _object(kind.shape)))
+
+
+def spec_schema_of(shape: Object) -> Keywords:
+    """The spec of a whole document."""
+    return _object(shape)
+
+
+def overlay_schema_of(kind: Kind) -> Keywords:
+    """A document that is laid over another of the same kind and name: what it leaves out stays as it was."""
+    return _headed(f"{kind.name} overlay", _document(kind, _overlay_object(kind.shape)))
+
+
+def combined_schema_of(kinds: Iterable[Kind], overlay: bool = False) -> Keywords:
+    """A document of any of the kinds."""
+    definitions = {kind.name: _document(kind, (_overlay_object if overlay else _object)(kind.shape)) for kind in kinds}
+    either = [{"$ref": f"#/definitions/{name}"} for name in definitions]
+    return _headed("Policy overlay" if overlay else "Policy", {"oneOf": either, "definitions": definitions})
+
+
+def _headed(title: str, schema: Keywords) -> Keywords:
+    return {"$schema": DRAFT, "$comment": ORIGIN, "title": title, **schema}
+
+
+def _document(kind: Kind, spec: Keywords) -> Keywords:
+    required = ["apiVersion", "kind", "metadata"]
+    return {
+        "description": kind.shape.sentence,
+        "type": "object",
+        "required": [*required, "spec"] if "required" in spec else required,
+        "additionalProperties": False,
+        "properties": {
+            "apiVersion": {"description": "The version that the document is written in.", "const": API_VERSION},
+            "kind": {"description": kind.shape.sentence, "const": kind.name},
+            "metadata": _metadata(kind),
+            "spec": {"description": kind.shape.sentence, **spec},
+        },
+    }
+
+
+def _metadata(kind: Kind) -> Keywords:
+    name = {"type": "string", "maxLength": kind.longest_name, **_form(NAME.pattern, NAME.words)}
+    namespace = {"type": "string", **_form(_NAMESPACE_PATTERN, "at most 63 lower case letters, digits and '-'")}
+    noted = {"type": "object", "propertyNames": _form(LABEL_KEY.pattern, LABEL_KEY.words)}
+    label = {"type": "string", **_form(LABEL_VALUE.pattern, LABEL_VALUE.words)}
+    properties = {
+        "name": {"description": f"Name of the {kind.name}.", **name},
+        "namespace": {"description": "Namespace it is in.", **namespace},
+        "labels": {"description": "Labels to select it by.", **noted, "additionalProperties": label},
+        "annotations": {
+            "description": "Notes for people and programs.",
+            **noted,
+            "additionalProperties": {"type": "string"},
+        },
+    }
+    if not kind.namespaced:
+        del properties["namespace"]
+    return {
+        "description": "What it is called.",
+        "type": "object",
+        "required": ["name"],
+        "additionalProperties": False,
+        "properties": properties,
+    }
+
+
+def _node(shape: Shape) -> Keywords:
+    match shape:
+        case Object():
+            return _object(shape)
+        case ListOf(item=item):
+            return {"type": "array", **limits(bounded(shape), "minItems", "maxItems"), "items": _node(item)}
+        case MapOf(value=value):
+            return _map(shape, _node(value), limits(bounded(shape), "minProperties", "maxProperties"))
+        case Measured(measure=measure) if measure is Quantity:
+            numbers = {"type": ["number", "string"], "minimum": LEAST_QUANTITY, "exclusiveMaximum": QUANTITIES_BELOW}
+            return {**leaf(shape), **numbers, "patternErrorMessage": f"expected {expected(shape)}"}
+        case Measured():
+            return {**leaf(shape), "patternErrorMessage": f"expected {expected(shape)}"}
+        case Words() if shaped := form(shape):
+            return {**leaf(shape), "patternErrorMessage": f"expected {shaped.words}"}
+        case _:
+            return leaf(shape)
+
+
+def _object(shape: Object) -> Keywords:
+    return {
+        "type": "object",
+        **({"required": shape.required} if shape.required else {}),
+        "additionalProperties": False,
+        "properties": {field.name: _property(field) for field in shape.fields},
+    }
+
+
+def _property(field: Field) -> Keywords:
+    default = default_of(field)
+    node = _node(field.shape)
+    return {
+        "description": description(field),
+        # Nothing behind a key is what a field has when it is left out.
+        **(node if field.required else _nullable(node)),
+        **({} if default is None else {"default": default}),
+    }
+
+
+def _map(shape: MapOf, value: Keywords, sizes: Keywords) -> Keywords:
+    if isinstance(shape.key, Choice):
+        entries: Keywords = {"additionalProperties": False, "properties": dict.fromkeys(shape.key.values, value)}
+    else:
+        entries = {"propertyNames": _form(shape.key.pattern, shape.key.words), "additionalProperties": value}
+    return {"type": "object", **sizes, **entries}
+
+
+def _overlay_node(shape: Shape) -> Keywords:
+    """Maps are merged, so each of their values may be null or left out; a list is replaced, so its items are whole."""
+    match shape:
+        case Object():
+            return _overlay_object(shape)
+        case MapOf(value=value):
+            most = {"maxProperties": bounded(shape).most}
+            return _map(shape, _nullable(_overlay_node(value)), most)
+        case _:
+            return _node(shape)
+
+
+def _overlay_object(shape: Object) -> Keywords:
+    properties = {
+        # No `default`: what is left out of an overlay is what stands below it.
+        field.name: {"description": description(field), **_nullable(_overlay_node(field.shape))}
+        for field in shape.fields
+    }
+    return {"type": "object", "additionalProperties": False, "properties": properties}
+
+
+def _nullable(schema: Keywords) -> Keywords:
+    types: Any = schema["type"]
+    widened: Keywords = {"type": [*([types] if isinstance(types, str) else types), "null"]}
+    if "enum" in schema:
+        widened["enum"] = [*schema["enum"], None]
+    return {**schema, **widened}
+
+
+def _form(pattern: str, words: str) -> Keywords:
+    return {"pattern": pattern, "patternErrorMessage": f"expected {words}"}

@@ -1,0 +1,212 @@
+"""Reads YAML strictly: what two readers could understand differently is a Problem, and so is what could hurt.
+
+The parser's events are taken one by one into a tree of our own: nothing recurses, so depth costs no stack, and each
+bound is checked before the next event is asked for. An alias stands for a copy: its size is counted again each time it
+is used, which is what disarms a bomb.
+"""
+
+from collections.abc import Iterator
+
+import msgspec
+import yaml
+
+from reconciler.model.problem import Problem
+from reconciler.policy.limits import MOST_PROBLEMS
+from reconciler.policy.tree import Entry, Mapping, Mark, Node, Scalar, Sequence, problem
+from reconciler.policy.yaml.characters import hidden
+from reconciler.policy.yaml.scalars import Ambiguous, resolve
+
+MAX_BYTES = 1 << 20
+MAX_DEPTH = 32
+MAX_NODES = 100_000
+
+# libyaml's parser where PyYAML was built with it, which its wheels are: an order of magnitude faster.
+_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+
+class _Refused(Exception):
+    """The document can't be read further."""
+
+    def __init__(self, found: Problem) -> None:
+        super().__init__(found.sentence)
+        self.problem = found
+
+
+class _Open(msgspec.Struct):
+    """A list or map that is being read."""
+
+    at: Mark
+    is_map: bool
+    anchor: str | None
+    items: list[Node]
+    entries: dict[str, Entry]
+    size: int = 1
+    key: Scalar | None = None
+    skipped: bool = False  # the value that comes belongs to a key that was refused
+
+
+def read(file: str, content: bytes) -> tuple[list[Node], list[Problem]]:
+    """The documents of one file, and what is wrong with them. Empty documents are left out."""
+    if len(content) > MAX_BYTES:
+        told = f"the file has {len(content):,} bytes, more than {MAX_BYTES:,}"
+        return [], [Problem(file, 0, 0, "RC003", told, "split it")]
+    try:
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError as wrong:
+        line = content[: wrong.start].count(b"\n") + 1
+        told = f"byte {wrong.start + 1} of the file is not UTF-8"
+        return [], [Problem(file, line, 1, "RC001", told, "save the file as UTF-8")]
+    if found := hidden(file, text):
+        return [], [found]
+    reader = _Reader(file)
+    try:
+        documents = list(reader.documents(text))
+    except _Refused as refused:
+        return [], [*reader.problems, refused.problem]
+    return documents, reader.problems
+
+
+class _Reader:
+    """Owner of what is known of one file while it is read."""
+
+    def __init__(self, file: str) -> None:
+        self.file = file
+        self.problems: list[Problem] = []
+        self._open: list[_Open] = []
+        self._anchors: dict[str, tuple[Node, int] | None] = {}  # None: not closed yet
+        self._nodes = 0
+        self._done: Node | None = None
+
+    def documents(self, text: str) -> Iterator[Node]:
+        for event in self._events(text):
+            if len(self.problems) > MOST_PROBLEMS:
+                return
+            match event:
+                case yaml.DocumentStartEvent():
+                    self._anchors, self._done = {}, None
+                case yaml.DocumentEndEvent():
+                    empty = isinstance(self._done, Scalar) and self._done.value is None
+                    if self._done is not None and not empty:
+                        yield self._done
+                case yaml.ScalarEvent():
+                    self._scalar(event)
+                case yaml.AliasEvent():
+                    self._alias(event)
+                case yaml.SequenceStartEvent() | yaml.MappingStartEvent():
+                    self._begin(event)
+                case yaml.SequenceEndEvent() | yaml.MappingEndEvent():
+                    self._end()
+
+    def _events(self, text: str) -> Iterator[yaml.Event]:
+        try:
+            yield from yaml.parse(text, Loader=_LOADER)
+        except yaml.reader.ReaderError as wrong:
+            line = text[: wrong.position].count("\n") + 1
+            told = f"the character {wrong.character!r} is not allowed"
+            raise _Refused(Problem(self.file, line, 1, "RC001", told, "remove it")) from None
+        except yaml.MarkedYAMLError as wrong:
+            at = wrong.problem_mark or wrong.context_mark
+            told = ", ".join(part for part in (wrong.context, wrong.problem) if part)
+            line, column = (at.line + 1, at.column + 1) if at else (0, 0)
+            # A star that is not in quotes is taken for an alias: poolNames: [*], or schedule: * 7 * * 1-5.
+            remedy = 'write "*" in quotes' if wrong.context == "while scanning an alias" else ""
+            raise _Refused(Problem(self.file, line, column, "RC001", f"this is not YAML: {told}", remedy)) from None
+
+    def _mark(self, event: yaml.Event, width: int = 1) -> Mark:
+        at = event.start_mark
+        line, column = (at.line + 1, at.column + 1) if at else (0, 0)
+        return Mark(self.file, line, column, max(1, width))
+
+    def _scalar(self, event: yaml.ScalarEvent) -> None:
+        start, end = event.start_mark, event.end_mark
+        at = self._mark(event, end.column - start.column if start and end and start.line == end.line else 1)
+        doubtful = self._refuse_tag(event.tag, at)
+        value: str | int | float | bool | None = event.value
+        if event.implicit[0] and not event.style:
+            try:
+                value = resolve(event.value)
+            except Ambiguous as ambiguous:
+                self.problems.append(problem(at, ambiguous.code, ambiguous.sentence, ambiguous.remedy))
+                doubtful = True
+        node = Scalar(value, event.value, at, doubtful)
+        self._remember(event.anchor, node, 1)
+        self._add(node, 1)
+
+    def _begin(self, event: yaml.CollectionStartEvent) -> None:
+        at = self._mark(event)
+        self._refuse_tag(event.tag, at)
+        if len(self._open) >= MAX_DEPTH:
+            raise _Refused(problem(at, "RC004", f"nested deeper than {MAX_DEPTH} levels", "a policy needs 8"))
+        if event.anchor:
+            self._anchors[event.anchor] = None
+        self._open.append(_Open(at, isinstance(event, yaml.MappingStartEvent), event.anchor, [], {}))
+
+    def _end(self) -> None:
+        done = self._open.pop()
+        node: Node = Mapping(done.entries, done.at) if done.is_map else Sequence(tuple(done.items), done.at)
+        self._remember(done.anchor, node, done.size)
+        self._add(node, done.size)
+
+    def _alias(self, event: yaml.AliasEvent) -> None:
+        name = event.anchor or ""
+        at = self._mark(event, len(name) + 1)
+        if name not in self._anchors:
+            raise _Refused(problem(at, "RC005", f'there is no anchor "{name}" above', "write the value out"))
+        known = self._anchors[name]
+        if known is None:
+            told = f'the alias "{name}" stands inside of what it names'
+            raise _Refused(problem(at, "RC005", told, "write the value out"))
+        self._add(*known, at)
+
+    def _remember(self, anchor: str | None, node: Node, size: int) -> None:
+        if anchor:
+            self._anchors[anchor] = node, size
+
+    def _add(self, node: Node, size: int, at: Mark | None = None) -> None:
+        """Puts a finished node where it belongs. `size` is what it would be written out."""
+        self._nodes += size if at else 1
+        if self._nodes > MAX_NODES:
+            told = f"written out, the file has more than {MAX_NODES:,} values"
+            raise _Refused(problem(at or node.at, "RC005", told, "write the value out, or split the file"))
+        if not self._open:
+            self._done = node
+            return
+        parent = self._open[-1]
+        parent.size += size
+        if not parent.is_map:
+            parent.items.append(node)
+        elif parent.key is None and not parent.skipped:
+            self._key(parent, node)
+        else:
+            if parent.key is not None:
+                parent.entries[parent.key.text] = Entry(parent.key, node)
+            parent.key, parent.skipped = None, False
+
+    def _key(self, parent: _Open, node: Node) -> None:
+        found = self._wrong_key(parent, node)
+        if found:
+            self.problems.append(found)
+            parent.skipped = True
+        elif isinstance(node, Scalar):
+            parent.key = node
+
+    def _wrong_key(self, parent: _Open, node: Node) -> Problem | None:
+        if not isinstance(node, Scalar):
+            return problem(node.at, "RC007", "a key must be a text", "write a name")
+        if node.text == "<<":
+            return problem(node.at, "RC006", "merge keys are not supported", "write the keys out")
+        if not isinstance(node.value, str):
+            return problem(
+                node.at, "RC007", f"the key {node.text or 'null'} is no text", f'write "{node.text}" in quotes'
+            )
+        if node.text in parent.entries:
+            first = parent.entries[node.text].key.at.line
+            return problem(node.at, "RC002", f'the key "{node.text}" stands here again', f"it stands in line {first}")
+        return None
+
+    def _refuse_tag(self, tag: str | None, at: Mark) -> bool:
+        if tag is not None and tag != "!":
+            told = f"the tag {tag.replace('tag:yaml.org,2002:', '!!')} is not allowed: policies are plain data"
+            self.problems.append(problem(at, "RC008", told, "take it out"))
+            return True
+        return False

@@ -1,0 +1,101 @@
+"""What an action changes of an object as it stands: a JSON merge patch, which is sent under the version that was seen.
+
+A merge patch replaces lists as a whole. That is what is wanted: taints are one value to the API server anyway, and
+with the version beside it nobody's taint, gate or container can get lost.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from reconciler.model import names
+from reconciler.model.plan.action import Annotate, Label, Resize, Taint, Ungate
+from reconciler.model.quantity import Quantity
+from reconciler.protocol.preconditions import Object
+
+Editing = Taint | Label | Annotate | Ungate | Resize
+
+
+class Edit(msgspec.Struct, frozen=True):
+    """A merge patch, and the subresource it is for."""
+
+    patch: Object
+    subresource: str = ""
+
+
+def edit_of(act: Editing, found: Object) -> Edit | None:
+    """None where all is so already."""
+    match act:
+        case Taint():
+            return _tainted(act, found)
+        case Label(labels=texts):
+            return _texts("labels", texts, found)
+        case Annotate(annotations=texts):
+            return _texts("annotations", texts, found)
+        case Ungate(gate=gate):
+            return _ungated(gate, found)
+        case Resize():
+            return _resized(act, found)
+
+
+def merged(value: Any, patch: Any) -> Any:
+    """RFC 7396: what comes of a merge patch; neither is changed."""
+    if not isinstance(patch, dict):
+        return patch
+    before = value if isinstance(value, dict) else {}
+    kept = {key: each for key, each in before.items() if key not in patch}
+    return kept | {key: merged(before.get(key), each) for key, each in patch.items() if each is not None}
+
+
+def _tainted(act: Taint, found: Object) -> Edit | None:
+    """Taints are told apart by key and effect; those of others keep their order."""
+    before: list[Object] = found.get("spec", {}).get("taints") or []
+    effects = {act.effect, act.instead_of}
+    own = [each for each in before if each["key"] == act.key and each["effect"] in effects]
+    wished = [] if act.value is None else [_taint(act.key, act.value, act.effect)]
+    patch: Object = {}
+    if [_taint(each["key"], each.get("value", ""), each["effect"]) for each in own] != wished:
+        others = [each for each in before if each not in own]
+        patch["spec"] = {"taints": [*others, *wished]}
+    labels = _texts("labels", act.labels, found)
+    return Edit(patch | (labels.patch if labels is not None else {})) if patch or labels is not None else None
+
+
+def _taint(key: str, value: str, effect: str) -> Object:
+    return {"key": key, "effect": effect} | ({"value": value} if value else {})
+
+
+def _texts(field: str, texts: Sequence[tuple[str, str | None]], found: Object) -> Edit | None:
+    before = found["metadata"].get(field) or {}
+    changed = {key: value for key, value in texts if before.get(key) != value}
+    return Edit({"metadata": {field: changed}}) if changed else None
+
+
+def _ungated(gate: str, found: Object) -> Edit | None:
+    before: list[Object] = found.get("spec", {}).get("schedulingGates") or []
+    left = [each for each in before if each["name"] != gate]
+    if len(left) == len(before):
+        return None
+    patch: Object = {"spec": {"schedulingGates": left}}
+    if names.WAITS_FOR in (found["metadata"].get("annotations") or {}):  # it waits no longer
+        patch["metadata"] = {"annotations": {names.WAITS_FOR: None}}
+    return Edit(patch)
+
+
+def _resized(act: Resize, found: Object) -> Edit | None:
+    """The first container. A limit that equals the request moves with it: a pod's class of service can't change."""
+    first, *others = found["spec"]["containers"]
+    resources = first.get("resources") or {}
+    requests, limits = resources.get("requests") or {}, resources.get("limits") or {}
+    wished: Object = {"requests": dict(requests), "limits": dict(limits)}
+    for name, milli in act.resources:
+        before = requests.get(name)
+        if before is not None and Quantity.parse(before).milli == milli:
+            continue
+        wished["requests"][name] = str(Quantity(milli, binary=name == "memory"))
+        if name in limits and limits[name] == before:
+            wished["limits"][name] = wished["requests"][name]
+    if wished == {"requests": requests, "limits": limits}:
+        return None
+    return Edit({"spec": {"containers": [{**first, "resources": {**resources, **wished}}, *others]}}, "resize")

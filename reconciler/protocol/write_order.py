@@ -1,0 +1,56 @@
+"""In which order the decisions of a plan are carried out. Owner of which of them wait, and for what.
+
+A decision names the subjects that must be done before it. One that waits for something that is not in the plan, that
+was not done, or that waits for it in turn is never begun: the next plan looks again.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+
+from reconciler.model.plan.action import Hold
+from reconciler.model.plan.decision import Decision
+from reconciler.model.plan.outcome import Outcome
+
+
+def verb_of(decision: Decision) -> str:
+    """The tag of its action."""
+    return str(type(decision.act).__struct_config__.tag)
+
+
+class WriteOrder:
+    """Ask for those that are ready, tell how each ended, and ask again; what is left at the end is `left`."""
+
+    def __init__(self, decisions: Iterable[Decision]) -> None:
+        acted = [each for each in decisions if not isinstance(each.act, Hold) and not each.would]
+        self._lacking = {number: {ref.title for ref in each.after} for number, each in enumerate(acted)}
+        self._waiting = dict(enumerate(acted))
+        self._followers: defaultdict[str, list[int]] = defaultdict(list)
+        for number, lacking in self._lacking.items():
+            for title in lacking:
+                self._followers[title].append(number)
+        self._free = [number for number, lacking in self._lacking.items() if not lacking]
+
+    def ready(self) -> list[Decision]:
+        """Those that may begin now, each told once."""
+        found = [self._waiting.pop(number) for number in self._free]
+        self._free.clear()
+        return found
+
+    def ended(self, outcome: Outcome) -> None:
+        """What came of one that had begun."""
+        if outcome.result != "done":
+            return
+        title = outcome.subject.title
+        for number in self._followers.pop(title, ()):
+            lacking = self._lacking[number]
+            lacking.discard(title)
+            if not lacking:
+                self._free.append(number)
+
+    def left(self) -> Iterator[Outcome]:
+        """Those that never began, once nothing is under way any more."""
+        for number, each in self._waiting.items():
+            first = min(self._lacking[number])
+            detail = f"it comes after {first}, which was not done"
+            yield Outcome(each.subject, verb_of(each), "stale", detail)
+        self._waiting.clear()

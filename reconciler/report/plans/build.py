@@ -1,0 +1,129 @@
+"""From a plan and the fleet it is for to what its report says: decisions in words, and each pool with its bill."""
+
+from collections.abc import Iterable
+
+import msgspec
+
+from reconciler.model.change import PolicyChange
+from reconciler.model.plan.action import Hold
+from reconciler.model.plan.decision import Decision
+from reconciler.model.plan.inputs import Inputs
+from reconciler.plan.files.planning_result import PlanningResult
+from reconciler.plan.guards.approvals import told_of_approvals
+from reconciler.plan.guards.cluster_identity import told_of_guards
+from reconciler.plan.guards.frozen import Freezes
+from reconciler.plan.holds.classes import ChangeScope, blocked_holds, hold_class
+from reconciler.plan.holds.resting import supposed_by
+from reconciler.plan.impact.guard_forecast import with_expected
+from reconciler.plan.impact.impact import with_impact
+from reconciler.plan.impact.pricing import Priced
+from reconciler.plan.impact.scale_down import Departing, departing
+from reconciler.plan.planner import unread_of_use
+from reconciler.plan.sentences import sentence
+from reconciler.report.contained import Contained
+from reconciler.report.decision_text import DecisionText
+from reconciler.report.edited import edited
+from reconciler.report.plans.plan_shape import Amount
+from reconciler.report.plans.planned import Planned
+from reconciler.report.plans.pool_lines import Future, future_with, future_without, pool_lines
+from reconciler.report.setting import Setting, set_aside_notices
+
+
+class Compared(msgspec.Struct, frozen=True):
+    """The plan of another revision on the same cluster, and what the policies of the two differ in."""
+
+    scene: PlanningResult
+    changes: tuple[PolicyChange, ...]
+
+    @property
+    def scope(self) -> ChangeScope:
+        """By which the holds that count are found."""
+        return ChangeScope(frozenset((each.kind, each.name) for each in self.changes), self.scene.plan)
+
+
+def planned_of(
+    setting: Setting, scene: PlanningResult, compared: Compared | None, notices: tuple[str, ...] = ()
+) -> Planned:
+    """All that the report of a plan says."""
+    before, contained, planned = compared.scene if compared else None, Contained(), scene
+    departs = contained.several("what goes", lambda: _departing(planned, before))
+    unpriced = Priced(planned, before, {})
+    priced = contained.part("what goes, what comes and what it costs", lambda: with_impact(planned, before), unpriced)
+    base = priced.base
+    scene = contained.part("what guards expect", lambda: with_expected(priced.scene), priced.scene)
+    nodes, gpus = contained.part("what is left of the fleet", lambda: _fleet_left(scene, base), (_NONE, _NONE))
+    pools = contained.several("the pools", lambda: pool_lines(scene, base, priced.bills))
+    guards, aside = told_of_guards(scene.inputs), set_aside_notices(scene.inputs.observed)
+    freezes = Freezes(scene.inputs, scene.fleet).all()
+    return Planned(
+        setting=setting,
+        plan=scene.plan,
+        told=told_of(scene.inputs, scene.plan.decisions, compared.scope if compared else None),
+        base=base.plan if base else None,
+        changes=compared.changes if compared else (),
+        pools=pools,
+        nodes=nodes,
+        gpus=gpus,
+        unread=unread_of_use(scene.inputs.observed),
+        notices=(
+            *notices,
+            *aside,
+            *guards.notices,
+            *told_of_approvals(scene.inputs),
+        ),
+        warnings=(*contained.notes, *guards.warnings, *(f"{each.what} is frozen {each.told}" for each in freezes)),
+        freezes=freezes,
+        departing=departs,
+    )
+
+
+_NONE = Amount(0, 0, 0)
+
+
+def _departing(scene: PlanningResult, base: PlanningResult | None) -> tuple[Departing, ...]:
+    """What goes without the change goes at that time, though a guard holds all that comes with it."""
+    found = _going(scene)
+    for name, each in (_going(base) if base else {}).items():
+        if name not in found or found[name].at is None:
+            found[name] = each
+    return tuple(found.values())
+
+
+def _going(scene: PlanningResult) -> dict[str, Departing]:
+    """A node that stands still goes at no time, whatever its taint says."""
+    found = departing(scene.inputs, scene.plan)
+    return {name: each for name, each in found.items() if name not in scene.standstills}
+
+
+def told_of(
+    inputs: Inputs, decisions: Iterable[Decision], scope: ChangeScope | None = None
+) -> tuple[DecisionText, ...]:
+    """The decisions in words, with what each changes in an object that is there, and the class of each hold."""
+    decisions = tuple(decisions)
+    blocking = frozenset(blocked_holds(inputs, decisions, scope))
+    return tuple(
+        DecisionText(
+            decision,
+            sentence(decision.reason),
+            edited=edited(decision, inputs),
+            hold=hold_class(inputs, decision),
+            blocks=isinstance(decision.act, Hold) and decision in blocking,
+            observation=supposed_by(inputs, decision),
+        )
+        for decision in decisions
+    )
+
+
+def _fleet_left(scene: PlanningResult, base: PlanningResult | None) -> tuple[Amount, Amount]:
+    """Nodes and their GPUs. Each node counts once, by its name: two plans may have two fates for it."""
+    touched = {each.node_pool for one in (scene, base) if one for each in one.plan.consequences}
+    pools = sorted({pool.name for pool in scene.inputs.desired.pools} | touched)
+    there = [node for pool in pools for node in scene.fleet.nodes_of(pool) if not node.metadata.leaving]
+    futures = (Future(), future_without(scene, base), future_with(scene))
+    left = [[node for node in there if node.name not in each.gone] for each in futures]
+    nodes = [len(each) + len(future.bought) for each, future in zip(left, futures, strict=True)]
+    gpus = [
+        sum(node.gpus for node in each) + sum(future.bought.values())
+        for each, future in zip(left, futures, strict=True)
+    ]
+    return Amount(*nodes), Amount(*gpus)

@@ -1,0 +1,44 @@
+"""The page of a smart pod's life: its phases and what leads from one to the next, and how far its machine has come."""
+
+from collections.abc import Iterator
+
+from reconciler.plan.capacity.machines import RULES
+from reconciler.plan.smart_pods.phases import TABLE, Event, Phase
+
+_OPENING = """\
+# Phases of smart pods
+
+What a smart pod is, what happens to it, and what it is then. `Pending`, `Scheduled` and `Failed` stand on it in the
+annotation `gpu.scheduling/phase`; `NodeReady` and `Completed` last no longer than it takes to delete it, and its
+NodeClaim and node stay. What is not in the table is refused, by name, and changes nothing. This page is written by
+`make generate`.
+"""
+_MACHINE = """\
+How far the machine has come that Karpenter buys for it is read from the NodeClaim; the first that applies counts. A
+NodeClaim never says that it failed: it is gone, then.
+"""
+
+
+def smart_pods_page() -> str:
+    """A diagram, a table, and the machine's own."""
+    return "\n".join((_OPENING, *_diagram(), "", *_table(), "", _MACHINE, *_machine())) + "\n"
+
+
+def _diagram() -> Iterator[str]:
+    yield from ("```mermaid", "stateDiagram-v2", f"    [*] --> {Phase.PENDING.value}")
+    for (phase, event), after in TABLE.items():
+        yield f"    {phase.value} --> {after.value}: {event.value}"
+    yield from (f"    {Phase.COMPLETED.value} --> [*]", "```")
+
+
+def _table() -> Iterator[str]:
+    yield f"| what happens | {' | '.join(each.value for each in Phase)} |"
+    yield "|---" * (1 + len(Phase)) + "|"
+    for event in Event:
+        after = (TABLE.get((phase, event)) for phase in Phase)
+        yield f"| {event.value} | {' | '.join(each.value if each else 'refused' for each in after)} |"
+
+
+def _machine() -> Iterator[str]:
+    yield from ("| machine | its NodeClaim |", "|---|---|")
+    yield from (f"| {rule.phase} | {rule.told} |" for rule in RULES)

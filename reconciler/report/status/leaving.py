@@ -1,0 +1,120 @@
+"""Nodes on their way out or in: which, by whom, and when."""
+
+from collections.abc import Iterator
+
+import msgspec
+
+from reconciler.model import names
+from reconciler.model.human_time import clock, moment
+from reconciler.model.instant import Instant
+from reconciler.model.plan.consequence import Consequence, Fate
+from reconciler.plan.explain.about import by_guard
+from reconciler.plan.files.planning_result import PlanningResult
+from reconciler.plan.guards.observing import Observation, inaction_of
+from reconciler.plan.impact.words import bought_when, bought_words
+from reconciler.report.suppressed import marked
+from reconciler.report.wording import counted
+
+_MOST_NAMED = 3
+
+_BY_FATE: dict[Fate, str] = {
+    "scaled": "scaled down",
+    "drained": "drained",
+    "removed": "drifted and empty, deleted by Karpenter",
+    "replaced": "drifted, replaced by Karpenter",
+    "blocked": "drifted, and held up",
+    "deleted": "deleted with the NodePool",
+}
+
+
+class Leaving(msgspec.Struct, frozen=True):
+    """Nodes of a pool that leave, or come, the same way."""
+
+    pool: str
+    how: str
+    nodes: tuple[str, ...]  # names; of machines whose nodes have not come yet, those of their NodeClaims, if any
+    pods: int = 0  # that must move
+    first_at: Instant | None = None
+    last_at: Instant | None = None
+    observation: Observation | None = None  # why they would, and do not
+    guard: str = ""  # that holds it
+    has_names: bool = True  # False: nobody has bought them yet
+
+    def words(self, now: Instant) -> str:
+        """a100: 3 nodes (n1, n2, n3) are scaled down at 14:52Z (in 30 s)."""
+        more = len(self.nodes) - _MOST_NAMED
+        named = ", ".join(self.nodes[:_MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
+        pods = f", {counted(self.pods, 'pod')} to move" if self.pods else ""
+        told = f"{self.pool}: {counted(len(self.nodes), 'node')} {self.how}{self._when(now)}{pods}"
+        words = marked(f"{told}: {named}" if self.has_names else told, self.observation)
+        return words + (f" (once {self.guard} allows it)" if self.guard else "")
+
+    def _when(self, now: Instant) -> str:
+        if self.first_at is None or self.last_at is None:
+            return ""
+        if self.first_at <= now:
+            return f", since {clock(self.first_at, now)}"
+        until = f" to {clock(self.last_at, now)}" if clock(self.first_at, now) != clock(self.last_at, now) else ""
+        return f", {moment(self.first_at, now)}{until}"
+
+
+def leaving_of(scene: PlanningResult) -> tuple[Leaving, ...]:
+    """`scene`: with what scaling and drains take away among its consequences."""
+    found = [*_deleted(scene)]
+    # A node that stands still is on its way nowhere: its hold says so.
+    told = {name for each in found for name in each.nodes} | scene.standstills.keys()
+    for consequence in scene.plan.consequences:
+        left = consequence.only(name for name in consequence.nodes if name not in told)
+        if left is not None and left.fate in _BY_FATE:
+            found += [_of(scene, part, guard) for guard, part in by_guard(scene, left)]
+    found += [*_arriving(scene), *_bought(scene)]
+    return tuple(sorted(found, key=lambda each: (each.pool, each.first_at or 0, each.how)))
+
+
+def _of(scene: PlanningResult, consequence: Consequence, guard: str) -> Leaving:
+    times = [each.at for each in consequence.shares if each.at is not None]
+    return Leaving(
+        consequence.pool or consequence.node_pool,
+        _BY_FATE[consequence.fate],
+        consequence.nodes,
+        consequence.pods,
+        min(times, default=None),
+        max(times, default=None),
+        observation=_why_not_done(scene, consequence),
+        guard=guard,
+    )
+
+
+def _why_not_done(scene: PlanningResult, consequence: Consequence) -> Observation | None:
+    """What stands comes whoever observes."""
+    return inaction_of(scene.inputs, scene.fleet, consequence.pool) if consequence.cause == "change" else None
+
+
+def _bought(scene: PlanningResult) -> Iterator[Leaving]:
+    """Nodes that are asked for, or will be; not those that are on their way, nor those that follow on others."""
+    for each in scene.plan.consequences:
+        if each.fate == "bought" and each.order is not None and each.order.stage not in {"machine", "refill"}:
+            when = next(bought_when(each, scene.inputs.now))
+            words, observation = f"{bought_words(each)}, {when}", _why_not_done(scene, each)
+            yield Leaving(each.pool, words, each.nodes, observation=observation, has_names=False)
+
+
+def _deleted(scene: PlanningResult) -> Iterator[Leaving]:
+    """Nodes that somebody is deleting, or that Karpenter disrupts, already."""
+    for pool in scene.inputs.desired.pools:
+        nodes = scene.fleet.nodes_of(pool.name)
+        deleted = tuple(sorted(each.name for each in nodes if each.metadata.leaving))
+        disrupted = tuple(
+            sorted(each.name for each in nodes if not each.metadata.leaving and each.taint(names.DISRUPTED) is not None)
+        )
+        for how, own in (("being deleted", deleted), ("being disrupted by Karpenter", disrupted)):
+            if own:
+                yield Leaving(pool.name, how, own)
+
+
+def _arriving(scene: PlanningResult) -> Iterator[Leaving]:
+    for pool in scene.inputs.desired.pools:
+        claims = scene.fleet.claims_of(pool.name)
+        coming = tuple(sorted(each.name for each in claims if not each.status.node_name and not each.metadata.leaving))
+        if coming:
+            yield Leaving(pool.name, "on their way in" if len(coming) > 1 else "on its way in", coming)

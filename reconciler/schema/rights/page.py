@@ -1,0 +1,104 @@
+"""Rights as manifests: roles with a comment at each rule, and who they are bound to; always the same bytes."""
+
+import textwrap
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import msgspec
+import yaml
+
+from reconciler.model import names
+from reconciler.model.desired import Desired
+from reconciler.schema.rights.people import PEOPLE
+from reconciler.schema.rights.reading import reading_rights
+from reconciler.schema.rights.right import Right
+from reconciler.schema.rights.writing import writing_rights
+
+_ACCOUNT = "reconciler"
+_RBAC = "rbac.authorization.k8s.io"
+_WIDTH = 110
+_LOOKS = "The rights of a reconciler that only looks: enough to plan and to explain, nothing that changes a cluster."
+_WRITES = "What a reconciler that acts may write, beside the rights of one that only looks."
+
+
+class Role(msgspec.Struct, frozen=True):
+    """A role in a namespace, or in the whole cluster, and the namespace of the account that has it."""
+
+    name: str
+    rights: tuple[Right, ...]
+    namespace: str
+    account_namespace: str
+
+    @property
+    def kind(self) -> str:
+        return "Role" if self.namespace else "ClusterRole"
+
+    @property
+    def metadata(self) -> dict[str, str]:
+        return {"name": self.name} | ({"namespace": self.namespace} if self.namespace else {})
+
+
+def reading_page(wishes: Sequence[Desired], namespace: str = names.OWN_NAMESPACE) -> str:
+    """The account, and all that it needs to look, for the policies of these environments; without any, for all."""
+    account = _yaml({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": _account(namespace)})
+    roles = _roles("reconciler-observe", reading_rights(wishes, namespace), namespace)
+    return _page(_LOOKS, [account, *(text for role in roles for text in _documents(role))])
+
+
+def writing_page(wishes: Sequence[Desired], namespace: str = names.OWN_NAMESPACE, resources: bool | None = None) -> str:
+    """What the same account needs to write; `resources`: whether the policies are custom resources."""
+    roles = _roles("reconciler-enforce", writing_rights(wishes, namespace, resources), namespace)
+    return _page(_WRITES, [text for role in roles for text in _documents(role)])
+
+
+def person_page(person: str, namespace: str = names.OWN_NAMESPACE) -> str:
+    """Roles for people; whom they are bound to is for the cluster's owners to say."""
+    found = PEOPLE[person]
+    roles = _roles(f"reconciler-{person}", found.rights(namespace), namespace)
+    return _page(f"{found.sentence} Bind it to whom you trust with that.", [_role(role) for role in roles])
+
+
+def _page(sentence: str, documents: Sequence[str]) -> str:
+    return f"# {sentence}\n" + "---\n".join(documents)
+
+
+def _roles(name: str, rights: Sequence[Right], account_namespace: str) -> Iterator[Role]:
+    """One role a namespace, that of the whole cluster first."""
+    for namespace in sorted({right.namespace for right in rights}):
+        there = tuple(right for right in rights if right.namespace == namespace)
+        yield Role(name, there, namespace, account_namespace)
+
+
+def _role(role: Role) -> str:
+    head = {"apiVersion": f"{_RBAC}/v1", "kind": role.kind, "metadata": role.metadata}
+    return _yaml(head) + "rules:\n" + "".join(_rule(right) for right in role.rights)
+
+
+def _documents(role: Role) -> Iterator[str]:
+    yield _role(role)
+    yield _yaml(
+        {
+            "apiVersion": f"{_RBAC}/v1",
+            "kind": f"{role.kind}Binding",
+            "metadata": role.metadata,
+            "roleRef": {"apiGroup": _RBAC, "kind": role.kind, "name": role.name},
+            "subjects": [{"kind": "ServiceAccount", **_account(role.account_namespace)}],
+        }
+    )
+
+
+def _account(namespace: str) -> dict[str, str]:
+    return {"name": _ACCOUNT, "namespace": namespace}
+
+
+def _rule(right: Right) -> str:
+    rule = {"apiGroups": [right.group], "resources": list(right.resources), "verbs": list(right.verbs)}
+    if right.names:
+        rule["resourceNames"] = list(right.names)
+    comment = "".join(f"  # {line}\n" for line in textwrap.wrap(right.why, _WIDTH, break_on_hyphens=False))
+    return comment + textwrap.indent(_yaml(rule), "    ").replace("    ", "  - ", 1)
+
+
+def _yaml(data: dict[str, Any]) -> str:
+    """What holds nothing further stands on one line."""
+    return yaml.safe_dump(data, default_flow_style=None, sort_keys=False, width=120)

@@ -1,0 +1,136 @@
+"""Owner of the window in which pods gather before Karpenter looks for nodes for them, and of what it then asks for.
+
+The window opens with the first pod and stays open while more come, for a while at most. Nothing is bought while a claim
+is not launched. Pods that still wait are looked at again after a while, if anything changed that could matter to them.
+"""
+
+from collections.abc import Sequence
+
+from reconciler.model import names
+from reconciler.model.cluster.pod import Pod
+from reconciler.model.instant import Instant
+from reconciler.model.plan.action import Ref
+from reconciler.plan.nodes.eviction import stays_until
+from reconciler.protocol.preconditions import Object
+from reconciler.simulate.actors.karpenter.cluster_state import Knowledge
+from reconciler.simulate.actors.karpenter.lifecycle import BY
+from reconciler.simulate.actors.karpenter.pods import Name
+from reconciler.simulate.actors.karpenter.provisioning.new_claim import Opened
+from reconciler.simulate.actors.karpenter.provisioning.scheduling_round import look
+from reconciler.simulate.actors.karpenter.registration import claim_of
+from reconciler.simulate.actors.karpenter.timing import AGAIN_MS, BATCH_IDLE_MS, BATCH_MOST_MS
+from reconciler.simulate.objects import Key
+
+
+class Purchasing:
+    """Told of pods and nodes that changed."""
+
+    def __init__(self, known: Knowledge) -> None:
+        self._known = known
+        self._engine = known.stage.engine
+        self._gathered: dict[Key, None] = {}
+        self._opened_at: Instant | None = None
+        self._due = Instant(0)
+        self._again_at: Instant | None = None
+        self._bought = 0
+        self._judged: tuple[set[Name], tuple[int, ...]] = set(), ()
+
+    def changed(self, keys: Sequence[Key]) -> None:
+        """Pods, or nodes; those that need another place let the window open."""
+        waiting = self._known.pods.waiting
+        machines = self._known.machines
+        for key in keys:
+            kind, _, name = key
+            needs = key[1:] in waiting if kind == "Pod" else _is_emptied(machines.nodes.get(name))
+            if needs and key not in self._gathered:
+                self._gathered[key] = None
+                self._gather()
+
+    def buy(self, opened: Sequence[Opened]) -> list[str]:
+        """Asks the cloud for machines; the names of the claims."""
+        return [self._ask_for(each) for each in opened]
+
+    def _gather(self) -> None:
+        now = self._engine.now
+        if self._opened_at is None:
+            self._opened_at = now
+        due = Instant(min(now + BATCH_IDLE_MS, self._opened_at + BATCH_MOST_MS))
+        if due > self._due:
+            self._due = due
+            self._engine.at(due, "look for nodes", self._close)
+
+    def _close(self) -> None:
+        if self._opened_at is None or self._engine.now < self._due:
+            return
+        self._opened_at = None
+        self._gathered.clear()
+        self._look()
+        self._look_again_later()
+
+    def _look(self) -> None:
+        known = self._known
+        known.cloud.forget_shortages(known.now)
+        if known.machines.unlaunched:
+            return
+        waiting, leaving = known.pods.waiting, displaced(known)
+        called, stamp = {*waiting, *((pod.metadata.namespace, pod.name) for pod in leaving)}, known.stamp()
+        if not called or (called <= self._judged[0] and stamp == self._judged[1]):
+            return
+        found = look(known, [*known.pods.waiting_read(), *leaving])
+        self._judged = called, stamp
+        for claim in found.claims:
+            known.machines.nominate(claim, known.now)
+        self.buy(found.opened)
+
+    def _look_again_later(self) -> None:
+        """Whoever still waits makes itself heard again."""
+        is_needed = bool(self._known.pods.waiting or self._known.machines.leaving)
+        if is_needed and self._again_at is None:
+            self._again_at = Instant(self._engine.now + AGAIN_MS)
+            self._engine.at(self._again_at, "look again for nodes", self._again)
+
+    def _again(self) -> None:
+        self._again_at = None
+        if self._known.pods.waiting or displaced(self._known):
+            self._gather()
+        else:
+            self._look_again_later()
+
+    def _ask_for(self, opened: Opened) -> str:
+        world, pool = self._known.world, opened.pool.name
+        while True:
+            self._bought += 1
+            name = f"{pool}-{self._bought:05d}"
+            if world.get(Ref("NodeClaim", "", name)) is None and world.get(Ref("Node", "", name)) is None:
+                world.put(claim_of(opened, name, self._engine.now), BY)
+                return name
+
+
+def displaced(known: Knowledge) -> list[Pod]:
+    """Pods on nodes that are going, which will need another place; not those that are not going to be evicted."""
+    found: list[Pod] = []
+    for claim in known.machines.going():
+        node = (claim.get("status") or {}).get("nodeName", "")
+        found += [pod for pod in known.pods.on(node) if needs_another_place(known, pod)]
+    return found
+
+
+def needs_another_place(known: Knowledge, pod: Pod) -> bool:
+    """Whether a pod will be evicted, and then come again."""
+    if not pod.is_reschedulable or stays_until(pod) > known.now:
+        return False
+    owner = pod.metadata.controller
+    if pod.metadata.leaving and (owner is None or owner.kind != "StatefulSet"):
+        return False
+    specs = [each.spec for each in known.budgets().of(pod)]
+    return not any(_lets_nobody_go(each.max_unavailable, each.min_available) for each in specs)
+
+
+def _lets_nobody_go(most_away: int | str | None, least_there: int | str | None) -> bool:
+    """By its words, whatever its status."""
+    return most_away in {0, "0%"} or least_there == "100%"
+
+
+def _is_emptied(node: Object | None) -> bool:
+    taints = (node.get("spec") or {}).get("taints") or () if node is not None else ()
+    return any(each["key"] == names.DISRUPTED for each in taints)

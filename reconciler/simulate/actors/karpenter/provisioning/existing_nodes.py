@@ -1,0 +1,155 @@
+"""Owner of the nodes that stand, or are on their way, while places are looked for; within a fork of the what-if.
+
+Nodes that are going are taken away. Machines that have not joined yet, or are not ready yet, are imagined as they will
+be. Pods go to the first node that takes them: those that are ready come first, all by name. A taint that the scheduler
+would only rather avoid counts like any other, until nothing else is left to try.
+"""
+
+from collections.abc import Collection, Iterator
+
+import numpy as np
+
+from reconciler.fleet.filters.chain import FilterChain
+from reconciler.fleet.filters.taints import tolerated
+from reconciler.fleet.pod_class import Needs, PodClass
+from reconciler.fleet.rows import Mask
+from reconciler.fleet.snapshot.snapshot import Snapshot
+from reconciler.model import names
+from reconciler.model.cluster.metadata import Metadata
+from reconciler.model.cluster.node import Node, NodeSpec, NodeStatus, NodeTaint
+from reconciler.model.cluster.pod import Pod
+from reconciler.protocol.preconditions import Object
+from reconciler.simulate.actors.karpenter.cluster_state import Knowledge
+
+_PREFER = "PreferNoSchedule"
+
+# Taints that a node loses by itself while it comes up.
+_PASSING = frozenset(
+    {
+        "node.kubernetes.io/not-ready",
+        "node.kubernetes.io/unreachable",
+        "node.cloudprovider.kubernetes.io/uninitialized",
+        "karpenter.sh/unregistered",
+    }
+)
+
+
+class Standing:
+    """Where pods can go without a purchase."""
+
+    def __init__(self, known: Knowledge, what_if: Snapshot, going: Collection[str]) -> None:
+        self._what_if = what_if
+        self._judging = what_if.part(FilterChain)
+        self._claim_at: dict[int, str] = {}
+        self._avoided: dict[tuple[Needs, int], Mask | None] = {}
+        self._leave(known, going)
+        coming = [self._bring(body, known) for body in _coming(known, going)]
+        rows = what_if.rows
+        ready = rows.alive.copy()
+        ready[coming] = False
+        first = rows.order[ready[rows.order]]
+        self._order = np.concatenate((first, np.array(coming, np.intp)))
+        self._claims = known.machines
+
+    def put(self, pod_class: PodClass, tolerant: bool) -> int | None:
+        """Books a pod on the first node that takes it; its row."""
+        if not len(self._order):
+            return None
+        takes = self._judging.mask(pod_class)[self._order]
+        if not tolerant and (avoided := self._avoids(pod_class.needs)) is not None:
+            takes &= ~avoided[self._order]
+        place = int(takes.argmax())
+        if not takes[place]:
+            return None
+        row = int(self._order[place])
+        self._what_if.add(pod_class, row)
+        return row
+
+    def claim_at(self, row: int) -> str:
+        """The NodeClaim whose machine a row is; nothing where there is none."""
+        if row in self._claim_at:
+            return self._claim_at[row]
+        body = self._claims.claim_of(self._what_if.rows.node(row).name)
+        return body["metadata"]["name"] if body is not None else ""
+
+    def is_coming(self, row: int) -> bool:
+        """Whether it is not ready yet."""
+        return row in self._claim_at
+
+    def _leave(self, known: Knowledge, going: Collection[str]) -> None:
+        rows, machines = self._what_if.rows, known.machines
+        bodies = [*machines.going(), *(machines.claims[name] for name in sorted(going) if name in machines.claims)]
+        for body in bodies:
+            row = rows.row_of.get((body.get("status") or {}).get("nodeName", ""))
+            if row is not None and rows.alive[row]:
+                self._what_if.take_away(row)
+
+    def _bring(self, claim: Object, known: Knowledge) -> int:
+        """The machine of a claim, as its node will be once it is ready."""
+        what_if, name = self._what_if, claim["metadata"]["name"]
+        node = known.machines.node_of(claim)
+        booked: dict[PodClass, int] = {}
+        if node is not None and (row := what_if.rows.row_of.get(node["metadata"]["name"])) is not None:
+            booked = dict(what_if.booked_on(row))
+            what_if.take_away(row)
+        row = what_if.bring(_as_it_will_be(claim, node))
+        self._claim_at[row] = name
+        for pod_class, count in booked.items():
+            what_if.add(pod_class, row, count)
+        for pod in known.daemons():
+            daemon = what_if.classes.of(pod)
+            if daemon not in booked and self._judging.fits(daemon, row):
+                what_if.add(daemon, row)
+        return row
+
+    def _avoids(self, needs: Needs) -> Mask | None:
+        """Rows with a taint that a pod would rather avoid."""
+        rows = self._what_if.rows
+        key = needs, rows.version
+        if key not in self._avoided:
+            groups = [
+                any(each.effect == _PREFER and not needs.tolerance.bears(each) for each in taints)
+                for taints, _ in rows.taint_groups
+            ]
+            self._avoided[key] = np.array(groups, bool)[rows.taint_group] if any(groups) else None
+        found = self._avoided[key]
+        return found if found is None or len(found) == rows.capacity else None
+
+
+def shut_out(taints: Collection[NodeTaint], pod: Pod, tolerant: bool) -> bool:
+    """Whether a taint of a new node keeps a pod away."""
+    return any(
+        not (tolerant and each.effect == _PREFER) and not tolerated(each, pod.spec.tolerations) for each in taints
+    )
+
+
+def _coming(known: Knowledge, going: Collection[str]) -> Iterator[Object]:
+    for name in sorted(known.machines.fresh):
+        if name not in going and name not in known.machines.marked:
+            yield known.machines.claims[name]
+
+
+def _as_it_will_be(claim: Object, node: Object | None) -> Node:
+    metadata, spec, status = claim["metadata"], claim.get("spec") or {}, claim.get("status") or {}
+    labels, taints, allocatable = metadata.get("labels") or {}, spec.get("taints") or (), status.get("allocatable")
+    if node is not None:
+        labels = node["metadata"].get("labels") or {}
+        taints = (node.get("spec") or {}).get("taints") or ()
+        allocatable = (allocatable or {}) | _there((node.get("status") or {}).get("allocatable") or {})
+    passing = {(each["key"], each["effect"]) for each in spec.get("startupTaints") or ()}
+    kept = tuple(
+        NodeTaint(each["key"], each["effect"], each.get("value", ""))
+        for each in taints
+        if each["key"] not in _PASSING and (each["key"], each["effect"]) not in passing
+    )
+    name = f"coming/{metadata['name']}"
+    return Node(
+        Metadata(name, labels={names.HOSTNAME: metadata["name"]} | labels),
+        NodeSpec(taints=kept),
+        NodeStatus(allocatable=allocatable or {}),
+    )
+
+
+def _there(amounts: dict[str, str]) -> dict[str, str]:
+    """Devices are nothing until their plugin has said how many there are."""
+    return {name: text for name, text in amounts.items() if text != "0"}

@@ -1,0 +1,164 @@
+"""Owner of the nodes that are being emptied and shut down: Karpenter's finalizers on NodeClaims and Nodes."""
+
+from collections.abc import Sequence
+
+from reconciler.model.instant import Instant, instant, timestamp
+from reconciler.model.plan.action import Ref
+from reconciler.plan.karpenter.durations import nanoseconds
+from reconciler.plan.nodes.eviction import FOREVER
+from reconciler.protocol.preconditions import Object
+from reconciler.simulate.actors.karpenter.cluster_state import Knowledge
+from reconciler.simulate.actors.karpenter.conditions import TERMINATING, says, told, with_condition
+from reconciler.simulate.actors.karpenter.drain import Drain, drain
+from reconciler.simulate.actors.karpenter.lifecycle import BY
+from reconciler.simulate.actors.karpenter.registration import FINALIZER
+from reconciler.simulate.actors.karpenter.taints import set_disrupted
+from reconciler.simulate.actors.karpenter.timing import LEAST_DRAIN_MS
+from reconciler.simulate.objects import Key, Written
+
+_ENDS_AT = "karpenter.sh/nodeclaim-termination-timestamp"
+
+
+class Leaving:
+    """Told of claims, nodes and pods that changed."""
+
+    def __init__(self, known: Knowledge) -> None:
+        self._known = known
+        self._world = known.world
+        self._engine = known.stage.engine
+        self._drains: dict[str, Drain] = {}
+        self._touched: dict[str, None] = {}
+        known.world.subscribe(self._note)
+
+    def changed(self, keys: Sequence[Key]) -> None:
+        """Claims, or nodes."""
+        for kind, _, name in keys:
+            machines = self._known.machines
+            if kind == "NodeClaim" and (claim := machines.claims.get(name)) is not None:
+                self._claim(claim)
+            elif kind == "Node" and (node := machines.nodes.get(name)) is not None:
+                self._node(node)
+            elif kind == "Node":
+                self._drains.pop(name, None)
+                if (claim := machines.claim_of(name)) is not None:
+                    self._claim(claim)
+
+    def _claim(self, claim: Object) -> None:
+        if not _is_leaving(claim):
+            return
+        node = self._known.machines.node_of(claim)
+        if node is None:
+            if not says(claim, TERMINATING):
+                is_machine = bool((claim.get("status") or {}).get("providerID")) and not self._is_dead(claim)
+                self._shut_down(claim, self._known.timing.termination_ms if is_machine else 0)
+            return
+        if not _is_leaving(node):
+            self._world.delete(Ref("Node", "", node["metadata"]["name"]), BY)
+
+    def _node(self, node: Object) -> None:
+        name = node["metadata"]["name"]
+        if not _is_leaving(node) or FINALIZER not in (node["metadata"].get("finalizers") or ()):
+            return
+        claim = self._known.machines.claim_of(name)
+        if claim is not None and not _is_leaving(claim):
+            ref = Ref("NodeClaim", "", claim["metadata"]["name"])
+            self._world.delete(ref, BY)
+            claim = self._world.get(ref)
+        if claim is not None:
+            self._limit(claim)
+        if name in self._known.stage.dead_nodes:
+            self._gone(name)
+        elif name not in self._drains:
+            self._drains[name] = Drain(self._engine.now)
+            set_disrupted(self._world, node)
+            self._drain(name)
+
+    def _drain(self, node: str) -> None:
+        """One look at what is left there; the next one after a while, or when a pod goes."""
+        state = self._drains.get(node)
+        if state is None or state.is_over:
+            return
+        if node in self._known.stage.dead_nodes:
+            self._gone(node)
+            return
+        again_at = drain(self._known, node, self._ends_at(node), state)
+        if again_at is None:
+            again_at = Instant(state.began + LEAST_DRAIN_MS)
+            if again_at <= self._engine.now:
+                state.is_over = True
+                self._engine.after(self._known.timing.termination_ms, f"gone {node}", lambda: self._gone(node))
+                return
+        if again_at != FOREVER and not (state.next_look and self._engine.now < state.next_look <= again_at):
+            state.next_look = again_at
+            self._engine.at(again_at, f"drain {node}", lambda: self._look_again(node, again_at))
+
+    def _look_again(self, node: str, when: Instant) -> None:
+        state = self._drains.get(node)
+        if state is not None and state.next_look == when:
+            state.next_look = None
+            self._drain(node)
+
+    def _gone(self, node: str) -> None:
+        """The machine is shut down, or was dead anyway."""
+        self._drains.pop(node, None)
+        found = self._known.machines.nodes.get(node)
+        claim = self._known.machines.claim_of(node)
+        if found is not None and _is_leaving(found):
+            self._without_finalizer(found)
+        if claim is not None and _is_leaving(claim):
+            self._without_finalizer(claim)
+
+    def _shut_down(self, claim: Object, delay_ms: int) -> None:
+        ref = Ref("NodeClaim", "", claim["metadata"]["name"])
+        conditions = with_condition(claim, told(TERMINATING, self._engine.now))
+        self._world.edit(ref, {"status": {"conditions": conditions}}, BY)
+        uid = claim["metadata"]["uid"]
+        self._engine.after(delay_ms, f"gone {ref.name}", lambda: self._claim_gone(ref, uid))
+
+    def _claim_gone(self, ref: Ref, uid: str) -> None:
+        found = self._world.get(ref)
+        if found is not None and found["metadata"]["uid"] == uid:
+            self._without_finalizer(found)
+
+    def _without_finalizer(self, body: Object) -> None:
+        metadata = body["metadata"]
+        left = [each for each in metadata.get("finalizers") or () if each != FINALIZER]
+        self._world.edit(Ref(body["kind"], "", metadata["name"]), {"metadata": {"finalizers": left}}, BY)
+
+    def _limit(self, claim: Object) -> None:
+        """Until when its pods can hold it up."""
+        written = (claim.get("spec") or {}).get("terminationGracePeriod")
+        metadata = claim["metadata"]
+        if not written or _ENDS_AT in (metadata.get("annotations") or {}):
+            return
+        ends_at = Instant(instant(metadata["deletionTimestamp"]) + nanoseconds(written) // 1_000_000)
+        patch = {"metadata": {"annotations": {_ENDS_AT: timestamp(ends_at)}}}
+        self._world.edit(Ref("NodeClaim", "", metadata["name"]), patch, BY)
+
+    def _ends_at(self, node: str) -> Instant | None:
+        claim = self._known.machines.claim_of(node)
+        written = (claim["metadata"].get("annotations") or {}).get(_ENDS_AT) if claim is not None else None
+        return instant(written) if written else None
+
+    def _is_dead(self, claim: Object) -> bool:
+        return (claim.get("status") or {}).get("nodeName", "") in self._known.stage.dead_nodes
+
+    def _note(self, written: Written) -> None:
+        """A pod that changes on a node which is being emptied lets it be looked at again."""
+        if written.key[0] != "Pod" or not self._drains:
+            return
+        body = written.before or written.after
+        node = ((body or {}).get("spec") or {}).get("nodeName", "")
+        if node in self._drains:
+            if not self._touched:
+                self._engine.after(0, "pods leave", self._look_at_touched)
+            self._touched[node] = None
+
+    def _look_at_touched(self) -> None:
+        touched, self._touched = self._touched, {}
+        for node in touched:
+            self._drain(node)
+
+
+def _is_leaving(body: Object) -> bool:
+    return bool(body["metadata"].get("deletionTimestamp"))

@@ -1,0 +1,165 @@
+"""Drains begin when and where their policies let them, in batches that are whole, and end with a node that is empty."""
+
+from collections.abc import Iterator
+
+from reconciler.model import names
+from reconciler.model.instant import Instant
+from reconciler.protocol.preconditions import Object
+from reconciler.simulate.invariants.by_time import is_open
+from reconciler.simulate.invariants.deletions import waited_for
+from reconciler.simulate.invariants.evictions import is_moved, node_of
+from reconciler.simulate.invariants.invariant import InvariantContext, goes, is_ours, policy_of, taints_of
+from reconciler.simulate.invariants.ownership import SEEN_WITHIN_MS, whose
+from reconciler.simulate.objects import Written
+
+_EMPTY_MS = 60_000
+_LONG_AGO = Instant(-SEEN_WITHIN_MS)
+_BATCH_MS = 30_000  # in which all its nodes are to be tainted
+
+
+def begins(written: Written) -> bool:
+    """Whether a drain of ours begins with this write."""
+    added = taints_of(written.after) - taints_of(written.before)
+    return is_ours(written) and names.DRAINING in added
+
+
+class WholeBatches:
+    """A batch is what was remembered before its taints went out."""
+
+    rule = "no pod is moved before all nodes of its batch are tainted"
+    kinds = ("Node", "Pod")
+
+    def __init__(self) -> None:
+        self._batch_of: dict[str, Instant] = {}  # by uid of a node
+        self._missing: dict[Instant, dict[str, str]] = {}  # by batch: nodes that bear no taint yet, by uid
+
+    def wrote(self, written: Written, ground: InvariantContext) -> Iterator[str]:
+        if begins(written) and written.after is not None:
+            self._begin(written.after["metadata"]["uid"], ground)
+        elif is_moved(written) and written.before is not None:
+            node = ground.world.at(("Node", "", node_of(written.before)))
+            batch = self._batch_of.get(node["metadata"]["uid"]) if node is not None else None
+            missing = self._missing.get(batch) if batch is not None else None
+            if missing:
+                first = min(missing.values())
+                yield f"{'/'.join(written.key)} is moved, and Node/{first} of the same batch is not tainted"
+        elif written.key[0] == "Node" and written.after is None and written.before is not None:
+            self._batch_of.pop(written.before["metadata"]["uid"], None)
+            in_use = {*self._batch_of.values()}
+            self._missing = {at: each for at, each in self._missing.items() if at in in_use}
+
+    def _begin(self, uid: str, ground: InvariantContext) -> None:
+        batch = ground.memory().drained.batch
+        if batch is None:
+            return
+        named = {uid: name for name, uid in batch.nodes}
+        if uid in named:
+            self._batch_of[uid] = batch.at
+            self._missing.setdefault(batch.at, named).pop(uid, None)
+
+
+class EmptyFirst:
+    """A node that was drained is deleted once nothing has been on it for a while."""
+
+    rule = "no drained node is deleted that was not empty for a minute"
+    kinds = ("Node",)
+
+    def wrote(self, written: Written, ground: InvariantContext) -> Iterator[str]:
+        name, where, now = written.key[2], ground.where, ground.now()
+        if not is_ours(written) or not goes(written) or names.DRAINING not in taints_of(written.before):
+            return
+        if where.counting_on(name) and not waited_for(written.before or {}, ground):
+            return  # since when its pods are not waited for any more is not known
+        # Of one that is gone with this write no more is known than since when it bore its taint.
+        since = where.flipped.get(name, now) if name in where.nodes else _begun_at(written.before or {})
+        if since is not None and (where.counting_on(name) or now - since < _EMPTY_MS):
+            yield f"Node/{name} is deleted, and was empty for {(now - since) // 1_000} s"
+
+
+class InWindows:
+    """A taint that had to be asked for again belongs to when its batch began."""
+
+    rule = "no drain begins outside the windows of its policy"
+    kinds = ("Node",)
+
+    def wrote(self, written: Written, ground: InvariantContext) -> Iterator[str]:
+        if not begins(written) or written.after is None:
+            return
+        name, now = written.key[2], ground.now()
+        policy = policy_of(ground.where.nodes[name].pool, ground)
+        if policy is None:
+            yield f"Node/{name} begins to be drained, and no DrainPolicy names its pool"
+            return
+        at = _begun_at(written.after)
+        when = at if at is not None and 0 <= now - at <= _BATCH_MS + 1_000 else now
+        windows = policy.spec.windows
+        if windows and not any(is_open(each, when) for each in windows):
+            yield f"Node/{name} begins to be drained, and no window of DrainPolicy/{policy.name} is open"
+
+
+def _begun_at(node: Object) -> Instant | None:
+    taints = (node.get("spec") or {}).get("taints") or ()
+    values = [str(each.get("value", "")) for each in taints if each["key"] == names.DRAINING]
+    return Instant(int(values[0]) * 1_000) if values and values[0].isdigit() else None
+
+
+class SlotsKept:
+    """Nodes that others take away take a slot once that could be known. One that is drained takes none while somebody
+    else has it in hand, and may take none for as long after that as that may not be known."""
+
+    rule = "no more nodes are drained at once, or leave, than policies allow"
+    kinds = ("Node",)
+
+    def __init__(self) -> None:
+        self._leaving: dict[str, Instant] = {}  # by node, since when
+        self._others: dict[str, Instant] = {}  # by node, when somebody else had it in hand last
+
+    def wrote(self, written: Written, ground: InvariantContext) -> Iterator[str]:
+        name, now = written.key[2], ground.now()
+        if written.after is None or not _is_leaving(written.after):
+            self._leaving.pop(name, None)
+        else:
+            self._leaving.setdefault(name, now)
+        if any(each is not None and whose(each) for each in (written.before, written.after)):
+            self._others[name] = now
+        if begins(written):
+            yield from self._judged(name, ground)
+
+    def _judged(self, name: str, ground: InvariantContext) -> Iterator[str]:
+        policy = policy_of(ground.where.nodes[name].pool, ground)
+        if policy is None:
+            return
+        drains = [each.spec for each in ground.desired().drains if not each.spec.suspend]
+        own, draining, leaving = policy.spec, [0, 0], [0, 0]  # of this policy, and of all
+        for each, since in self._leaving.items():
+            of = policy_of(ground.where.nodes[each].pool, ground)
+            node = ground.world.at(("Node", "", each))
+            is_drained = names.DRAINING in taints_of(node)
+            if of is None or (is_drained and self._is_others(each, node, ground.now())):
+                continue
+            if not is_drained and ground.now() - since < SEEN_WITHIN_MS:
+                continue
+            is_busy = is_drained and bool(waited_for(node or {}, ground)) and self._is_known(each, ground)
+            for at in (0, 1) if of is policy else (1,):
+                leaving[at] += 1
+                draining[at] += is_busy
+        most_drained = own.max_drain_parallelism, max(each.max_drain_parallelism for each in drains)
+        most_leaving = own.max_scale_down_parallelism, max(each.max_scale_down_parallelism for each in drains)
+        for counted, most, told in ((draining, most_drained, "are drained"), (leaving, most_leaving, "leave")):
+            if any(count > limit for count, limit in zip(counted, most, strict=True)):
+                yield f"Node/{name} begins to be drained: {counted[0]} of DrainPolicy/{policy.name} {told} at once"
+
+    def _is_others(self, name: str, node: Object | None, now: Instant) -> bool:
+        if node is None or node["metadata"].get("deletionTimestamp"):
+            return False
+        return bool(whose(node)) or now - self._others.get(name, _LONG_AGO) < SEEN_WITHIN_MS
+
+    def _is_known(self, name: str, ground: InvariantContext) -> bool:
+        """That it is busy: one that a pod came to lately may have begun as an empty node, without a drain's slot."""
+        return ground.now() - ground.where.flipped.get(name, ground.now()) >= SEEN_WITHIN_MS
+
+
+def _is_leaving(node: Object) -> bool:
+    taints = (node.get("spec") or {}).get("taints") or ()
+    hard = {each["key"] for each in taints if each["effect"] != "PreferNoSchedule"}
+    return bool(node["metadata"].get("deletionTimestamp")) or bool(hard & {names.DELETION_TIME, names.DRAINING})

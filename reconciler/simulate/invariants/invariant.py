@@ -1,0 +1,81 @@
+"""What a checker is: a rule of safety, and what breaks it, judged by each write as it is made."""
+
+from collections.abc import Callable, Iterator
+from typing import Protocol
+
+import msgspec
+
+from reconciler.fleet.snapshot.snapshot import Snapshot
+from reconciler.model import names
+from reconciler.model.desired import Declared, Desired
+from reconciler.model.instant import Instant
+from reconciler.model.plan.memory import Memory
+from reconciler.model.policy.drain_policy import DrainPolicy
+from reconciler.protocol.preconditions import Object
+from reconciler.simulate.objects import Written
+from reconciler.simulate.results.totals import Whereabouts
+from reconciler.simulate.world import World
+
+OUR_TAINTS = (names.DELETION_TIME, names.DRAINING)
+
+
+class InvariantContext(msgspec.Struct, frozen=True):
+    """What a checker may look at. The whereabouts have the write that is judged in them already."""
+
+    world: World
+    where: Whereabouts
+    now: Callable[[], Instant]
+    desired: Callable[[], Desired]  # the policies in force
+    what_if: Callable[[], Snapshot]  # as the world stands
+    presence_ms: Callable[[], int]  # how long there has been a controller that sees soon what happens
+    memory: Callable[[], Memory]  # what it remembers, as it is stored
+
+
+class Checker(Protocol):
+    """One rule. It may keep what it has seen, in no more memory than an hour of it takes."""
+
+    rule: str
+
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        """Of the objects that it looks at."""
+        ...
+
+    def wrote(self, written: Written, ground: InvariantContext) -> Iterator[str]:
+        """What is broken by this write, in sentences; it is called for each of those kinds, whoever wrote."""
+        ...
+
+
+def policy_of(pool: str, ground: InvariantContext) -> Declared[DrainPolicy] | None:
+    """The one that is in force for the pool."""
+    drains = (each for each in ground.desired().drains if not each.spec.suspend)
+    return next((each for each in drains if {"*", pool} & set(each.spec.pool_names)), None)
+
+
+def is_ours(written: Written) -> bool:
+    """Whether our controller wrote it."""
+    return written.by == names.FIELD_MANAGER
+
+
+def goes(written: Written) -> bool:
+    """Whether the object is being deleted by this write."""
+    if written.before is None or written.before["metadata"].get("deletionTimestamp"):
+        return False
+    return written.after is None or bool(written.after["metadata"].get("deletionTimestamp"))
+
+
+def taints_of(node: Object | None) -> frozenset[str]:
+    """Keys of the taints by which we make nodes leave."""
+    taints = ((node or {}).get("spec") or {}).get("taints") or ()
+    return frozenset(each["key"] for each in taints) & frozenset(OUR_TAINTS)
+
+
+def is_marked(written: Written) -> bool:
+    """Whether a node gets a taint of ours by this write that makes it leave."""
+    return bool(taints_of(written.after) - taints_of(written.before))
+
+
+def pool_of(body: Object) -> str:
+    """By the labels of a node, or of an object that was rendered for a pool."""
+    labels = body["metadata"].get("labels") or {}
+    return str(labels.get(names.KARPENTER_POOL) or labels.get(names.POOL, ""))

@@ -1,0 +1,101 @@
+"""Owner of the checkers of one simulation, and of what they found: each rule, and the event by which it was broken."""
+
+from collections.abc import Callable
+
+import msgspec
+
+from reconciler.model.desired import Desired
+from reconciler.model.plan.memory import Memory
+from reconciler.report.simulation.simulated import Broken
+from reconciler.simulate.invariants.ceilings import Ceilings
+from reconciler.simulate.invariants.checkpoints import SavedFirst
+from reconciler.simulate.invariants.deletions import BusyNodes, Claims, ProtectedPods
+from reconciler.simulate.invariants.drains import EmptyFirst, InWindows, SlotsKept, WholeBatches
+from reconciler.simulate.invariants.evictions import BudgetsKept, MadeAnew, OffDrained, WholeGangs
+from reconciler.simulate.invariants.gates import OthersGates, RoomFirst
+from reconciler.simulate.invariants.gpu_bookings import Overbooked
+from reconciler.simulate.invariants.invariant import Checker, InvariantContext
+from reconciler.simulate.invariants.minimums import LeastKept
+from reconciler.simulate.invariants.ownership import Frozen, Observing, OneOwner, OptedOutNodes, OthersNodes
+from reconciler.simulate.invariants.places import PlaceFirst
+from reconciler.simulate.invariants.scaling import Announced, IdleMarks, LeastSize
+from reconciler.simulate.invariants.smart_pods import GoneInTime, OnePerNeed
+from reconciler.simulate.objects import Written
+from reconciler.simulate.results.totals import Whereabouts
+from reconciler.simulate.stage import Stage
+
+MOST_TOLD = 50
+
+CHECKERS: tuple[Callable[[], Checker], ...] = (
+    BusyNodes,
+    Claims,
+    ProtectedPods,
+    OthersNodes,
+    OptedOutNodes,
+    OneOwner,
+    Frozen,
+    Observing,
+    Ceilings,
+    Announced,
+    LeastSize,
+    IdleMarks,
+    Overbooked,
+    OnePerNeed,
+    GoneInTime,
+    OthersGates,
+    RoomFirst,
+    OffDrained,
+    MadeAnew,
+    BudgetsKept,
+    PlaceFirst,
+    WholeGangs,
+    WholeBatches,
+    EmptyFirst,
+    InWindows,
+    SlotsKept,
+    LeastKept,
+    SavedFirst,
+)
+
+
+class Watching:
+    """An Actor, made after the whereabouts, which must have each write before it is judged."""
+
+    def __init__(
+        self,
+        where: Whereabouts,
+        desired: Callable[[], Desired],
+        presence_ms: Callable[[], int] | None = None,
+        memory: Callable[[], Memory] = Memory,
+    ) -> None:
+        """Without `presence_ms` there is always a controller; `memory`: what it remembers."""
+        self.broken: list[Broken] = []
+        self._where = where
+        self._desired = desired
+        self._presence_ms = presence_ms
+        self._memory = memory
+        self._of_kind: dict[str, list[Checker]] = {}
+        for each in [make() for make in CHECKERS]:
+            for kind in each.kinds:
+                self._of_kind.setdefault(kind, []).append(each)
+
+    def start(self, stage: Stage) -> None:
+        now, presence_ms = lambda: stage.now, self._presence_ms
+        self._ground = InvariantContext(
+            stage.world, self._where, now, self._desired, stage.what_if, presence_ms or now, self._memory
+        )
+        stage.world.subscribe(self._judge, *self._of_kind)
+        stage.engine.listeners.append(self._name)
+
+    def _judge(self, written: Written) -> None:
+        """Which event it is is known once that is over."""
+        for each in self._of_kind[written.key[0]]:
+            for sentence in each.wrote(written, self._ground):
+                if len(self.broken) < MOST_TOLD:
+                    self.broken.append(Broken(self._ground.now(), "", each.rule, sentence))
+
+    def _name(self, event: str) -> None:
+        at = len(self.broken) - 1
+        while at >= 0 and not self.broken[at].event:
+            self.broken[at] = msgspec.structs.replace(self.broken[at], event=event)
+            at -= 1

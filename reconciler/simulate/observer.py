@@ -1,0 +1,131 @@
+"""Owner of an imagined cluster as it was last seen: what changed since is read anew, the rest stays the same object.
+
+An object that is stored is never changed, so whatever was read of it, or of a part that it shares with the one before
+it, holds for as long as it is the same.
+"""
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable
+from itertools import chain
+from typing import Any
+
+import msgspec
+
+from reconciler.model import names
+from reconciler.model.cluster.karpenter import NodeClass
+from reconciler.model.cluster.kinds import SEEN, ResourceKind
+from reconciler.model.cluster.metadata import Metadata
+from reconciler.model.cluster.observed import Observed, Quiet
+from reconciler.model.cluster.unstructured import Unstructured, UnstructuredMetadata
+from reconciler.model.cluster.workload import Workload
+from reconciler.model.instant import Instant
+from reconciler.protocol.preconditions import Object
+from reconciler.simulate.objects import Key
+
+SEEN_STEP_MS = 30_000  # how old an unchanged view may become before it is confirmed; as on a real cluster
+
+_BY_KIND: defaultdict[str, list[ResourceKind]] = defaultdict(list)
+for _each in SEEN:
+    _BY_KIND[_each.kind].append(_each)
+_BY_TITLE = sorted(SEEN, key=lambda each: each.title)
+
+
+Known = Callable[[ResourceKind, Key, Object], Any]  # an object as another has read it; None where it has not
+
+_IN_PARTS = ("metadata", "spec", "status")
+_PARTS: dict[type[Any], tuple[tuple[str, Any], ...]] = {
+    each.type: tuple((field.name, field.type) for field in msgspec.structs.fields(each.type))
+    for each in SEEN
+    if each.type.__struct_fields__ == _IN_PARTS
+}
+
+
+class SimulatedObserver:
+    """Told of each change; shows an Observed, the same one while nothing changes."""
+
+    def __init__(
+        self, cluster_uid: str, elsewhere: Known | None = None, own_namespace: str = names.OWN_NAMESPACE
+    ) -> None:
+        self._elsewhere = elsewhere
+        self._found: dict[ResourceKind, dict[tuple[str, str], Any]] = {each: {} for each in SEEN}
+        self._bodies: dict[Key, Object] = {}  # of which those were read
+        self._observed = Observed(cluster_uid=cluster_uid, own_namespace=own_namespace)
+        self._fields: set[str] = set()  # that are to be shown anew
+
+    def observed(self, changed: Iterable[tuple[Key, Object | None]], now: Instant, is_quiet: bool = False) -> Observed:
+        """`changed`: each object as it stands now, or that it is gone. `is_quiet`: all of that is known to be old."""
+        for key, body in changed:
+            self.take(key, body)
+        fields = self._fields
+        if fields or now >= self._observed.seen_at + SEEN_STEP_MS:
+            quiet = tuple(Quiet(each.title, now) for each in _BY_TITLE) if is_quiet else ()
+            shown: dict[str, Any] = {field: self._shown(field) for field in sorted(fields)}
+            self._observed = msgspec.structs.replace(self._observed, seen_at=now, quiet=quiet, **shown)
+            self._fields = set()
+        return self._observed
+
+    def take(self, key: Key, body: Object | None) -> None:
+        """One object as it stands now; it costs the same however many there are."""
+        before = self._bodies.pop(key, None)
+        for seen in _BY_KIND[key[0]]:
+            found, name = self._found[seen], key[1:]
+            if body is not None and _is_looked_at(seen, body, self._observed.own_namespace):
+                known = self._elsewhere(seen, key, body) if self._elsewhere is not None else None
+                found[name] = _read(seen, body, (before, found.get(name))) if known is None else known
+            elif found.pop(name, None) is None:
+                continue
+            self._fields.add(seen.field)
+        if body is not None:
+            self._bodies[key] = body
+
+    def known(self, seen: ResourceKind, key: Key, body: Object) -> Any:
+        """The object as it was read, if that was the last of its name."""
+        return self._found[seen].get(key[1:]) if self._bodies.get(key) is body else None
+
+    def get(self, key: Key) -> Any | None:
+        """An object as it was last taken; of a kind that is looked at."""
+        return self._found[_BY_KIND[key[0]][0]].get(key[1:])
+
+    def _shown(self, field: str) -> tuple[Any, ...]:
+        found = [self._found[each].values() for each in SEEN if each.field == field]
+        return tuple(found[0]) if len(found) == 1 else tuple(chain.from_iterable(found))
+
+
+def whole(body: Object) -> Unstructured:
+    """An object kept whole."""
+    rest = {key: value for key, value in body.items() if key not in {"apiVersion", "kind", "metadata"}}
+    return Unstructured(body["apiVersion"], body["kind"], msgspec.convert(body["metadata"], UnstructuredMetadata), rest)
+
+
+def _is_looked_at(seen: ResourceKind, body: Object, own_namespace: str) -> bool:
+    metadata = body["metadata"]
+    if seen.namespace_for(own_namespace) not in {"", metadata.get("namespace")}:
+        return False
+    if not seen.selector:
+        return True
+    key, _, value = seen.selector.partition("=")
+    return bool((metadata.get("labels") or {}).get(key) == value)
+
+
+def _read(seen: ResourceKind, body: Object, before: tuple[Object | None, Any]) -> Any:
+    """`before`: an object of the same name, and as it was read."""
+    if seen.type in _PARTS:
+        return _in_parts(seen.type, body, before)
+    if seen.type is Unstructured:
+        return whole(body)
+    if seen.type is NodeClass:
+        return NodeClass(msgspec.convert(body["metadata"], Metadata), seen.kind, body.get("spec") or {})
+    found = msgspec.convert(body, seen.type)
+    return msgspec.structs.replace(found, kind=seen.kind) if seen.type is Workload else found
+
+
+def _in_parts(kind: type[Any], body: Object, before: tuple[Object | None, Any]) -> Any:
+    """Most writes are of one part: the others are read already."""
+    body_before, read_before = before
+    parts = {}
+    for name, of in _PARTS[kind]:
+        if name in body:
+            part = body[name]
+            is_same = read_before is not None and body_before is not None and body_before.get(name) is part
+            parts[name] = getattr(read_before, name) if is_same else msgspec.convert(part, of)
+    return kind(**parts)

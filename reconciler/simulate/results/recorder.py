@@ -1,0 +1,137 @@
+"""Keeps what a simulation is judged by; a Recorder is the owner of what the controller did, and of the expectations."""
+
+from collections.abc import Callable
+
+import msgspec
+
+from reconciler.model.desired import Desired
+from reconciler.model.instant import Instant
+from reconciler.model.plan.action import Hold
+from reconciler.model.plan.cycle_result import CycleResult
+from reconciler.report.simulation.simulated import Broken, Did, Happening, Judged, Revision, Simulated, Step, Sums
+from reconciler.simulate.market import Offering
+from reconciler.simulate.results.expectations import judged, moment_of
+from reconciler.simulate.results.meter import Meter
+from reconciler.simulate.results.timeline import Timeline, step_ms
+from reconciler.simulate.results.totals import Whereabouts
+from reconciler.simulate.runner.play import Play
+from reconciler.simulate.scenario.expectation import Expectation
+from reconciler.simulate.stage import Stage
+
+MOST_TROUBLES = 20
+MOST_HAPPENINGS = 200
+
+
+class Recorder:
+    """A Publisher, and an Actor; made when the beginning stands."""
+
+    def __init__(
+        self, stage: Stage, play: Play, market: tuple[Offering, ...], look: Callable[[Step], None] | None = None
+    ) -> None:
+        self._stage = stage
+        self._play = play
+        self._desired = play.first
+        self._meter = Meter(stage, play.first, market, play.priced_by)
+        self._timeline = Timeline(self._meter, look)
+        self._revisions = [Revision(play.start, play.first.revision)]
+        self._happenings: list[Happening] = []
+        self._happenings_more = 0
+        self._judged: dict[int, Judged] = {}
+        self._troubles: dict[str, None] = {}
+        self._actions = self._held = self._cycles = 0
+
+    @property
+    def where(self) -> Whereabouts:
+        """What is where, as of the last write."""
+        return self._meter.where
+
+    def start(self, stage: Stage) -> None:
+        length = step_ms(self._play.end - self._play.start)
+        stage.engine.at(stage.now, "look", lambda: self._look(length))
+        for number, each in enumerate(self._play.scenario.expect):
+            if each.at is not None:
+                stage.engine.at(moment_of(each, self._play.start, self._play.end), "judge", self._judging(number, each))
+
+    def follow(self, desired: Desired) -> None:
+        """Other policies are in force; where they say the same, nobody need be told."""
+        before, self._desired = self._desired, desired
+        self._meter.follow(desired)
+        if _said(before) != _said(desired):
+            self._revisions.append(Revision(self._stage.now, desired.revision))
+
+    def happen(self, at: Instant, told: str) -> None:
+        """Something went wrong, or somebody did something."""
+        if len(self._happenings) < MOST_HAPPENINGS:
+            self._happenings.append(Happening(at, told))
+        else:
+            self._happenings_more += 1
+
+    def publish(self, cycled: CycleResult) -> None:
+        self._cycles += 1
+        if cycled.trouble and len(self._troubles) < MOST_TROUBLES:
+            self._troubles[cycled.trouble] = None
+        plan = cycled.plan
+        if plan is None:
+            return
+        self._timeline.sizes = plan.sizes
+        self._held = max(self._held, sum(each.held for each in plan.guarded))
+        if not cycled.outcomes:
+            return
+        asked = {each.subject: each for each in plan.decisions if not isinstance(each.act, Hold)}
+        for outcome in cycled.outcomes:
+            if outcome.result == "done":
+                self._actions += 1
+                decision = asked.get(outcome.subject)
+                why = decision.reason.code if decision else ""
+                self._timeline.note(Did(cycled.at, outcome.verb, outcome.subject.title, why))
+
+    def simulated(self, broken: tuple[Broken, ...], notices: tuple[str, ...] = ()) -> Simulated:
+        """At the end."""
+        play, sums = self._play, self._sums()
+        if not self._timeline.steps or self._timeline.steps[-1].at < self._stage.now:
+            self._timeline.step(self._stage.now, self._desired)
+        expect = play.scenario.expect
+        return Simulated(
+            name=play.name,
+            label=play.label,
+            seed=play.seed,
+            start=play.start,
+            end=self._stage.now,
+            sums=sums,
+            steps=tuple(self._timeline.steps),
+            revisions=tuple(self._revisions),
+            happenings=tuple(self._happenings),
+            happenings_more=self._happenings_more,
+            broken=broken,
+            expectations=tuple(self._judged.get(number) or judged(each, sums) for number, each in enumerate(expect)),
+            troubles=tuple(self._troubles),
+            notices=notices,
+            description=play.scenario.description,
+        )
+
+    def _sums(self) -> Sums:
+        sums = self._meter.sums()
+        targets = {each.pool: each.target for each in self._timeline.sizes}
+        return msgspec.structs.replace(
+            sums,
+            actions=self._actions,
+            held_by_guards=self._held,
+            cycles=self._cycles,
+            pools=tuple(msgspec.structs.replace(each, target=targets.get(each.pool, 0)) for each in sums.pools),
+        )
+
+    def _look(self, length_ms: int) -> None:
+        self._timeline.step(self._stage.now, self._desired)
+        self._stage.engine.after(length_ms, "look", lambda: self._look(length_ms))
+
+    def _judging(self, number: int, expectation: Expectation) -> Callable[[], None]:
+        def judge() -> None:
+            self._judged[number] = judged(expectation, self._sums())
+
+        return judge
+
+
+def _said(desired: Desired) -> tuple[object, ...]:
+    """All that follows from policies, wherever it was written."""
+    declared = tuple((each.kind, each.name, each.spec) for each in desired.declared)
+    return (declared, tuple((each.kind, each.namespace, each.name, each.body) for each in desired.manifests))

@@ -1,0 +1,169 @@
+"""What people and other tools do to objects in a play, as an actor: owner of what each edit is to take back."""
+
+from collections.abc import Callable, Iterator, Sequence
+
+import msgspec
+
+from reconciler.model import names
+from reconciler.model.instant import Instant
+from reconciler.model.plan.action import Ref
+from reconciler.protocol.preconditions import Object
+from reconciler.report.wording import counted
+from reconciler.simulate.objects import key_of
+from reconciler.simulate.runner.listener import Tell
+from reconciler.simulate.scenario.edit import Edit
+from reconciler.simulate.scenario.spec import Scenario
+from reconciler.simulate.stage import Stage
+from reconciler.simulate.workloads.pods import budget_of
+
+SOMEBODY = "somebody"  # the field manager
+
+
+class Edits:
+    """Each comes when its time has come; it befalls those that chance picks of all that there are then."""
+
+    def __init__(self, scenario: Scenario, tell: Tell) -> None:
+        self._edits = scenario.edits
+        self._workloads = {each.name: each for each in scenario.workloads}
+        self._tell = tell
+
+    def start(self, stage: Stage) -> None:
+        self._stage = stage
+        for number, edit in enumerate(self._edits):
+            self._at(Instant(stage.now + edit.at.milliseconds), edit, self._coming(number, edit))
+
+    def _at(self, when: Instant, edit: Edit, do: Callable[[], None]) -> None:
+        self._stage.engine.at(when, f"edit {edit.kind}", do)
+
+    def _coming(self, number: int, edit: Edit) -> Callable[[], None]:
+        def come() -> None:
+            now, found = self._stage.now, self._chosen(number, edit)
+            back = [self._done(edit, each) for each in found]
+            words = ", ".join(_words(edit))
+            told = f"{_subjects(edit, found)}: {words}, by somebody"
+            if found or edit.every is None:
+                self._tell(now, told if found else f"nothing done, since {_nobody(edit)} was there: {words}")
+            if edit.lasts is not None and back:
+                self._at(Instant(now + edit.lasts.milliseconds), edit, lambda: self._take_back(edit, back))
+            if edit.every is not None:
+                self._at(Instant(now + edit.every.milliseconds), edit, come)
+
+        return come
+
+    def _chosen(self, number: int, edit: Edit) -> list[Ref]:
+        if edit.kind == "PodDisruptionBudget":
+            budget = Ref(edit.kind, self._workloads[edit.name].namespace, edit.name)
+            is_made = edit.max_unavailable is not None  # where there is none
+            return [budget] if is_made or self._stage.world.get(budget) is not None else []
+        if edit.name and edit.kind != "Pod":
+            named = Ref(edit.kind, "", edit.name)
+            return [named] if self._stage.world.get(named) is not None else []
+        found = [Ref(*key_of(body)) for body in self._stage.world.of(edit.kind) if _is_meant(body, edit)]
+        match edit.order:
+            case "Oldest":
+                return found[: edit.count]
+            case "Youngest":
+                return found[-edit.count :]
+        chance = self._stage.engine.stream(f"edit/{number}")
+        return sorted(chance.sample(sorted(found), min(edit.count, len(found))))
+
+    def _done(self, edit: Edit, ref: Ref) -> tuple[Ref, Object | None]:
+        """With what takes it back; None: the object goes."""
+        world = self._stage.world
+        if edit.deleted:
+            world.delete(ref, SOMEBODY)
+            return ref, {}
+        if edit.max_unavailable is not None:
+            found = world.get(ref)
+            workload = msgspec.structs.replace(self._workloads[edit.name], max_unavailable=edit.max_unavailable)
+            if found is None:
+                world.put(budget_of(workload), SOMEBODY)
+                return ref, None
+            world.edit(ref, {"spec": {"maxUnavailable": edit.max_unavailable}}, SOMEBODY)
+            return ref, {"spec": {"maxUnavailable": found["spec"].get("maxUnavailable")}}
+        body = world.get(ref) or {}
+        world.edit(ref, _patch(edit, body), SOMEBODY)
+        return ref, _back(edit, body)
+
+    def _take_back(self, edit: Edit, done: Sequence[tuple[Ref, Object | None]]) -> None:
+        left = [(ref, back) for ref, back in done if self._stage.world.get(ref) is not None]
+        for ref, back in left:
+            if back is None:
+                self._stage.world.delete(ref, SOMEBODY)
+            else:
+                self._stage.world.edit(ref, _without_taints(edit, back, self._stage.world.get(ref)), SOMEBODY)
+        if left:
+            told = f"{_subjects(edit, [ref for ref, _ in left])}: {', '.join(_words(edit))}, taken back"
+            self._tell(self._stage.now, told)
+
+
+def _is_meant(body: Object, edit: Edit) -> bool:
+    metadata = body["metadata"]
+    labels = metadata.get("labels") or {}
+    pool = labels.get(names.KARPENTER_POOL) or labels.get(names.POOL, "")
+    if metadata.get("deletionTimestamp") or edit.name not in {"", metadata["name"]} or edit.pool not in {"", pool}:
+        return False
+    return all(labels.get(key) == value for key, value in edit.having.items())
+
+
+def _patch(edit: Edit, body: Object) -> Object:
+    metadata = {"labels": dict(edit.labels), "annotations": dict(edit.annotations)}
+    spec: Object = {}
+    if edit.unschedulable is not None:
+        spec["unschedulable"] = edit.unschedulable
+    if edit.taints:
+        there = (body.get("spec") or {}).get("taints") or []
+        added = [{"key": each.key, "value": each.value, "effect": each.effect} for each in edit.taints]
+        keys = {(each["key"], each["effect"]) for each in added}
+        spec["taints"] = [*(each for each in there if (each["key"], each["effect"]) not in keys), *added]
+    if edit.lifts:
+        gates = (body.get("spec") or {}).get("schedulingGates") or []
+        spec["schedulingGates"] = [each for each in gates if each["name"] != edit.lifts]
+    found = {"metadata": {key: value for key, value in metadata.items() if value}, "spec": spec}
+    return {key: value for key, value in found.items() if value}
+
+
+def _back(edit: Edit, body: Object) -> Object:
+    """What stood there before, taints apart: of those others may have come and gone meanwhile."""
+    metadata = body.get("metadata") or {}
+    before = {
+        key: {name: (metadata.get(key) or {}).get(name) for name in set_there}
+        for key, set_there in (("labels", edit.labels), ("annotations", edit.annotations))
+        if set_there
+    }
+    found: Object = {"metadata": before} if before else {}
+    if edit.unschedulable is not None:
+        found["spec"] = {"unschedulable": (body.get("spec") or {}).get("unschedulable")}
+    return found
+
+
+def _without_taints(edit: Edit, back: Object, body: Object | None) -> Object:
+    """What takes it back, of an object as it is by then."""
+    if not edit.taints:
+        return back
+    added = {(each.key, each.effect) for each in edit.taints}
+    there = ((body or {}).get("spec") or {}).get("taints") or []
+    kept = [each for each in there if (each["key"], each["effect"]) not in added]
+    return {**back, "spec": {**(back.get("spec") or {}), "taints": kept}}
+
+
+def _subjects(edit: Edit, found: Sequence[Ref]) -> str:
+    return found[0].title if len(found) == 1 else counted(len(found), edit.kind)
+
+
+def _nobody(edit: Edit) -> str:
+    return f"no {edit.kind}" + (f" {edit.name}" if edit.name else f" of {edit.pool}" if edit.pool else "")
+
+
+def _words(edit: Edit) -> Iterator[str]:
+    if edit.deleted:
+        yield "deleted"
+    if edit.max_unavailable is not None:
+        yield f"maxUnavailable {edit.max_unavailable}"
+    if edit.unschedulable is not None:
+        yield "cordoned" if edit.unschedulable else "uncordoned"
+    if edit.lifts:
+        yield f"gate {edit.lifts} lifted"
+    yield from (f"taint {each.key}={each.value}:{each.effect}" for each in edit.taints)
+    for sort, found in (("label", edit.labels), ("annotation", edit.annotations)):
+        yield from (f"{sort} {key}={value}" for key, value in sorted(found.items()))

@@ -1,0 +1,168 @@
+"""What goes wrong in a play, as an actor: owner of which delays and stock-outs are in force."""
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+
+import msgspec
+
+from reconciler.model import names
+from reconciler.model.instant import Instant
+from reconciler.simulate.actors.karpenter.cloud import Stockout
+from reconciler.simulate.actors.karpenter.karpenter import Karpenter
+from reconciler.simulate.actors.kubelets import Kubelets
+from reconciler.simulate.actors.node_failures import Deaths
+from reconciler.simulate.actors.unready_nodes import Lapses
+from reconciler.simulate.actors.workloads.workloads import Workloads
+from reconciler.simulate.controller import Controller
+from reconciler.simulate.runner.fault_words import begin_words, death_words, end_words, lapse_words, silence_words
+from reconciler.simulate.runner.listener import Tell
+from reconciler.simulate.scenario.fault import Fault
+from reconciler.simulate.stage import Stage
+
+
+class Victims(msgspec.Struct, frozen=True):
+    """Whom faults befall."""
+
+    controller: Controller
+    karpenter: Karpenter
+    deaths: Deaths
+    lapses: Lapses
+    workloads: Workloads
+    kubelets: Kubelets
+
+
+class Faults:
+    """Each comes when its time has come, and again where it says so."""
+
+    def __init__(self, faults: list[Fault], victims: Victims, tell: Tell) -> None:
+        self._faults = faults
+        self._tell = tell
+        self._victims = victims
+        self._usual = (victims.controller.watch_delay_ms, victims.controller.answer_delay_ms)
+        # Of what is in force, how often: a fault that comes again before it is over is over when the last of it is.
+        self._delays: Counter[tuple[str, int]] = Counter()  # by the fault, in milliseconds
+        self._absences = 0
+
+    def start(self, stage: Stage) -> None:
+        self._stage = stage
+        for number, fault in enumerate(self._faults):
+            self._at(Instant(stage.now + fault.at.milliseconds), fault, self._coming(number, fault))
+
+    def _at(self, when: Instant, fault: Fault, do: Callable[[], None]) -> None:
+        self._stage.engine.at(when, f"fault {fault.fault}", do)
+
+    def _coming(self, number: int, fault: Fault) -> Callable[[], None]:
+        def come() -> None:
+            now = self._stage.now
+            stricken = self._begin(number, fault)
+            if fault.lasts is not None:
+                self._at(Instant(now + fault.lasts.milliseconds), fault, lambda: self._end(fault, stricken))
+            if fault.every is not None:
+                self._at(Instant(now + fault.every.milliseconds), fault, come)
+
+        return come
+
+    def _begin(self, number: int, fault: Fault) -> tuple[tuple[str, str], ...]:
+        """Gives the nodes that a fault befalls which may end, with their uids."""
+        if fault.fault in {"NodeDeath", "NodeNotReady", "KubeletDown"}:
+            return self._strike(number, fault)
+        victims = self._victims
+        match fault.fault:
+            case "StockOut":
+                victims.karpenter.hold_back(_stockout(fault))
+            case "NotOffered":
+                victims.karpenter.withhold(_stockout(fault))
+            case "SlowApi" | "LateWatch" | "SlowKubelets" | "SlowWorkloads":
+                self._delays[fault.fault, fault.delay.milliseconds] += 1
+                self._delay()
+            case "EvictionsFail":
+                self._stage.world.failing.begin(self._stage.engine.stream(f"fault/{number}"))
+            case "ControllerCrash" if not victims.controller.holds():
+                self._tell(self._stage.now, "no controller is there to crash")
+                return ()
+            case "ControllerCrash":
+                victims.controller.crash(fault.after_writes)
+            case "ControllerAbsent":
+                self._absences += 1
+                victims.controller.stop()
+        self._tell(self._stage.now, begin_words(fault))
+        return ()
+
+    def _strike(self, number: int, fault: Fault) -> tuple[tuple[str, str], ...]:
+        victims, found = self._victims, self._doomed(number, fault)
+        if fault.fault == "NodeNotReady":
+            self._tell(self._stage.now, lapse_words(found, fault.pool))
+            return tuple((name, victims.lapses.begin(name)) for name in found)
+        if fault.fault == "KubeletDown":
+            self._tell(self._stage.now, silence_words(found, fault.pool))
+            return tuple((name, victims.deaths.silence(name)) for name in found)
+        for name in found:
+            victims.deaths.kill(name)
+        self._tell(self._stage.now, death_words(found, fault.pool))
+        return ()
+
+    def _end(self, fault: Fault, stricken: Sequence[tuple[str, str]]) -> None:
+        """One is over; it is told when no other of its sort goes on."""
+        victims = self._victims
+        match fault.fault:
+            case "StockOut":
+                victims.karpenter.restock(_stockout(fault))
+                goes_on = victims.karpenter.lacks(_stockout(fault))
+            case "NotOffered":
+                victims.karpenter.offer(_stockout(fault))
+                goes_on = victims.karpenter.withholds(_stockout(fault))
+            case "NodeNotReady" | "KubeletDown":
+                goes_on = not self._recover(fault, stricken)
+            case "EvictionsFail":
+                self._stage.world.failing.end()
+                goes_on = self._stage.world.failing.goes_on
+            case "SlowApi" | "LateWatch" | "SlowKubelets" | "SlowWorkloads":
+                self._delays[fault.fault, fault.delay.milliseconds] -= 1
+                self._delays = +self._delays
+                self._delay()
+                goes_on = any(sort == fault.fault for sort, _ in self._delays)
+            case "ControllerAbsent":
+                self._absences -= 1
+                goes_on = bool(self._absences)
+                if not goes_on:
+                    victims.controller.resume()
+            case _:
+                return
+        if not goes_on:
+            self._tell(self._stage.now, end_words(fault))
+
+    def _recover(self, fault: Fault, stricken: Sequence[tuple[str, str]]) -> bool:
+        """Whether any node is left to recover."""
+        victims = self._victims
+        if fault.fault == "NodeNotReady":
+            for name, uid in stricken:
+                victims.lapses.end(name, uid)
+            return bool(stricken)
+        back = [name for name, uid in stricken if victims.deaths.revive(name, uid)]
+        for name in back:
+            victims.kubelets.resume(name)
+        return bool(back)
+
+    def _delay(self) -> None:
+        """What is usual, or the longest that is in force."""
+        victims, (watch, answer) = self._victims, self._usual
+        longest = {fault: max(each for of, each in self._delays if of == fault) for fault, _ in self._delays}
+        victims.controller.delay(max(watch, longest.get("LateWatch", 0)), max(answer, longest.get("SlowApi", 0)))
+        victims.kubelets.late_ms = longest.get("SlowKubelets", 0)
+        victims.workloads.late_ms = longest.get("SlowWorkloads", 0)
+
+    def _doomed(self, number: int, fault: Fault) -> list[str]:
+        """Whom chance hits, of those that are alive."""
+        found = []
+        for body in self._stage.world.of("Node"):
+            metadata = body["metadata"]
+            labels = metadata.get("labels") or {}
+            pool = labels.get(names.KARPENTER_POOL) or labels.get(names.POOL, "")
+            if metadata["name"] not in self._stage.silent_nodes and fault.pool in {"", pool}:
+                found.append(metadata["name"])
+        chance = self._stage.engine.stream(f"fault/{number}")
+        return chance.sample(sorted(found), min(fault.count, len(found)))
+
+
+def _stockout(fault: Fault) -> Stockout:
+    return Stockout(fault.instance_type, fault.zone, fault.capacity_type or "")

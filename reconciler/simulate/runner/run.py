@@ -1,0 +1,147 @@
+"""A play is put on the stage and run to its end: the real loop on an imagined cluster.
+
+Owner of nothing that outlives it: the same play gives the same outcome, byte for byte.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+
+import msgspec
+
+from reconciler.loop import InProcess
+from reconciler.model import names
+from reconciler.model.desired import Desired
+from reconciler.model.instant import Instant
+from reconciler.ports import PlanService, Publisher
+from reconciler.report.simulation.simulated import Simulated, Step
+from reconciler.simulate.actors.actor import Actor
+from reconciler.simulate.actors.budgets import Budgets
+from reconciler.simulate.actors.collector import Collector
+from reconciler.simulate.actors.conditions import says
+from reconciler.simulate.actors.karpenter.karpenter import Karpenter
+from reconciler.simulate.actors.karpenter.timing import Timing
+from reconciler.simulate.actors.kubelets import Kubelets
+from reconciler.simulate.actors.node_failures import Deaths
+from reconciler.simulate.actors.scheduler.scheduler import Scheduler
+from reconciler.simulate.actors.taints import Taints
+from reconciler.simulate.actors.unready_nodes import Lapses
+from reconciler.simulate.actors.workloads.workloads import Workloads
+from reconciler.simulate.bootstrap.from_dump import put_seen
+from reconciler.simulate.bootstrap.market import market_of
+from reconciler.simulate.bootstrap.nodes import put_nodes, put_openb_nodes
+from reconciler.simulate.bootstrap.pools import put_pools
+from reconciler.simulate.controller import Controller, Setting
+from reconciler.simulate.engine import Engine
+from reconciler.simulate.garbage_collection import seldom
+from reconciler.simulate.invariants.monitor import Watching
+from reconciler.simulate.results.recorder import Recorder
+from reconciler.simulate.runner.edits import Edits
+from reconciler.simulate.runner.faults import Faults, Victims
+from reconciler.simulate.runner.play import Play
+from reconciler.simulate.runner.policies_over_time import PoliciesOverTime
+from reconciler.simulate.scenario.cluster import Market
+from reconciler.simulate.scenario.objects import object_of
+from reconciler.simulate.stage import Stage
+from reconciler.simulate.workloads.arrivals import Arrivals, always_runs
+from reconciler.simulate.world import World
+
+_BEFORE_MS = 86_400_000  # what is there at first has been there for a day
+_TELLS = 200  # times that somebody is told how far it is
+
+
+class Watched(msgspec.Struct, frozen=True):
+    """Who is told how far it is, in parts of 1; and who plans, where that is not the planners themselves."""
+
+    tell: Callable[[float], None] | None = None
+    brain: Callable[[], PlanService] = InProcess
+    stops_when_broken: bool = False  # at the first rule of safety that is: nothing after it is of interest
+    is_judged: bool = True  # by the rules of safety
+    publishers: tuple[Publisher, ...] = ()  # who else is told of each cycle
+    look: Callable[[Step], None] | None = None  # who is told how things stand, step by step
+
+
+def run(play: Play, watched: Watched = Watched()) -> Simulated:  # noqa: B008 - a frozen value
+    """Raises NoCapacity, NoSuchPool: what the play asks for can't be."""
+    with seldom():
+        return _played(play, watched)
+
+
+def _played(play: Play, watched: Watched) -> Simulated:
+    market = market_of(play)
+    warm_up_ms = play.scenario.warm_up.milliseconds
+    engine = Engine(play.seed, Instant(play.start - warm_up_ms))
+    stage = Stage(engine, beginning_of(play))
+    stage.silent_nodes.update(_silent_nodes(stage.world))
+    karpenter, deaths, lapses = Karpenter(market, _timing(play.scenario.market)), Deaths(), Lapses()
+    workloads, kubelets = Workloads(), Kubelets()
+    kubernetes: list[Actor] = [workloads, Scheduler(), kubelets, Budgets(), Collector(), Taints()]
+    crew = [*kubernetes, deaths, lapses, karpenter]
+    early = [each for each in play.scenario.workloads if warm_up_ms and always_runs(each)]
+    if warm_up_ms:
+        _start(stage, [*crew, *(Arrivals(each, warm_up_ms=warm_up_ms) for each in early)])
+        engine.run(play.start)
+    recorder = Recorder(stage, play, market, watched.look)
+    publishers = (recorder, *watched.publishers)
+    policies = PoliciesOverTime(play.revisions, lambda desired: _follow(desired, recorder, controller))
+    setting = Setting(cycle_every_ms=play.scenario.cycle_every.milliseconds, brain=watched.brain, memory=play.memory)
+    controller = Controller(policies, publishers, setting)
+    watching = Watching(recorder.where, lambda: policies.desired, controller.presence_ms, controller.remembered)
+    victims = Victims(controller, karpenter, deaths, lapses, workloads, kubelets)
+    faults = Faults(play.scenario.faults, victims, recorder.happen)
+    edits = Edits(play.scenario, recorder.happen)
+    later = [each for each in play.scenario.workloads if each not in early]
+    arrivals = [Arrivals(each, play.trace(each.name).jobs) for each in later]
+    judges = (watching,) if watched.is_judged else ()
+    others = () if warm_up_ms else crew
+    _start(stage, [*judges, *others, *arrivals, policies, controller, recorder, faults, edits])
+    _run(play, watched, engine, watching)
+    notices = tuple(notice for _, each in play.traces for notice in each.notices)
+    return recorder.simulated(tuple(watching.broken), notices)
+
+
+def _silent_nodes(world: World) -> Iterator[str]:
+    """Names of nodes whose kubelet had stopped to report when the cluster was seen."""
+    return (each["metadata"]["name"] for each in world.of("Node") if says(each, "Ready") == "Unknown")
+
+
+def _start(stage: Stage, actors: Sequence[Actor]) -> None:
+    for each in actors:
+        each.start(stage)
+
+
+def _run(play: Play, watched: Watched, engine: Engine, watching: Watching) -> None:
+    for part in range(1, _TELLS + 1):
+        engine.run(Instant(play.start + (play.end - play.start) * part // _TELLS))
+        if watched.tell is not None:
+            watched.tell(part / _TELLS)
+        if watched.stops_when_broken and watching.broken:
+            return
+
+
+def _timing(market: Market) -> Timing:
+    return Timing(
+        launch_ms=market.launch_delay.milliseconds,
+        registration_ms=market.registration_delay.milliseconds,
+        initialization_ms=market.initialization_delay.milliseconds,
+    )
+
+
+def _follow(desired: Desired, recorder: Recorder, controller: Controller) -> None:
+    recorder.follow(desired)
+    controller.wake()
+
+
+def beginning_of(play: Play) -> World:
+    """The cluster as it is at first, the day before the story begins. Raises NoCapacity, NoSuchPool."""
+    uid = play.observed.cluster_uid if play.observed else ""
+    guarded = (guard.spec.cluster_uid for guard in play.first.guards if guard.spec.cluster_uid)
+    own_namespace = play.observed.own_namespace if play.observed else names.OWN_NAMESPACE
+    world = World(Instant(play.start - _BEFORE_MS), uid or next(guarded, "imagined"), own_namespace)
+    if play.observed is not None:
+        put_seen(world, play.observed)
+    else:
+        put_pools(world, play.first)
+    put_nodes(world, play, market_of(play))
+    put_openb_nodes(world, play.machines)
+    for each in play.scenario.cluster.objects:
+        world.put(object_of(each))
+    return world
