@@ -5,9 +5,11 @@ from typing import Any
 import hypothesis.strategies as some
 from hypothesis import given, settings
 
+from reconciler.model import names
 from reconciler.model.cluster.node import Node
 from reconciler.model.plan.plan import Plan
 from reconciler.plan.draft import leaves_after
+from reconciler.plan.nodes.ownership import untouchable
 from tests.unit.drain_stage import World as DrainWorld
 from tests.unit.scaling_stage import World
 
@@ -61,8 +63,12 @@ def test_scaling_leaves_the_spare_nodes_and_buys_nothing_above_the_largest_size(
     made = world.planned()
     nodes = world.inputs.observed.nodes
     in_use = {pod.node for pod in world.inputs.observed.pods if pod.node}
-    free = [sum(each.name not in in_use for each in some_nodes) for some_nodes in (kept(nodes, made), staying(nodes))]
-    most_kept = len(kept(nodes, made)) >= keep["maxSize"]  # what is above the largest size goes
+    # A node that others have cordoned takes no pods, and stays although it bears our mark.
+    usable = tuple(each for each in nodes if untouchable(each) is None)
+    cordoned = [each for each in nodes if each not in usable and each.taint(names.DISRUPTED) is None]
+    free = [sum(each.name not in in_use for each in found) for found in (kept(usable, made), staying(usable))]
+    left = len(kept(usable, made)) + len(cordoned)
+    most_kept = left >= keep["maxSize"]  # what is above the largest size goes
     assert free[0] >= min(spare_of(keep), free[1]) or most_kept
     (size,) = made.sizes
     there = size.size + size.arriving

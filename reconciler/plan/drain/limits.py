@@ -28,6 +28,7 @@ from reconciler.plan.drain.codes.figures import Floor, FloorRule
 from reconciler.plan.drain.context import DrainContext, DrainNode, ref_of, ref_of_policy
 from reconciler.plan.drain.marks import SOFT
 from reconciler.plan.guards.observing import observes
+from reconciler.plan.nodes.ownership import closed_nodes
 
 
 class Budget(msgspec.Struct, frozen=True, gc=False):
@@ -60,18 +61,18 @@ def budgets_of(site: DrainContext) -> dict[str, Budget]:
 def _budget(site: DrainContext, pool: str, wish: Declared[NodeProvisioner], leaving: int) -> Budget:
     seen = site.fleet.pool(pool)
     gpus, fewest = (seen.gpus_used, seen.gpus_total), _fewest(seen.sorts)
-    floor = floor_of(wish.spec, len(seen.nodes), gpus, fewest)
+    floor = floor_of(wish.spec, len(seen.nodes), gpus, fewest, closed_nodes(seen))
     return Budget(Ref("NodeProvisioner", "", wish.name), wish.spec.min_size, len(seen.nodes), leaving, floor)
 
 
-def floor_of(wish: NodeProvisioner, size: int, gpus: tuple[int, int], gpus_per_node: int) -> Floor:
+def floor_of(wish: NodeProvisioner, size: int, gpus: tuple[int, int], gpus_per_node: int, closed: int = 0) -> Floor:
     """How many nodes are kept, and why; `gpus`: in use, and in all."""
     used, total = gpus
     percent, spare = wish.min_gpu_utilization_percent, wish.spare_nodes
-    all_of_them = Floor(size, "gpuUtilization", used, total, gpus_per_node, percent, spare)
+    all_of_them = Floor(size, "gpuUtilization", used, total, gpus_per_node, percent, spare, closed)
     if 100 * used >= percent * total or not gpus_per_node:
         return all_of_them
-    full_enough, packed = 100 * used // (percent * gpus_per_node), all_of_them.packed + spare
+    full_enough, packed = 100 * used // (percent * gpus_per_node), all_of_them.with_spare(spare)
     nodes = min(max(full_enough, packed, wish.min_size), wish.max_size)
     by: FloorRule = "minGPUUtilizationPercent"
     if nodes == wish.min_size:

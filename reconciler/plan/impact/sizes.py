@@ -27,11 +27,12 @@ class _Size(msgspec.Struct, frozen=True):
     nodes: int
     needed: int  # in use by pods, or bought for pods
     removed: int  # nodes that Karpenter takes away for good
+    closed: int  # empty ones that others have cordoned
 
     def lacks(self, wish: NodeProvisioner) -> tuple[int, int]:
         """For minSize, and beside that for warmNodes."""
         least = wish.min_size - self.nodes
-        warm = self.needed + wish.warm_nodes - self.nodes if wish.warm_nodes else 0
+        warm = self.needed + self.closed + wish.warm_nodes - self.nodes if wish.warm_nodes else 0
         room = max(0, wish.max_size - self.nodes)
         short = min(room, max(0, least))
         return short, max(0, min(room, warm) - short)
@@ -57,7 +58,7 @@ def _size(scene: PlanningResult, evaluated: SizeEvaluation, coming: list[Purchas
     by_karpenter = {name for each in scene.plan.consequences if each.fate == "removed" for name in each.nodes} & there
     for_pods = sum(each.why == "demand" for each in coming)
     needed = evaluated.use.needed_nodes + for_pods
-    return _Size(len(there) - len(gone) + len(coming), needed, len(by_karpenter))
+    return _Size(len(there) - len(gone) + len(coming), needed, len(by_karpenter), evaluated.use.closed_nodes)
 
 
 def _refilled(

@@ -11,6 +11,7 @@ from collections.abc import Callable
 import msgspec
 
 from reconciler.fleet.fleet import Fleet
+from reconciler.fleet.snapshot.pool import PoolTotals
 from reconciler.model import names
 from reconciler.model.cluster.node import Node
 from reconciler.model.instant import Instant
@@ -90,6 +91,15 @@ RULES = (
 def untouchable(node: Node) -> Reason | None:
     """Why nobody here may act on the node; nothing when one may."""
     return next((Reason(rule.facts(node)) for rule in RULES if rule.applies(node)), None)
+
+
+def closed_nodes(pool: PoolTotals) -> int:
+    """How many empty nodes of a pool others have cordoned: these stay, take no pods, and are no spare nodes."""
+    return sum(untouchable(each.node) is not None for each in pool.empty if not _is_leaving(each.node))
+
+
+def _is_leaving(node: Node) -> bool:
+    return any(node.taint(key) is not None for key in (names.DRAINING, names.DISRUPTED))
 
 
 class OptOut(msgspec.Struct, frozen=True, gc=False):

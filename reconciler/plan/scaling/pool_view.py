@@ -30,7 +30,7 @@ from reconciler.plan.draft import Draft
 from reconciler.plan.guards.cluster_min import ClusterMin
 from reconciler.plan.guards.observed_taints import ByNode, as_imagined
 from reconciler.plan.guards.observing import observes
-from reconciler.plan.nodes.ownership import untouchable
+from reconciler.plan.nodes.ownership import closed_nodes, untouchable
 from reconciler.plan.nodes.removers import drain_policies
 from reconciler.plan.scaling.marks import DeletionTaint, mark_of
 from reconciler.plan.scaling.removal_order import RemovalOrder
@@ -202,6 +202,7 @@ class PoolView:
             busy_nodes=seen.busy,
             drained_nodes=sum(map(self._is_drained, self.leaving_otherwise)),
             free_nodes=len(self.free),
+            closed_nodes=closed_nodes(seen),
             gpus_used=seen.gpus_used,
             gpus_total=seen.gpus_total,
             gpus_per_node=sorts[0] if len(sorts) == 1 else self.pool.spec.devices.count,

@@ -41,7 +41,7 @@ class Size(msgspec.Struct, frozen=True, gc=False):
 def decide_size(use: Use, wish: NodeProvisioner) -> Size:
     """The target for a pool whose demand is met."""
     wished, reason = _wished(use, wish)
-    warm = use.needed_nodes + wish.warm_nodes if wish.warm_nodes else 0
+    warm = use.nodes_with_spare(wish.warm_nodes) if wish.warm_nodes else 0
     least = max(wish.min_size, warm)
     target = min(max(wished, least), wish.max_size)
     surplus = max(0, use.nodes - target)
@@ -66,7 +66,7 @@ def _wished(use: Use, wish: NodeProvisioner) -> tuple[int, SizeReason]:
     full_enough = _full_enough(use, percent)
     # GPUs can be in use on a node without a pod that counts (lent to a claim): it is not empty.
     some = 1 if use.gpus_used else 0
-    kept = min(max(use.needed_nodes + wish.spare_nodes, some), use.nodes)
+    kept = min(max(use.nodes_with_spare(wish.spare_nodes), some), use.nodes)
     if kept > full_enough:
         return kept, SizeReason(percent, in_use, full_enough, kept)
     return full_enough, SizeReason(percent, in_use, full_enough)

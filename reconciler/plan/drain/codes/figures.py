@@ -27,11 +27,16 @@ class Floor(msgspec.Struct, frozen=True, gc=False):
     gpus_per_node: int = 0
     percent: int = 0  # minGPUUtilizationPercent
     spare: int = 0  # nodes that are kept free
+    closed: int = 0  # empty ones that others have cordoned: they are no spare nodes
 
     @property
     def packed(self) -> int:
         """How many nodes the GPUs in use need."""
         return -(-self.gpus_used // self.gpus_per_node) if self.gpus_per_node else 0
+
+    def with_spare(self, spare: int) -> int:
+        """How many nodes the pool has where so many of them are free for pods."""
+        return self.packed + (spare + self.closed if spare else 0)
 
 
 class Destinations(msgspec.Struct, frozen=True, gc=False):

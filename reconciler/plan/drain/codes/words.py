@@ -25,7 +25,8 @@ def _floor(floor: Floor) -> str:
         case "minSize" | "maxSize":
             return f"{floor.by} is {floor.nodes}"
         case "warmNodes" | "minUnutilizedGPUNodes":
-            return f"{used} GPUs in use need {floor.packed}, and {floor.by} is {floor.spare}"
+            closed = f", beside {floor.closed} that others have cordoned" if floor.closed else ""
+            return f"{used} GPUs in use need {floor.packed}, and {floor.by} is {floor.spare}{closed}"
         case "gpuUtilization":
             return f"{used} of {floor.gpus_total} GPUs are in use, and {floor.percent} % are wanted"
         case "minGPUUtilizationPercent":

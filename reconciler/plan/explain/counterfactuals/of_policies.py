@@ -100,10 +100,11 @@ def _lower(wish: NodeProvisioner, floor: Floor, wanted: int) -> dict[str, int] |
     if enough > percent:
         fields["min_gpu_utilization_percent"] = enough
     packed = floor.packed
-    if packed + wish.min_unutilized_gpu_nodes > wanted:
-        fields["min_unutilized_gpu_nodes"] = wanted - packed
-    if packed + wish.warm_nodes > wanted:
-        fields["warm_nodes"] = wanted - packed
+    spare = max(0, wanted - packed - floor.closed)
+    if floor.with_spare(wish.min_unutilized_gpu_nodes) > wanted:
+        fields["min_unutilized_gpu_nodes"] = spare
+    if floor.with_spare(wish.warm_nodes) > wanted:
+        fields["warm_nodes"] = spare
     if wish.min_size > wanted:
         fields["min_size"] = wanted
     return fields if enough <= 100 and packed <= wanted else None

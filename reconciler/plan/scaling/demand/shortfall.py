@@ -49,7 +49,7 @@ def _lacks_warm(ground: PoolView, demand: Demand, surplus: int) -> int:
         return 0
     fleet = ground.site.fleet
     leaving = sum(is_empty(fleet, node) for node in ground.leaving_otherwise)
-    free = len(ground.free - demand.taken_nodes) - leaving - surplus
+    free = len(ground.free - demand.taken_nodes) - leaving - surplus - ground.use.closed_nodes
     bought = len(ground.arriving) - demand.taken_machines
     return max(0, ground.wish.spec.warm_nodes - max(0, free) - max(0, bought))
 
