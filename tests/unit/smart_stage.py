@@ -131,6 +131,8 @@ class SmartWorld:
         if "bought" not in said:
             return None
         labels = {names.KARPENTER_POOL: "a100"}
+        if said.get("launched"):
+            labels |= {names.INSTANCE_TYPE: MACHINE, names.CAPACITY_TYPE: said["kind"], names.ZONE: "eu-1a"}
         bought = timestamp(after(-int(said.get("bought_ago", 0))))
         metadata = Metadata(said["bought"], labels=labels, creation_timestamp=bought)
         node = f"a100-{said['node']:03}" if "node" in said else ""

@@ -32,6 +32,19 @@ class Requested(msgspec.Struct, frozen=True, gc=False):
         ended = pod.is_finished or pod.metadata.leaving or pod.metadata.annotations.phase == "Failed"
         return not (ended or pod.node or self.claim)
 
+    @property
+    def uses_its_machine(self) -> bool:
+        """Whether it waits for the machine that was bought for it, or runs there. Where the scheduler has bound it to
+        another node, that machine comes for whoever needs it."""
+        if self.claim is None or not self.pod.node:
+            return self.claim is not None
+        return self.node is not None and self.node.name == self.claim.status.node_name
+
+    @property
+    def awaits_machine(self) -> bool:
+        """Whether a machine is still to come for it; one whose node is there is looked at as that node."""
+        return self.is_open or (self.uses_its_machine and self.node is None)
+
 
 class Requests:
     """Of all pools."""
@@ -61,9 +74,9 @@ class Requests:
         """Machines that are asked for in a pool, and that nobody has bought."""
         return sum(each.is_open for each in self.of(pool))
 
-    def tags_in(self, pool: str) -> Mapping[str, str]:
-        """The names of NodeClaims that were bought for a smart pod which is there still, and its name."""
-        return {each.claim.name: each.name for each in self.of(pool) if each.claim is not None}
+    def used_claims_of(self, pool: str) -> frozenset[str]:
+        """The names of NodeClaims that were bought for a smart pod which waits for them or runs there."""
+        return frozenset(each.claim.name for each in self.of(pool) if each.claim is not None and each.uses_its_machine)
 
     def _requested(self, pool: str, there: Iterable[tuple[Pod, Request]]) -> Iterable[Requested]:
         tagged = self._tagged(pool)

@@ -2,6 +2,9 @@
 
 Karpenter writes all taints of a new node at once, and again while it has not seen yet that it did: the taint may come
 back onto a node that was opened, and whose NodeClaim is Initialized by then. So it is the taint that is gone by.
+
+A node is opened one plan after the smart pod is seen to be gone that waited for it. Karpenter counts no opened node for
+a smart pod: one that still waited then would be bought a second machine.
 """
 
 from collections.abc import Iterator
@@ -17,10 +20,11 @@ from reconciler.plan.smart_pods.turn import SmartPodContext
 
 def opened(turn: SmartPodContext) -> Iterator[Decision]:
     """Whoever it was bought for: Karpenter buys with that taint for all."""
+    awaited = _awaited(turn)
     for facts in turn.fleet.pool(turn.pool.name).closed:
         node = facts.node
         taint = node.taint(names.ARRIVING)
-        if taint is None or not is_opening(node, turn.passing):
+        if taint is None or node.name in awaited or not is_opening(node, turn.passing):
             continue
         subject = Ref("Node", "", node.name, node.metadata.uid)
         why = Reason(NodeUsable(subject), turn.pool.origin())
@@ -29,3 +33,9 @@ def opened(turn: SmartPodContext) -> Iterator[Decision]:
         act = Taint(key=names.ARRIVING, value=None, effect=taint.effect, labels=labels, presumes=presumes)
         busy = turn.draft.claimed_by(subject)
         yield Decision(PLANNER, subject, Hold() if busy else act, why, turn.pool.name)
+
+
+def _awaited(turn: SmartPodContext) -> frozenset[str]:
+    """Names of nodes that smart pods wait for which the scheduler has not bound: Karpenter may yet buy for these."""
+    waiting = (each for each in turn.requested if not each.pod.node and not each.pod.metadata.leaving)
+    return frozenset(each.node.name for each in waiting if each.node is not None and not each.pod.is_finished)

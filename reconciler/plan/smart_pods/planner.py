@@ -59,7 +59,7 @@ def smart_pods(inputs: Inputs, draft: Draft) -> Verdict:
             spared |= {pod.metadata.uid for each in wanted.spared for pod in each.pods}
             if turn.requested:
                 wakes.append(later(inputs.now, pool.spec.smart_pods.cleanup_interval.milliseconds))
-    crowd = Crowd.seen(draft, _opening(draft, decisions))
+    crowd = Crowd.seen(draft, _not_open(inputs, draft))
     decisions += [*lifted(crowd, draft, inputs), *told(crowd, draft, asked), *unmet_holds(draft)]
     decided = {each.subject for each in (*decisions, *draft.claims)}
     decisions += told_of(_waits(draft, spared), decided)
@@ -77,10 +77,11 @@ def _waits(draft: Draft, spared: AbstractSet[str]) -> Iterator[Waits]:
         yield msgspec.structs.replace(each, what="returned_node") if is_spared else each
 
 
-def _opening(draft: Draft, decisions: list[Decision]) -> frozenset[str]:
-    """Nodes on which smart pods still are, or that are being opened."""
+def _not_open(inputs: Inputs, draft: Draft) -> frozenset[str]:
+    """Nodes on which smart pods still are, or that are closed to other pods as yet."""
     there = {pod.node for pod in draft.requests.smart_pods if pod.node and not pod.is_finished}
-    return frozenset(there | {each.subject.name for each in decisions if each.subject.kind == "Node"})
+    closed = {node.name for pool in inputs.desired.pools for node in draft.fleet.pool(pool.name).closed}
+    return frozenset(there | closed)
 
 
 def _remembered(inputs: Inputs, found: list[Shortage]) -> tuple[Shortage, ...]:

@@ -88,9 +88,9 @@ class SmartPodContext(msgspec.Struct, frozen=True, dict=True):
     @cached_property
     def others_coming(self) -> bool:
         """Whether machines are on their way that no smart pod asked for: one may wait to ride on these."""
-        tagged = self.draft.requests.tags_in(self.pool.name)
+        used = self.draft.requests.used_claims_of(self.pool.name)
         coming = (*self.fleet.nodeless_claims_of(self.pool.name), *self.fleet.claims_initializing(self.pool.name))
-        return any(not each.metadata.leaving and each.name not in tagged for each in coming)
+        return any(not each.metadata.leaving and each.name not in used for each in coming)
 
     @cached_property
     def launching_elsewhere(self) -> list[NodeClaim]:

@@ -34,7 +34,7 @@ def on_their_way(ground: PoolView, what_if: Snapshot, shapes: Sequence[Shape], p
     covered: dict[str, str] = {}
     for each in ground.site.draft.requests.of(ground.pool.name):
         shape = by_name.get(each.request.instance_type)
-        if shape is None or not _comes(each):
+        if shape is None or not each.awaits_machine:
             continue
         row = what_if.bring(as_it_will_be(f"asked/{each.name}", _labels(each), shape))
         rows[row] = each.name
@@ -44,11 +44,6 @@ def on_their_way(ground: PoolView, what_if: Snapshot, shapes: Sequence[Shape], p
                 used.add(each.name)
                 what_if.add(what_if.classes.of(waiting[uid]).anew, row)
     return OnTheirWay(rows, frozenset(used), tuple(waiting[uid] for uid in covered), covered)
-
-
-def _comes(each: Requested) -> bool:
-    """Whether a machine is still to come for it; one whose node is there is looked at as that node."""
-    return each.is_open or (each.claim is not None and each.node is None and not each.pod.node)
 
 
 def _labels(each: Requested) -> dict[str, str]:

@@ -26,9 +26,9 @@ def coming_of(ground: PoolView, shapes: list[Shape], what_if: Snapshot) -> Comin
     by_name = {each.name: each for each in shapes}
     nodes, instead_of, vague = [], [], 0
     # Each of these comes for its smart pod, and is told of with it.
-    tagged = ground.site.draft.requests.tags_in(ground.pool.name)
+    used = ground.site.draft.requests.used_claims_of(ground.pool.name)
     for claim in ground.arriving:
-        if claim.name in tagged:
+        if claim.name in used:
             continue
         shape = by_name.get(claim.metadata.labels.get(names.INSTANCE_TYPE, ""))
         if shape is None or not _is_placed(claim, shape):
