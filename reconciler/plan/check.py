@@ -1,21 +1,19 @@
 """Invariants that no plan may break: one that does is a fault of ours, is refused as a whole, and stops the cycle."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import msgspec
 
 from reconciler.fleet.fleet import Fleet
 from reconciler.model import names
 from reconciler.model.cluster.kinds import SEEN
-from reconciler.model.cluster.node import Node
 from reconciler.model.manifest_rules.kinds import why_not_applied
 from reconciler.model.object_names import why_no_object
-from reconciler.model.plan.action import Action, Apply, Delete, Evict, Hold, Ref, Ungate
-from reconciler.model.plan.decision import Decision
+from reconciler.model.plan.action import Apply, Delete, Hold, Ref
 from reconciler.model.plan.inputs import Inputs
 from reconciler.model.plan.plan import Plan
-from reconciler.plan.draft import takes_node_away
-from reconciler.plan.drain.reasons import PLANNER as DRAIN
+from reconciler.plan.feature.invariant import Acted, Case, Invariant
+from reconciler.plan.features import FEATURES
 from reconciler.plan.guards.admission import is_blind
 from reconciler.plan.guards.context import GuardContext
 from reconciler.plan.guards.frozen import Freezes
@@ -27,7 +25,6 @@ from reconciler.plan.nodes.ownership import why_opted_out, why_untouchable
 
 # To judge whether a node or a NodePool is in use, all of these must have been read.
 _USE = frozenset({"nodes", "pods", "nodeclaims.karpenter.sh"})
-_MOVING = frozenset({"nodes", "pods", "poddisruptionbudgets.policy"})
 # Kinds of objects that an action may be on: those that are looked at, and where statuses are told.
 KINDS = frozenset(each.kind for each in SEEN) | {"ConfigMap"}
 _LENDING = "leases.coordination.k8s.io"  # of a node: its GPUs may be lent to whom no pod there tells of
@@ -35,33 +32,6 @@ _LENDING = "leases.coordination.k8s.io"  # of a node: its GPUs may be lent to wh
 
 class BrokenInvariant(Exception):
     """Each line names an invariant and the decision that breaks it."""
-
-
-class Acted(msgspec.Struct, frozen=True):
-    """A decision to act, and the action."""
-
-    decision: Decision
-    act: Action
-
-    @property
-    def title(self) -> str:
-        return f"{self.decision.planner} on {self.decision.subject.title}"
-
-
-class Case(msgspec.Struct, frozen=True):
-    """What is judged: all actions of a plan, and what they follow from."""
-
-    inputs: Inputs
-    fleet: Fleet
-    acted: tuple[Acted, ...]
-    plan: Plan
-
-
-class Invariant(msgspec.Struct, frozen=True):
-    """What must hold, and what breaks it."""
-
-    sentence: str
-    broken_by: Callable[[Case], Iterator[str]]
 
 
 def check(inputs: Inputs, fleet: Fleet, plan: Plan) -> None:
@@ -168,39 +138,6 @@ def _uncounted(case: Case) -> Iterator[str]:
                 yield f"{each.title}, which takes {one.mark.kind}/{one.mark.name}"
 
 
-def _evicted_astray(case: Case) -> Iterator[str]:
-    drained = [each for each in case.acted if each.decision.planner == DRAIN and isinstance(each.act, Evict)]
-    pods = {each.metadata.uid: each for each in case.inputs.observed.pods} if drained else {}
-    begun = {each.uid for each in case.inputs.memory.drained.evicted} if drained else set()
-    for each in drained:
-        asked = [pods.get(ref.uid) for ref in each.decision.refs]
-        if None in asked:
-            yield f"{each.title}, which is not there, or leaves with one that is not"
-        on = [case.fleet.node(pod.node) for pod in asked if pod is not None]
-        # Where one node is emptied a whole gang leaves; and what was asked once is asked again wherever it is.
-        if each.decision.subject.uid not in begun and not any(map(_is_kept_from_others, on)):
-            yield f"{each.title}, on Node/{on[0].name if on and on[0] else '?'}"
-
-
-def _is_kept_from_others(node: Node | None) -> bool:
-    mark = node.taint(names.DRAINING) if node is not None else None
-    return mark is not None and mark.effect != "PreferNoSchedule"
-
-
-def _evicted_unseen(case: Case) -> Iterator[str]:
-    missing = {each.kind for each in case.inputs.observed.unread} & _MOVING
-    for each in case.acted:
-        if isinstance(each.act, Evict) and missing:
-            yield f"{each.title}, although {', '.join(sorted(missing))} could not be read"
-
-
-def _let_onto_what_goes(case: Case) -> Iterator[str]:
-    going = {each.decision.subject.name for each in case.acted if takes_node_away(each.decision)}
-    for each in case.acted:
-        if isinstance(each.act, Ungate) and each.act.node in going:
-            yield f"{each.title}, on Node/{each.act.node}"
-
-
 def _never_yielded(case: Case) -> Iterator[str]:
     for each in case.acted:
         if isinstance(each.act, Apply) and (why := why_not_applied(each.act.manifest)):
@@ -242,7 +179,8 @@ class _Manifest(msgspec.Struct):
     metadata: _Metadata
 
 
-INVARIANTS = (
+# What holds of the actions of all features; each feature declares its own.
+SHARED = (
     Invariant("each action is on an object that can have its name, of a kind that is written", _unnameable),
     Invariant("a manifest is applied to the object that it is of", _applied_elsewhere),
     Invariant("no manifest is applied that no template may yield", _never_yielded),
@@ -255,12 +193,10 @@ INVARIANTS = (
     Invariant("each write presumes something that the API server checks", _blind),
     Invariant("nothing is done to what is frozen or suspended", _frozen),
     Invariant("what a guard counts is remembered before it is taken", _uncounted),
-    Invariant("no pod is drained but from a node that is kept from others meanwhile", _evicted_astray),
-    Invariant("no pod is evicted from a partial read", _evicted_unseen),
     Invariant("a decision about a node is for the pool that it belongs to", _of_another_pool),
-    Invariant("no pod is let onto a node that the plan takes away", _let_onto_what_goes),
     Invariant("nothing is done to what is set aside", _of_set_aside),
 )
+INVARIANTS = (*SHARED, *(each for feature in FEATURES for each in feature.invariants))
 
 
 def _needed(kind: str) -> frozenset[str]:

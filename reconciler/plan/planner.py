@@ -19,27 +19,20 @@ from reconciler.model.plan.memory import Memory
 from reconciler.model.plan.plan import Plan
 from reconciler.plan.containment import Troubles, contained
 from reconciler.plan.draft import Draft, Planner, Verdict
-from reconciler.plan.drain.memory import remembered
-from reconciler.plan.drain.planner import drain
+from reconciler.plan.features import FEATURES
 from reconciler.plan.guards.admission import Admission
 from reconciler.plan.guards.limits import Judged, Proposed, judge
 from reconciler.plan.guards.observed_taints import imagined_after
 from reconciler.plan.guards.one_action import one_action_each
 from reconciler.plan.guards.set_aside import SetAsides
 from reconciler.plan.holds.standstill import told_of_standstills
-from reconciler.plan.manifests.planner import manifests
-from reconciler.plan.scaling.planner import scaling
 from reconciler.plan.sizes_by_time import next_change
-from reconciler.plan.smart_pods.planner import smart_pods
 
 # The kinds that the planners go by, as titles of kinds.SEEN: where another could not be read, no plan is worse for it.
 # Leases are not among them: what scaling holds without them is a small part of a plan, and it says so itself.
-LOOKED_AT = frozenset(
-    each.title for each in SEEN if each.field in {"nodes", "pods", "budgets", "node_pools", "node_claims", "kept"}
-)
+LOOKED_AT = frozenset(each.title for each in SEEN if any(each.field in feature.needs for feature in FEATURES))
 
-# In this order: an earlier one has the first choice of subjects.
-PLANNERS: tuple[Planner, ...] = (manifests, scaling, drain, smart_pods)
+PLANNERS: tuple[Planner, ...] = tuple(feature.plan for feature in FEATURES)
 
 
 def plan(inputs: Inputs, fleet: Fleet, planners: tuple[Planner, ...] | None = None) -> Plan:
@@ -101,9 +94,10 @@ def _settled(inputs: Inputs, fleet: Fleet, proposed: Proposed, made: tuple[Seque
 def _remembering(inputs: Inputs, fleet: Fleet, judged: Judged, verdicts: Sequence[Verdict]) -> _Settled:
     memory = together(inputs.memory, verdicts)
     decided = one_action_each(judged.decisions)
-    drained = remembered(inputs, fleet, decided, memory.drained)
     imagined = imagined_after(inputs, fleet, decided)
-    memory = msgspec.structs.replace(memory, marks=judged.marks, imagined=imagined, drained=drained)
+    memory = msgspec.structs.replace(memory, marks=judged.marks, imagined=imagined)
+    for settle in (feature.settle for feature in FEATURES if feature.settle is not None):
+        memory = settle(inputs, fleet, decided, memory)
     return _Settled(decided, memory, judged.guarded)
 
 

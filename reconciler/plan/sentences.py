@@ -1,4 +1,4 @@
-"""Reasons to sentences: every code that any planner may give, in one table."""
+"""Reasons to sentences."""
 
 from collections.abc import Callable, Mapping
 from string import Formatter
@@ -7,62 +7,27 @@ from typing import Any
 from reconciler.model.instant import Instant, timestamp
 from reconciler.model.plan.action import Ref
 from reconciler.model.plan.reason import Facts, Reason
-from reconciler.plan import containment
-from reconciler.plan.capacity import words as requests
-from reconciler.plan.drain import reasons as drain
-from reconciler.plan.drain.codes import words as drain_words
-from reconciler.plan.guards import cluster_min, frozen, one_action, set_aside
-from reconciler.plan.guards import reasons as guards
-from reconciler.plan.guards import words as guard_words
-from reconciler.plan.holds import standstill
-from reconciler.plan.holds import words as hold_words
-from reconciler.plan.manifests import reasons as manifests
-from reconciler.plan.manifests import words as manifest_words
-from reconciler.plan.nodes import ownership
-from reconciler.plan.reasons import by_code, counted
-from reconciler.plan.release import reasons as release
-from reconciler.plan.scaling import reasons as scaling
-from reconciler.plan.scaling import words as sizes
-from reconciler.plan.smart_pods import reasons as smart_pods
-from reconciler.plan.smart_pods import words as machines
-from reconciler.plan.status import reasons as statuses
-from reconciler.plan.status import words as standings
-
-REASONS = by_code(
-    (
-        *guards.REASONS,
-        *frozen.REASONS,
-        *one_action.REASONS,
-        *standstill.REASONS,
-        *ownership.REASONS,
-        *containment.REASONS,
-        *set_aside.REASONS,
-        *cluster_min.REASONS,
-        *manifests.REASONS,
-        *scaling.REASONS,
-        *drain.REASONS,
-        *smart_pods.REASONS,
-        *release.REASONS,
-        *statuses.REASONS,
-    )
-)
+from reconciler.plan.capacity import words as capacity
+from reconciler.plan.features import FEATURES
+from reconciler.plan.guards import words as guards
+from reconciler.plan.holds import words as holds
+from reconciler.plan.reason_catalog import REASONS
+from reconciler.plan.reasons import counted
+from reconciler.plan.status import words as statuses
 
 # How a fact is written, by its type.
 WORDS: Mapping[type, Callable[[Any], str]] = {
-    **drain_words.WORDS,
-    **guard_words.WORDS,
-    **manifest_words.WORDS,
-    **requests.WORDS,
-    **sizes.WORDS,
-    **machines.WORDS,
-    **standings.WORDS,
+    **guards.WORDS,
+    **capacity.WORDS,
+    **statuses.WORDS,
+    **{kind: words for feature in FEATURES for kind, words in feature.words.items()},
 }
 
 # By code, what stands in its template and is no fact, or is written otherwise than by its type.
 PARTS: Mapping[type[Facts], Mapping[str, Callable[[Any], str]]] = {
-    **guard_words.PARTS,
-    **manifest_words.PARTS,
-    **hold_words.PARTS,
+    **guards.PARTS,
+    **holds.PARTS,
+    **{facts: parts for feature in FEATURES for facts, parts in feature.parts.items()},
 }
 
 

@@ -8,7 +8,9 @@ from prometheus_client.exposition import generate_latest
 from reconciler.model.plan.action import Hold, Ref
 from reconciler.model.plan.cycle_result import CycleResult
 from reconciler.model.plan.decision import Decision
+from reconciler.plan.features import FEATURES
 from reconciler.serve.durations import Durations
+from reconciler.serve.feature_gauges import FeatureGauges
 from reconciler.serve.scale_down_metrics import ScaleDownMetrics
 from reconciler.serve.smart_pod_metrics import SmartPodMetrics
 
@@ -24,6 +26,7 @@ class Metrics:
         self._smart_pods = SmartPodMetrics(self.registry)
         self._durations = Durations(self.registry)
         self._scale_down = ScaleDownMetrics(self.registry, self._durations)
+        self._features = FeatureGauges(self.registry, FEATURES)
 
     def _count_cycles(self) -> None:
         self._cycles = Counter(
@@ -83,6 +86,7 @@ class Metrics:
                 self._decisions.labels(*labels).set(counts[labels])
         self._smart_pods.publish(cycled)
         self._scale_down.publish(cycled)
+        self._features.publish(cycled)
         self._durations.publish(cycled)
 
     def _count_refused(self, cycled: CycleResult) -> None:

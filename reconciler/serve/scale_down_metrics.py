@@ -7,7 +7,7 @@ was to be kept from pods, by the time of the taint on it; what was evicted count
 
 from collections.abc import Iterator
 
-from prometheus_client import CollectorRegistry, Counter, Gauge
+from prometheus_client import CollectorRegistry, Counter
 
 from reconciler.model import names
 from reconciler.model.cluster.node import Node
@@ -42,15 +42,11 @@ class ScaleDownMetrics:
         self._evicted = Counter(
             "reconciler_evictions", "Pods that were asked to leave, by what came of it.", ["result"], registry=registry
         )
-        self._candidates = Gauge(
-            "reconciler_unneeded_nodes", "Nodes whose pods would all fit elsewhere.", registry=registry
-        )
         self._counted: dict[str, Instant] = {}  # uids of nodes, and when they were counted
 
     def publish(self, cycled: CycleResult) -> None:
         if cycled.plan is None:
             return
-        self._candidates.set(sum(each.is_candidate for each in cycled.plan.weighed))
         self._counted = {uid: at for uid, at in self._counted.items() if 0 <= cycled.at - at < _AGAIN_MS}
         results = {each.subject: each.result for each in cycled.outcomes}
         for decision in cycled.plan.decisions if results else ():

@@ -14,9 +14,9 @@ from reconciler.model.names import LEASES_NAMESPACE
 from reconciler.model.plan.action import Act, Ref
 from reconciler.model.plan.decision import Decision
 from reconciler.model.plan.outcome import Outcome
+from reconciler.model.right import Right
 from reconciler.ports import Fence
 from reconciler.schema.admission.page import Account, admission_policies
-from reconciler.schema.rights.right import Right
 from reconciler.schema.rights.writing import writing_rights
 from reconciler.simulate.world import World
 from tests.lab.api import Api, Credential

@@ -10,7 +10,7 @@ from reconciler.model.origin import Origin
 from reconciler.model.plan.action import Ref
 from reconciler.model.plan.reason import CodeFacts, Facts, Reason
 from reconciler.plan.drain.codes.emptying import EvictedPodsStay
-from reconciler.plan.sentences import REASONS
+from reconciler.plan.reason_catalog import REASONS
 
 POD = Ref("Pod", "x", "x")
 

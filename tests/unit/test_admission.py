@@ -8,9 +8,9 @@ import yaml
 
 from reconciler.cli.main import main
 from reconciler.model import names
+from reconciler.model.right import Changes, Limits, Right
 from reconciler.schema.admission.page import Account, admission_page, admission_policies
 from reconciler.schema.generated import ADMISSION
-from reconciler.schema.rights.right import Changes, Limits, Right
 from reconciler.schema.rights.writing import writing_rights
 from tests.lab.places import REPOSITORY
 from tests.unit.rights_stage import wish

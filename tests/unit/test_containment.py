@@ -184,7 +184,7 @@ def test_all_planners_are_contained() -> None:
     ("part", "target"),
     [
         ("guards", "reconciler.plan.planner.judge"),
-        ("memory", "reconciler.plan.planner.remembered"),
+        ("memory", "reconciler.plan.drain.feature.remembered"),
         ("memory", "reconciler.plan.planner.one_action_each"),
         ("memory", "reconciler.plan.planner.imagined_after"),
     ],

@@ -9,7 +9,7 @@ import pytest
 from reconciler.cli.exit_codes import ExitCode
 from reconciler.cli.main import COMMANDS
 from reconciler.model.bundle import Bundle, Text
-from reconciler.plan.sentences import REASONS
+from reconciler.plan.reason_catalog import REASONS
 from reconciler.policy.resolve import resolve
 from reconciler.report.schema.files import REASONS_PAGE
 from reconciler.report.schema.reasons_page import reasons_page

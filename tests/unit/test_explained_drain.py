@@ -13,8 +13,8 @@ from reconciler.plan.explain.counterfactuals.changes import LINES, changes_of, f
 from reconciler.plan.explain.subject import about
 from reconciler.plan.files.planning_result import PlanningResult
 from reconciler.plan.nodes.ownership import CordonedByOthers, DisruptedByKarpenter, DriverUpgrade, NodeOptedOut
+from reconciler.plan.reason_catalog import REASONS
 from reconciler.plan.reasons import Declared, code_of
-from reconciler.plan.sentences import REASONS
 from tests.unit.drain_stage import World, tables
 
 CASES = tables()

@@ -24,8 +24,8 @@ from reconciler.model.quantity import Duration
 from reconciler.plan.files.planning_result import PlanningResult
 from reconciler.plan.guards.reasons import HeldByGuard
 from reconciler.plan.holds.resting import is_resting
+from reconciler.plan.reason_catalog import REASONS
 from reconciler.plan.reasons import is_held
-from reconciler.plan.sentences import REASONS
 from reconciler.report.applied import Applied, applied_document
 from reconciler.report.document import Document
 from reconciler.report.plans.build import Compared, planned_of

@@ -12,8 +12,8 @@ from reconciler.model.plan.action import Apply, Delete, Hold, Label, Preconditio
 from reconciler.model.plan.decision import Decision
 from reconciler.model.plan.inputs import Inputs
 from reconciler.plan.draft import Draft, Verdict
+from reconciler.plan.manifests.feature import FEATURE
 from reconciler.plan.manifests.planner import manifests
-from reconciler.plan.manifests.reasons import REASONS
 from reconciler.plan.reasons import by_code
 from reconciler.plan.sentences import sentence
 from tests.unit.manifests_stage import POLICY, WISHED, decide, inputs_of, patched, table
@@ -24,7 +24,7 @@ CASES = {
     **{f"adopt: {name}": case for name, case in table("adopt.yaml").items()},
     **{f"prune: {name}": {**UNDECLARED, **case} for name, case in table("prune.yaml").items()},
 }
-BECAUSE = by_code(REASONS)
+BECAUSE = by_code(FEATURE.reasons)
 
 
 def told(decision: Decision) -> list[str]:

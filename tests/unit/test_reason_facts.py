@@ -34,12 +34,12 @@ from reconciler.plan.guards import words as guard_words
 from reconciler.plan.guards.frozen import Freeze, Scope
 from reconciler.plan.guards.observing import Observation
 from reconciler.plan.manifests import words as manifest_words
-from reconciler.plan.reason_codec import decoded
+from reconciler.plan.reason_catalog import REASONS, decoded
 from reconciler.plan.scaling.growth import Claimants, Growth
 from reconciler.plan.scaling.marks import MarkTime
 from reconciler.plan.scaling.reasons import ForPods, HeldWhile, KeptWhile, NextWindow, SizedBy
 from reconciler.plan.scaling.size import SizeReason
-from reconciler.plan.sentences import PARTS, REASONS, WORDS, asked, fact_words, sentence
+from reconciler.plan.sentences import PARTS, WORDS, asked, fact_words, sentence
 from reconciler.plan.smart_pods.reasons import Unbought
 from reconciler.plan.status.reasons import ProblemCount
 from reconciler.report.plans.facts_document import facts_document

@@ -13,10 +13,10 @@ from reconciler.model.plan.action import Hold, Ref
 from reconciler.model.plan.decision import Decision
 from reconciler.model.policy.gpu_pool import SmartPods
 from reconciler.plan.guards.frozen import RELEASE
+from reconciler.plan.reason_catalog import REASONS
 from reconciler.plan.release.reasons import REASONS as OWN
 from reconciler.plan.release.reasons import LabelsReleased, ReleasedWhenUnused
 from reconciler.plan.release.release import release, why_unsure
-from reconciler.plan.sentences import REASONS
 from reconciler.simulate.world import World
 from tests.unit.release_stage import NODE_POOL, Object, kept, node, pod, said, world
 

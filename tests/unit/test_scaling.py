@@ -8,8 +8,9 @@ import pytest
 from reconciler.fleet.fleet import Fleet
 from reconciler.plan.draft import Draft
 from reconciler.plan.reasons import code_of
+from reconciler.plan.scaling.feature import FEATURE
 from reconciler.plan.scaling.planner import scaling
-from reconciler.plan.scaling.reasons import REASONS, NoMoreNodes
+from reconciler.plan.scaling.reasons import NoMoreNodes
 from reconciler.plan.sentences import sentence
 from tests.unit.scaling_stage import World, table
 from tests.unit.scaling_told import told
@@ -73,4 +74,4 @@ def test_each_reason_is_shown_by_a_case() -> None:
         shown |= {
             reason.code for size in made.sizes for reason in (size.reason, *[each.reason for each in size.limits])
         }
-    assert {code_of(each) for each in REASONS} <= shown
+    assert {code_of(each) for each in FEATURE.reasons} <= shown

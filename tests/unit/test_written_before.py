@@ -22,7 +22,8 @@ from reconciler.plan.files.format_1 import Inputs1, decoded_1, skimmed, with_typ
 from reconciler.plan.guards.reasons import ObjectUnversioned
 from reconciler.plan.nodes.ownership import DriverUpgrade, NodeLeaving
 from reconciler.plan.planner import plan
-from reconciler.plan.sentences import REASONS, sentence
+from reconciler.plan.reason_catalog import REASONS
+from reconciler.plan.sentences import sentence
 from reconciler.sources.history import records
 from reconciler.sources.history.read import NotKept, kept
 from tests.unit.configmap_server import ConfigMaps
@@ -33,7 +34,10 @@ DECIDED = json.loads((FILES / "decisions.json").read_text())
 
 
 def in_json(memory: Memory) -> Any:
-    return json.loads(msgspec.json.encode(memory, order="sorted"))
+    """Without what the program of that time did not have, which must be empty."""
+    written = json.loads(msgspec.json.encode(memory, order="sorted"))
+    assert written.pop("sections") == {}
+    return written
 
 
 def decided(inputs: Inputs) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from reconciler.model.plan.inputs import Inputs
 from reconciler.model.plan.inputs_delta import Succession, Successor
 from reconciler.model.plan.plan import Plan
 from reconciler.plan.check import BrokenInvariant
-from reconciler.plan.reason_codec import decoded
+from reconciler.plan.reason_catalog import decoded
 
 NICENESS = 10
 

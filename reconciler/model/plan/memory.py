@@ -1,5 +1,7 @@
 """What must outlive a restart and that the cluster cannot carry itself; and hints, which may be lost at any time."""
 
+from typing import TypeVar
+
 import msgspec
 
 from reconciler.model.instant import Instant
@@ -10,6 +12,8 @@ from reconciler.model.plan.pool_shortfall import PoolShortfall
 from reconciler.model.plan.reason import Reason
 from reconciler.model.plan.shortage import Shortage
 
+Section = TypeVar("Section", bound=msgspec.Struct)
+
 
 class Memory(msgspec.Struct, frozen=True):
     """Written before actions go out."""
@@ -19,6 +23,24 @@ class Memory(msgspec.Struct, frozen=True):
     lacking: tuple[PoolShortfall, ...] = ()  # for how long Karpenter has been left to buy by itself; sorted
     shortages: tuple[Shortage, ...] = ()  # what could not be bought lately; sorted
     drained: DrainMemory = DrainMemory()
+    sections: dict[str, msgspec.Raw] = {}  # by feature, what no other feature reads, as canonical JSON
+
+    def section(self, feature: str, kind: type[Section]) -> Section:
+        """As it was remembered last; the defaults of the struct where nothing was, or what nobody can read."""
+        written = self.sections.get(feature)
+        if written is None:
+            return kind()
+        try:
+            return msgspec.json.decode(written, type=kind)
+        except msgspec.MsgspecError:
+            return kind()
+
+    def with_section(self, feature: str, section: msgspec.Struct) -> "Memory":
+        """A section that is as by default is left out."""
+        others = {name: written for name, written in self.sections.items() if name != feature}
+        if section != type(section)():
+            others[feature] = msgspec.Raw(msgspec.json.encode(section, order="sorted"))
+        return msgspec.structs.replace(self, sections=dict(sorted(others.items())))
 
 
 class Tried(msgspec.Struct, frozen=True, gc=False):

@@ -14,7 +14,7 @@ HoldClass = Literal["blocked", "waiting"]
 
 
 class Facts:
-    """What any reason tells. A decoder is told by plan/reason_codec.py which class a code has."""
+    """What any reason tells. A decoder is told by plan/reason_catalog.py which class a code has."""
 
     __slots__ = ()
 

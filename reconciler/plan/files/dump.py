@@ -22,7 +22,7 @@ from reconciler.model.plan.inputs import Inputs
 from reconciler.plan.files.format_1 import Inputs1, decoded_1, skimmed, with_typed_hints
 from reconciler.plan.files.masked_labels import masked
 from reconciler.plan.files.valid_names import why_invalid
-from reconciler.plan.reason_codec import decoded
+from reconciler.plan.reason_catalog import decoded
 
 _NAME = "reconciler-dump"
 FORMAT = f"{_NAME}/2"

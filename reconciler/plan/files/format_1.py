@@ -12,8 +12,7 @@ from reconciler.model.plan.action import Ref
 from reconciler.model.plan.inputs import Inputs
 from reconciler.model.plan.memory import Tried
 from reconciler.model.plan.reason import CodeFacts, Facts, Reason
-from reconciler.plan.reason_codec import facts_of
-from reconciler.plan.sentences import REASONS
+from reconciler.plan.reason_catalog import REASONS, facts_of
 
 T = TypeVar("T")
 

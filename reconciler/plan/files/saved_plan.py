@@ -46,7 +46,7 @@ from reconciler.plan.guards.context import GuardContext
 from reconciler.plan.guards.limits import Proposed, judge
 from reconciler.plan.guards.removals import taken
 from reconciler.plan.planner import digest_of, unread_of_use
-from reconciler.plan.reason_codec import decoded
+from reconciler.plan.reason_catalog import decoded
 from reconciler.plan.reasons import OfPaths
 
 _NAME = "reconciler-plan"

@@ -18,8 +18,8 @@ from reconciler.model.plan.plan import Plan
 from reconciler.model.plan.reason import Facts, HoldClass
 from reconciler.plan.causes import PolicyKey, policies_behind
 from reconciler.plan.guards.approvals import Approvals
+from reconciler.plan.reason_catalog import REASONS
 from reconciler.plan.reasons import is_held as is_declared_held
-from reconciler.plan.sentences import REASONS
 
 
 class ChangeScope(msgspec.Struct, frozen=True):

@@ -321,38 +321,3 @@ class NothingDeclared(CodeFacts, frozen=True):
     hold = "blocked"
 
     object: Ref
-
-
-REASONS: tuple[type[CodeFacts], ...] = (
-    Missing,
-    EditedInPlace,
-    EditedOpening,
-    EditedForNewNodes,
-    EditedBeforeNodes,
-    EditDriftsSome,
-    EditDriftsAll,
-    EditEndsDrift,
-    KindUnread,
-    KindAbsent,
-    BeingDeleted,
-    NotOurs,
-    NotOursForAll,
-    OwnedByOther,
-    NameTaken,
-    FieldConflict,
-    FieldFixed,
-    ImpactUnread,
-    Adopted,
-    AdoptedByForce,
-    AdoptionWouldDrift,
-    NodeLacksLabels,
-    NodePoolNotDeclared,
-    ObjectNotDeclared,
-    NodePoolUnclaimed,
-    ObjectUnclaimed,
-    ObjectOnlyLabelled,
-    NodePoolPruned,
-    ObjectPruned,
-    PruneUnread,
-    NothingDeclared,
-)

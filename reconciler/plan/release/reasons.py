@@ -25,20 +25,6 @@ class FreezeReleased(CodeFacts, frozen=True):
     object: Ref
 
 
-class GateReleased(CodeFacts, frozen=True):
-    template = "{object} waits at the gate {gate}, which nobody else opens: it is opened."
-
-    object: Ref
-    gate: str
-
-
-class EvictionReleased(CodeFacts, frozen=True):
-    template = "{object} carries {key}, and is not evicted by us: that is taken off."
-
-    object: Ref
-    key: str
-
-
 class ObjectReleased(CodeFacts, frozen=True):
     template = "{object} was made for a pool: it is deleted."
 
@@ -56,8 +42,6 @@ REASONS = (
     TaintReleased,
     LabelsReleased,
     FreezeReleased,
-    GateReleased,
-    EvictionReleased,
     ObjectReleased,
     ReleasedWhenUnused,
 )

@@ -4,72 +4,27 @@ NodePools stay as they are, our labels and budgets in them included, since any e
 Nodes, with what they have from their NodePool: those that come next would have it too. The policies, where they are
 custom resources, are whoever's who wrote them.
 
-One action a subject: whoever carries these out looks again and asks again, until there are none. A table, so that what
-more is put on a cluster gets its line here.
+One action a subject: whoever carries these out looks again and asks again, until there are none. What only one feature
+writes is taken away by that feature (see plan/feature.py).
 """
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from functools import cached_property
-
-import msgspec
 
 from reconciler.model import names
 from reconciler.model.cluster.metadata import Metadata
 from reconciler.model.cluster.node import Node
 from reconciler.model.cluster.observed import Observed
-from reconciler.model.cluster.pod import Pod
-from reconciler.model.cluster.unstructured import Unstructured
-from reconciler.model.plan.action import Action, Annotate, Delete, Hold, Label, Preconditions, Ref, Taint, Ungate
+from reconciler.model.plan.action import Annotate, Delete, Hold, Label, Preconditions, Ref, Taint
 from reconciler.model.plan.decision import Decision
-from reconciler.model.plan.reason import CodeFacts, Reason
-from reconciler.model.policy.gpu_pool import SmartPods
-from reconciler.plan.capacity.identity import request_by_name
-from reconciler.plan.guards.frozen import RELEASE
+from reconciler.plan.feature.release_context import ReleaseContext, made_by_us, released
+from reconciler.plan.features import FEATURES
 from reconciler.plan.release import reasons
 
 # What must have been read to say that nothing of ours is left.
 NEEDED = ("nodes", "pods", "nodepools.karpenter.sh", "nodeclaims.karpenter.sh")
 
-_OWN_NAMESPACES = frozenset({names.OWN_NAMESPACE, SmartPods().namespace})
 _FREEZE = ((names.FROZEN_UNTIL, None), (names.FROZEN_REASON, None))
-
-
-class ReleaseContext(msgspec.Struct, frozen=True, dict=True):
-    """What is looked at: all of it, or what belongs to one pool."""
-
-    observed: Observed
-    pool: str = ""
-
-    @property
-    def nodes(self) -> Iterator[Node]:
-        """A node that is leaving takes all of it with it."""
-        found = (each for each in self.observed.nodes if not each.metadata.leaving)
-        return (each for each in found if not self.pool or each.pool == self.pool)
-
-    def is_of_pool(self, labels: dict[str, str], node: str = "") -> bool:
-        return not self.pool or self.pool in {labels.get(names.POOL), self._pool_of_node.get(node)}
-
-    @cached_property
-    def _pool_of_node(self) -> dict[str, str]:
-        return {each.name: each.pool for each in self.observed.nodes}
-
-    @cached_property
-    def templates(self) -> dict[str, Unstructured]:
-        return {each.name: each for each in self.observed.node_pools}
-
-    @cached_property
-    def own_pods(self) -> frozenset[tuple[str, str]]:
-        """Namespace and name of the pods that we made. Labels alone prove nothing in the namespaces of tenants."""
-        return frozenset((each.metadata.namespace, each.name) for each in self.observed.pods if _is_own_pod(each))
-
-    def is_own_pod(self, namespace: str, name: str) -> bool:
-        return (namespace, name) in self.own_pods
-
-    @cached_property
-    def claimed_labels(self) -> dict[str, dict[str, str]]:
-        """What Karpenter was to put on each node, by the node's name."""
-        return {each.status.node_name: each.metadata.labels for each in self.observed.node_claims}
 
 
 def release(observed: Observed, pool: str = "") -> tuple[Decision, ...]:
@@ -95,7 +50,7 @@ def _taints(ground: ReleaseContext) -> Iterator[Decision]:
             if taint.key.startswith(names.OURS) and (taint.key, taint.effect) not in lasting:
                 act = Taint(key=taint.key, value=None, effect=taint.effect)
                 why = reasons.TaintReleased(object=_node(node), key=taint.key, effect=taint.effect)
-                yield _decision(_node(node), act, why, node.pool)
+                yield released(_node(node), act, why, node.pool)
 
 
 def _labels(ground: ReleaseContext) -> Iterator[Decision]:
@@ -105,7 +60,7 @@ def _labels(ground: ReleaseContext) -> Iterator[Decision]:
         if ours:
             act = Label(labels=tuple((key, None) for key in ours))
             why = reasons.LabelsReleased(object=_node(node), keys=tuple(ours))
-            yield _decision(_node(node), act, why, node.pool)
+            yield released(_node(node), act, why, node.pool)
 
 
 def _freezes(ground: ReleaseContext) -> Iterator[Decision]:
@@ -116,36 +71,12 @@ def _freezes(ground: ReleaseContext) -> Iterator[Decision]:
     for subject, metadata, pool in frozen:
         if metadata.annotations.frozen_until or metadata.annotations.frozen_reason:
             act = Annotate(annotations=_FREEZE)
-            yield _decision(subject, act, reasons.FreezeReleased(object=subject), pool)
-
-
-def _gates(ground: ReleaseContext) -> Iterator[Decision]:
-    for pod in ground.observed.pods:
-        metadata = pod.metadata
-        if metadata.leaving or not ground.is_of_pool(metadata.labels, pod.node) or _is_own_pod(pod):
-            continue
-        for gate in pod.spec.scheduling_gates:
-            if gate.name.startswith(names.OURS):
-                subject = Ref("Pod", metadata.namespace, metadata.name, metadata.uid)
-                why = reasons.GateReleased(object=subject, gate=gate.name)
-                act = Ungate(gate=gate.name)
-                yield _decision(subject, act, why, metadata.labels.get(names.POOL, ""))
-
-
-def _evictions(ground: ReleaseContext) -> Iterator[Decision]:
-    """Pods that were told to save their work, and are not evicted by us."""
-    for pod in ground.observed.pods:
-        metadata = pod.metadata
-        if metadata.annotations.evict_at and not metadata.leaving and ground.is_of_pool(metadata.labels, pod.node):
-            subject = Ref("Pod", metadata.namespace, metadata.name, metadata.uid)
-            act = Annotate(annotations=((names.EVICT_AT, None),))
-            why = reasons.EvictionReleased(object=subject, key=names.EVICT_AT)
-            yield _decision(subject, act, why, metadata.labels.get(names.POOL, ""))
+            yield released(subject, act, reasons.FreezeReleased(object=subject), pool)
 
 
 def _objects(ground: ReleaseContext) -> Iterator[Decision]:
     """What templates yielded beside NodePools: our own pods, their budgets and priorities."""
-    users = Counter(each.spec.priority_class_name for each in ground.observed.pods if not _is_own_pod(each))
+    users = Counter(each.spec.priority_class_name for each in ground.observed.pods if not made_by_us(each))
     for each in ground.observed.kept:
         metadata = each.metadata
         if metadata.deletion_timestamp or not ground.is_of_pool(metadata.labels):
@@ -155,12 +86,12 @@ def _objects(ground: ReleaseContext) -> Iterator[Decision]:
         subject = Ref(each.kind, metadata.namespace, each.name, metadata.uid)
         pool = metadata.labels.get(names.POOL, "")
         if each.kind == "PriorityClass" and (pods := users[each.name]):
-            yield _decision(subject, Hold(), reasons.ReleasedWhenUnused(object=subject, pods=pods), pool)
+            yield released(subject, Hold(), reasons.ReleasedWhenUnused(object=subject, pods=pods), pool)
             continue
         delete = Delete(
             presumes=Preconditions(resource_version="" if each.kind == "Pod" else metadata.resource_version)
         )
-        yield _decision(subject, delete, reasons.ObjectReleased(object=subject), pool)
+        yield released(subject, delete, reasons.ObjectReleased(object=subject), pool)
 
 
 # In this order where several are for one subject: what keeps pods away goes first.
@@ -168,25 +99,9 @@ RELEASED: tuple[Callable[[ReleaseContext], Iterable[Decision]], ...] = (
     _taints,
     _labels,
     _freezes,
-    _gates,
-    _evictions,
     _objects,
+    *(line for feature in FEATURES for line in feature.release),
 )
-
-
-def _decision(subject: Ref, act: Action | Hold, facts: CodeFacts, pool: str) -> Decision:
-    return Decision(RELEASE, subject, act, Reason(facts), pool)
-
-
-def _node(node: Node) -> Ref:
-    return Ref("Node", "", node.name, node.metadata.uid)
-
-
-def _is_own_pod(pod: Pod) -> bool:
-    """A smart pod, wherever it is, or what bears our label where nobody else makes pods."""
-    if request_by_name(pod) is not None:
-        return True
-    return pod.metadata.labels.get(names.MANAGED) == "true" and pod.metadata.namespace in _OWN_NAMESPACES
 
 
 def _template_taints(ground: ReleaseContext, node: Node) -> set[tuple[str, str]]:
@@ -202,3 +117,7 @@ def _template_labels(ground: ReleaseContext, node: Node) -> set[str]:
     template = (node_pool.spec.get("template") or {}).get("metadata") or {} if node_pool else {}
     by_people = set() if names.KARPENTER_POOL in node.metadata.labels else {names.POOL}
     return {*(template.get("labels") or {}), *ground.claimed_labels.get(node.name, {}), *by_people}
+
+
+def _node(node: Node) -> Ref:
+    return Ref("Node", "", node.name, node.metadata.uid)

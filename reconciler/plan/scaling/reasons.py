@@ -350,36 +350,6 @@ def kept_while(facts: Facts) -> KeptWhile | None:
     return _KEPT_WHILE.get(type(facts))
 
 
-REASONS: tuple[type[CodeFacts], ...] = (
-    TargetSize,
-    TargetGrows,
-    SurplusEmptyNode,
-    DeletionNear,
-    DeletionNearLate,
-    EmptyNodeDeleted,
-    MarkedNodeHeld,
-    MarkedNodeInUse,
-    MarkedNodeWanted,
-    NoLongerSurplus,
-    NeededForClusterMin,
-    MarkUnreadable,
-    MarkedNodeUnready,
-    EmptyNodeUnready,
-    NodeJustCame,
-    MarkWithoutProvisioner,
-    NodeOfProvisioner,
-    CapacityMissing,
-    NoMoreNodes,
-    PlaceKept,
-    DemandFirst,
-    PoolUnready,
-    ScaleDownWindowClosed,
-    SurplusKeptByClusterMin,
-    SurplusInUse,
-    ScalingUnread,
-    LentUnread,
-)
-
 # By which nothing is held that was asked for: it waits for its time, or for what holds its provisioner as well.
 RESTING: frozenset[type[CodeFacts]] = frozenset({SurplusEmptyNode, MarkedNodeHeld, PlaceKept, EmptyNodeUnready})
 

@@ -9,8 +9,8 @@ import msgspec
 from reconciler.model.instant import Instant
 from reconciler.model.plan.action import Ref
 from reconciler.model.plan.reason import Facts, Reason
+from reconciler.plan.reason_catalog import REASONS
 from reconciler.plan.reasons import Declared
-from reconciler.plan.sentences import REASONS
 
 _OPENING = """\
 # Reasons

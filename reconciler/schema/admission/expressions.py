@@ -7,8 +7,8 @@ and only the fields that may change are left out of that. So a field that a late
 from collections.abc import Mapping
 
 from reconciler.model.manifest_rules.shape import Entry, Fields
+from reconciler.model.right import Changes, Limits
 from reconciler.schema.admission.shapes import TRUE, every, literal, matches
-from reconciler.schema.rights.right import Changes, Limits
 
 CREATE, UPDATE, DELETE = "CREATE", "UPDATE", "DELETE"
 _VERBS: Mapping[str, str] = {"create": CREATE, "update": UPDATE, "patch": UPDATE, "delete": DELETE}

@@ -12,9 +12,9 @@ import yaml
 
 from reconciler.model import names
 from reconciler.model.desired import Desired
+from reconciler.model.right import Right
 from reconciler.schema.admission.expressions import CREATE, DELETE, UPDATE, allowed, operations, variables
 from reconciler.schema.admission.shapes import TRUE, literal
-from reconciler.schema.rights.right import Right
 from reconciler.schema.rights.writing import writing_rights
 
 _API = "admissionregistration.k8s.io/v1"

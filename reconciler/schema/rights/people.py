@@ -4,10 +4,10 @@ from collections.abc import Callable, Mapping
 
 import msgspec
 
+from reconciler.model.right import Right
 from reconciler.policy.kind import GROUP
 from reconciler.policy.rules.kinds import KINDS
 from reconciler.schema.rights.reading import reading_rights
-from reconciler.schema.rights.right import Right
 
 _POLICIES = tuple(sorted(kind.plural for kind in KINDS if kind.is_policy))
 

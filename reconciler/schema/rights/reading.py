@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from reconciler.model.cluster.kinds import SEEN
 from reconciler.model.desired import Desired
-from reconciler.schema.rights.right import Right
+from reconciler.model.right import Right
 
 LOOK = ("get", "list", "watch")
 _CLASSES = "node_classes"

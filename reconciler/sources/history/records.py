@@ -15,7 +15,7 @@ import msgspec
 from reconciler.model.instant import Instant
 from reconciler.model.plan.inputs_delta import Successor
 from reconciler.plan.files.format_1 import Inputs1, decoded_1, skimmed, with_typed_hints
-from reconciler.plan.reason_codec import decoded
+from reconciler.plan.reason_catalog import decoded
 from reconciler.sources.input_file import UnfitFile
 
 SUFFIX = ".history"

@@ -17,8 +17,8 @@ SETTINGS = "pyproject.toml"
 PURITY_CONTRACT = "Pure folders touch nothing outside"
 
 # Folders of reconciler/plan/ that are no planners: what all of them may ask, and what may ask all of them.
-COMMON_GROUND = frozenset({"guards", "karpenter", "capacity", "nodes", "sums"})
-SPEAKS_FOR_ALL = frozenset({"explain", "holds", "impact"})
+COMMON_GROUND = frozenset({"feature", "guards", "karpenter", "capacity", "nodes", "sums"})
+SPEAKS_FOR_ALL = frozenset({"release", "explain", "holds", "impact"})
 
 ORDER = (
     "__main__ > cli > controller > simulate > loop | kube | sources | serve | agent > ports > report > "

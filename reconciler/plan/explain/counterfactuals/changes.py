@@ -60,8 +60,8 @@ from reconciler.plan.explain.counterfactuals import of_nodes, of_pods, of_polici
 from reconciler.plan.explain.counterfactuals.alike import all_like, together
 from reconciler.plan.explain.counterfactuals.edits import Edit, Line, once_it_is_time
 from reconciler.plan.nodes import ownership
+from reconciler.plan.reason_catalog import REASONS
 from reconciler.plan.reasons import Declared
-from reconciler.plan.sentences import REASONS
 
 _MOST_EDITS = 6  # what takes more is not near; the same done to several pods counts once
 _MOST_ROUNDS = 20

@@ -1,0 +1,1 @@
+"""What a feature declares for the rest of the program."""

@@ -1,0 +1,68 @@
+"""What is looked at when a cluster is left, and the decisions that take off what was put there."""
+
+from collections.abc import Iterator
+from functools import cached_property
+
+import msgspec
+
+from reconciler.model import names
+from reconciler.model.cluster.node import Node
+from reconciler.model.cluster.observed import Observed
+from reconciler.model.cluster.pod import Pod
+from reconciler.model.cluster.unstructured import Unstructured
+from reconciler.model.plan.action import Action, Hold, Ref
+from reconciler.model.plan.decision import Decision
+from reconciler.model.plan.reason import CodeFacts, Reason
+from reconciler.model.policy.gpu_pool import SmartPods
+from reconciler.plan.capacity.identity import request_by_name
+from reconciler.plan.guards.frozen import RELEASE
+
+_OWN_NAMESPACES = frozenset({names.OWN_NAMESPACE, SmartPods().namespace})
+
+
+class ReleaseContext(msgspec.Struct, frozen=True, dict=True):
+    """What is looked at: all of it, or what belongs to one pool."""
+
+    observed: Observed
+    pool: str = ""
+
+    @property
+    def nodes(self) -> Iterator[Node]:
+        """A node that is leaving takes all of it with it."""
+        found = (each for each in self.observed.nodes if not each.metadata.leaving)
+        return (each for each in found if not self.pool or each.pool == self.pool)
+
+    def is_of_pool(self, labels: dict[str, str], node: str = "") -> bool:
+        return not self.pool or self.pool in {labels.get(names.POOL), self._pool_of_node.get(node)}
+
+    @cached_property
+    def _pool_of_node(self) -> dict[str, str]:
+        return {each.name: each.pool for each in self.observed.nodes}
+
+    @cached_property
+    def templates(self) -> dict[str, Unstructured]:
+        return {each.name: each for each in self.observed.node_pools}
+
+    @cached_property
+    def own_pods(self) -> frozenset[tuple[str, str]]:
+        """Namespace and name of the pods that we made. Labels alone prove nothing in the namespaces of tenants."""
+        return frozenset((each.metadata.namespace, each.name) for each in self.observed.pods if made_by_us(each))
+
+    def is_own_pod(self, namespace: str, name: str) -> bool:
+        return (namespace, name) in self.own_pods
+
+    @cached_property
+    def claimed_labels(self) -> dict[str, dict[str, str]]:
+        """What Karpenter was to put on each node, by the node's name."""
+        return {each.status.node_name: each.metadata.labels for each in self.observed.node_claims}
+
+
+def released(subject: Ref, act: Action | Hold, facts: CodeFacts, pool: str) -> Decision:
+    return Decision(RELEASE, subject, act, Reason(facts), pool)
+
+
+def made_by_us(pod: Pod) -> bool:
+    """A smart pod, wherever it is, or what bears our label where nobody else makes pods."""
+    if request_by_name(pod) is not None:
+        return True
+    return pod.metadata.labels.get(names.MANAGED) == "true" and pod.metadata.namespace in _OWN_NAMESPACES

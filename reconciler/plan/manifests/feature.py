@@ -1,0 +1,69 @@
+"""What pools' templates yield, NodePools above all, on the cluster as it is declared."""
+
+from collections.abc import Callable
+
+from reconciler.model.manifest_rules.kinds import PRIORITY_CLASS
+from reconciler.model.right import Limits
+from reconciler.plan.feature.feature import Feature, declared_in
+from reconciler.plan.feature.write_rights import (
+    APPLY_AND_DELETE,
+    LEFT_BEHIND,
+    OWN_OBJECTS,
+    Enforced,
+    WriteRight,
+    where_left_by_older_versions,
+)
+from reconciler.plan.manifests import reasons, words
+from reconciler.plan.manifests.planner import manifests
+
+NODE_POOLS = Limits("write NodePools that are marked as its own", labels=OWN_OBJECTS, adopts=True)
+PRIORITY_CLASSES = Limits(
+    "write PriorityClasses of its own, none above the workloads and none the default",
+    labels=OWN_OBJECTS,
+    keeps_as=PRIORITY_CLASS,
+)
+
+
+def _yielded(kind: str) -> Callable[[Enforced], set[str]]:
+    """The templates of pools yield objects of a kind."""
+
+    def asked_for(enforced: Enforced) -> set[str]:
+        return {""} if enforced.is_any or any(each.kind == kind for each in enforced.manifests) else set()
+
+    return asked_for
+
+
+FEATURE = Feature(
+    name=reasons.PLANNER,
+    plan=manifests,
+    needs=("node_pools", "kept"),
+    reasons=declared_in(reasons),
+    words=words.WORDS,
+    parts=words.PARTS,
+    rights=(
+        WriteRight(
+            _yielded("NodePool"),
+            "karpenter.sh",
+            ("nodepools",),
+            APPLY_AND_DELETE,
+            "What the pools' templates yield for Karpenter.",
+            NODE_POOLS,
+        ),
+        WriteRight(
+            _yielded("PriorityClass"),
+            "scheduling.k8s.io",
+            ("priorityclasses",),
+            APPLY_AND_DELETE,
+            "That of smart pods, below all others; and those that the pools' templates yield.",
+            PRIORITY_CLASSES,
+        ),
+        WriteRight(
+            where_left_by_older_versions,
+            "policy",
+            ("poddisruptionbudgets",),
+            ("delete",),
+            "PodDisruptionBudgets that templates yielded for an older version.",
+            LEFT_BEHIND,
+        ),
+    ),
+)

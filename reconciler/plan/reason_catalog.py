@@ -1,0 +1,52 @@
+"""Every code that a decision may have and the class of its facts; reads what holds reasons."""
+
+from typing import Any, TypeVar
+
+import msgspec
+
+from reconciler.model.plan.reason import CodeFacts, Facts
+from reconciler.plan import containment
+from reconciler.plan.features import FEATURES
+from reconciler.plan.guards import cluster_min, frozen, one_action, set_aside
+from reconciler.plan.guards import reasons as guards
+from reconciler.plan.holds import standstill
+from reconciler.plan.nodes import ownership
+from reconciler.plan.reasons import by_code
+from reconciler.plan.release import reasons as release
+from reconciler.plan.status import reasons as statuses
+
+REASONS = by_code(
+    (
+        *guards.REASONS,
+        *frozen.REASONS,
+        *one_action.REASONS,
+        *standstill.REASONS,
+        *ownership.REASONS,
+        *containment.REASONS,
+        *set_aside.REASONS,
+        *cluster_min.REASONS,
+        *(facts for feature in FEATURES for facts in feature.reasons),
+        *release.REASONS,
+        *statuses.REASONS,
+    )
+)
+
+T = TypeVar("T")
+
+
+def decoded(content: bytes | bytearray | memoryview | msgspec.Raw, kind: type[T]) -> T:
+    """Raises msgspec.MsgspecError for what is no such value, a reason of an unknown code among it."""
+    return msgspec.json.decode(content, type=kind, dec_hook=facts_of)
+
+
+def facts_of(kind: Any, plain: Any) -> Any:
+    """For a decoder of msgspec: the facts of a reason."""
+    if kind is not Facts:
+        raise TypeError(f"no reader of {kind}")
+    code = plain.get("code") if isinstance(plain, dict) else None
+    declared = REASONS.get(code) if isinstance(code, str) else None
+    if declared is None:
+        raise ValueError(f"{code!r} is no code of a reason")
+    if not issubclass(declared, CodeFacts):
+        raise TypeError(declared)
+    return msgspec.convert(plain, declared, dec_hook=facts_of)

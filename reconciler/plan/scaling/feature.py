@@ -1,0 +1,33 @@
+"""The size of pools with a NodeProvisioner: which nodes are to go, and how many are missing."""
+
+from reconciler.model.right import Limits
+from reconciler.plan.feature.feature import Feature, declared_in
+from reconciler.plan.feature.write_rights import NODES_OF_POOLS, Enforced, WriteRight
+from reconciler.plan.scaling import reasons, words
+from reconciler.plan.scaling.planner import scaling
+
+NODE_DELETIONS = Limits("delete nodes of pools", any_label=NODES_OF_POOLS)
+
+
+def _scaled(enforced: Enforced) -> set[str]:
+    """A pool is scaled or drained."""
+    return {""} if enforced.is_any or enforced.scaled or enforced.drained else set()
+
+
+FEATURE = Feature(
+    name=reasons.PLANNER,
+    plan=scaling,
+    needs=("nodes", "pods", "node_claims"),
+    reasons=declared_in(reasons),
+    words=words.WORDS,
+    rights=(
+        WriteRight(
+            _scaled,
+            "",
+            ("nodes",),
+            ("delete",),
+            "Nodes of scaled and drained pools that go when they are empty.",
+            NODE_DELETIONS,
+        ),
+    ),
+)

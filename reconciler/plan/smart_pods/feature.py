@@ -1,0 +1,56 @@
+"""Capacity that Karpenter cannot see by itself, and the gates of pods that wait for capacity."""
+
+from reconciler.model import names
+from reconciler.model.manifest_rules.kinds import SMART_POD
+from reconciler.model.manifest_rules.smart_pod import LABELS
+from reconciler.model.right import Limits
+from reconciler.plan.feature.feature import Feature, declared_in
+from reconciler.plan.feature.write_rights import LEFT_BEHIND, Enforced, WriteRight, where_left_by_older_versions
+from reconciler.plan.smart_pods import reasons, release, words
+from reconciler.plan.smart_pods.invariants import INVARIANTS
+from reconciler.plan.smart_pods.planner import smart_pods
+
+SMART_PODS = Limits("make and delete smart pods, in the restricted form", labels=LABELS, made_as=SMART_POD)
+
+
+def _smart_pods(enforced: Enforced) -> set[str]:
+    """Where the pools have theirs; without policies, in the default namespace."""
+    named = {pool.spec.smart_pods.namespace for pool in enforced.pools}
+    return {names.SMART_PODS_NAMESPACE} if enforced.is_any else named
+
+
+FEATURE = Feature(
+    name=reasons.PLANNER,
+    plan=smart_pods,
+    needs=("nodes", "pods", "node_claims", "node_pools"),
+    reasons=declared_in(reasons, release),
+    words=words.WORDS,
+    rights=(
+        WriteRight(
+            _smart_pods,
+            "",
+            ("pods",),
+            ("create", "delete"),
+            "Smart pods, which ask Karpenter for nodes: they go when their node is there, or none comes.",
+            SMART_PODS,
+        ),
+        WriteRight(
+            where_left_by_older_versions,
+            "",
+            ("pods",),
+            ("delete",),
+            "Smart pods that an older version made, in the namespace of the controller.",
+            LEFT_BEHIND,
+        ),
+    ),
+    pod_annotations=(
+        names.WAITS_FOR,
+        names.PHASE,
+        names.RETRIES,
+        names.NODE_CLAIM,
+        names.SINCE,
+        names.ORIGINAL_REQUEST,
+    ),
+    release=(release.gates,),
+    invariants=INVARIANTS,
+)

@@ -1,0 +1,29 @@
+"""What smart pods leave on a cluster: gates of pods that wait."""
+
+from collections.abc import Iterator
+
+from reconciler.model import names
+from reconciler.model.plan.action import Ref, Ungate
+from reconciler.model.plan.decision import Decision
+from reconciler.model.plan.reason import CodeFacts
+from reconciler.plan.feature.release_context import ReleaseContext, made_by_us, released
+
+
+class GateReleased(CodeFacts, frozen=True):
+    template = "{object} waits at the gate {gate}, which nobody else opens: it is opened."
+
+    object: Ref
+    gate: str
+
+
+def gates(ground: ReleaseContext) -> Iterator[Decision]:
+    for pod in ground.observed.pods:
+        metadata = pod.metadata
+        if metadata.leaving or not ground.is_of_pool(metadata.labels, pod.node) or made_by_us(pod):
+            continue
+        for gate in pod.spec.scheduling_gates:
+            if gate.name.startswith(names.OURS):
+                subject = Ref("Pod", metadata.namespace, metadata.name, metadata.uid)
+                why = GateReleased(object=subject, gate=gate.name)
+                act = Ungate(gate=gate.name)
+                yield released(subject, act, why, metadata.labels.get(names.POOL, ""))
