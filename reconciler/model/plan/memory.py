@@ -1,6 +1,6 @@
 """What must outlive a restart and that the cluster cannot carry itself; and hints, which may be lost at any time."""
 
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -23,7 +23,7 @@ class Memory(msgspec.Struct, frozen=True):
     lacking: tuple[PoolShortfall, ...] = ()  # for how long Karpenter has been left to buy by itself; sorted
     shortages: tuple[Shortage, ...] = ()  # what could not be bought lately; sorted
     drained: DrainMemory = DrainMemory()
-    sections: dict[str, msgspec.Raw] = {}  # by feature, what no other feature reads, as canonical JSON
+    sections: dict[str, dict[str, Any]] = {}  # by feature, what no other feature reads, as plain JSON
 
     def section(self, feature: str, kind: type[Section]) -> Section:
         """As it was remembered last; the defaults of the struct where nothing was, or what nobody can read."""
@@ -31,15 +31,15 @@ class Memory(msgspec.Struct, frozen=True):
         if written is None:
             return kind()
         try:
-            return msgspec.json.decode(written, type=kind)
-        except msgspec.MsgspecError:
+            return msgspec.convert(written, kind)
+        except msgspec.ValidationError:
             return kind()
 
     def with_section(self, feature: str, section: msgspec.Struct) -> "Memory":
         """A section that is as by default is left out."""
         others = {name: written for name, written in self.sections.items() if name != feature}
         if section != type(section)():
-            others[feature] = msgspec.Raw(msgspec.json.encode(section, order="sorted"))
+            others[feature] = msgspec.to_builtins(section, order="sorted")
         return msgspec.structs.replace(self, sections=dict(sorted(others.items())))
 
 

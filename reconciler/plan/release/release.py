@@ -94,13 +94,13 @@ def _objects(ground: ReleaseContext) -> Iterator[Decision]:
         yield released(subject, delete, reasons.ObjectReleased(object=subject), pool)
 
 
-# In this order where several are for one subject: what keeps pods away goes first.
+# In this order where several are for one subject: what one feature alone knows, then what keeps pods away.
 RELEASED: tuple[Callable[[ReleaseContext], Iterable[Decision]], ...] = (
+    *(line for feature in FEATURES for line in feature.release),
     _taints,
     _labels,
     _freezes,
     _objects,
-    *(line for feature in FEATURES for line in feature.release),
 )
 
 
