@@ -23,6 +23,7 @@ from reconciler.model.plan.drain_eligibility import DrainEligibility
 from reconciler.model.plan.inputs import Inputs
 from reconciler.model.plan.memory import Hints, Memory
 from reconciler.model.plan.purchase import Purchase, Why
+from reconciler.model.plan.refs import node_ref
 from reconciler.model.plan.size_evaluation import SizeEvaluation
 from reconciler.plan.capacity.gangs import Gangs
 from reconciler.plan.capacity.identity import SmartPodIdentity
@@ -106,7 +107,7 @@ class Draft:
         """Whether the node is on its way out once the actions of earlier planners are done. Each node counts once: a
         node that bears a taint already and is deleted in this plan is one node. Of what is only told nothing is done.
         """
-        found = self._claimed.get(Ref("Node", "", node.name, node.metadata.uid)) if self._claimed else None
+        found = self._claimed.get(node_ref(node)) if self._claimed else None
         if found is None or found.would:
             return node.is_going
         return leaves_after(found.act, node)

@@ -30,6 +30,7 @@ from reconciler.model.cluster.pod_volume import Volume
 from reconciler.model.instant import later, moment
 from reconciler.model.plan.action import Ref
 from reconciler.model.plan.reason import Facts, Reason
+from reconciler.model.plan.refs import pod_ref
 from reconciler.plan.capacity.identity import is_labelled_as_smart
 from reconciler.plan.drain.codes.blockers import (
     BudgetBlocker,
@@ -50,7 +51,7 @@ from reconciler.plan.drain.codes.blockers import (
     SmartPodStays,
     SystemPod,
 )
-from reconciler.plan.drain.context import DrainContext, DrainNode, ref_of_budget, ref_of_pod
+from reconciler.plan.drain.context import DrainContext, DrainNode, ref_of_budget
 from reconciler.plan.drain.nodes.controllers import WATCHED
 from reconciler.plan.nodes import eviction
 from reconciler.plan.nodes.eviction import EvictionObstacle, Remaining
@@ -72,7 +73,7 @@ class Asked(msgspec.Struct, frozen=True):
 
     @property
     def ref(self) -> Ref:
-        return ref_of_pod(self.pod)
+        return pod_ref(self.pod)
 
     @property
     def is_safe(self) -> bool:

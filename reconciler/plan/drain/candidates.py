@@ -15,6 +15,7 @@ from reconciler.model.instant import Instant, later, moment
 from reconciler.model.plan.action import Ref
 from reconciler.model.plan.drain_memory import InVain, Load
 from reconciler.model.plan.reason import Reason
+from reconciler.model.plan.refs import node_ref, pod_ref
 from reconciler.plan.drain.backoff.in_vain import in_vain, no_better, rests
 from reconciler.plan.drain.backoff.setbacks import rests_until
 from reconciler.plan.drain.blockers import stays
@@ -35,7 +36,7 @@ from reconciler.plan.drain.codes.eligibility import (
     UtilizationTooHigh,
 )
 from reconciler.plan.drain.codes.figures import FreezeEnd, TaintTime
-from reconciler.plan.drain.context import PATIENCE_MS, DrainContext, DrainNode, ref_of, ref_of_pod
+from reconciler.plan.drain.context import PATIENCE_MS, DrainContext, DrainNode
 from reconciler.plan.drain.limits import Budget, budgets_of
 from reconciler.plan.drain.marks import candidate_mark
 from reconciler.plan.drain.nodes.lost import is_karpenters, why_lost
@@ -173,7 +174,7 @@ def _frozen(ground: EligibilityContext, seen: DrainNode) -> Reason | None:
 
 
 def _others_turn(ground: EligibilityContext, seen: DrainNode) -> Reason | None:
-    planner = ground.site.draft.claimed_by(ref_of(seen.node))
+    planner = ground.site.draft.claimed_by(node_ref(seen.node))
     # That a candidate gets a label is no reason to take it for something else.
     if not planner or seen.candidate is not None:
         return None
@@ -229,7 +230,7 @@ def _leaves_slowly(ground: EligibilityContext, seen: DrainNode) -> Reason | None
         is_late = late_at <= ground.site.now or (moment(pod.metadata.deletion_timestamp) or ends) > late_at
         if is_late:
             facts = PodLeavesSlowly(
-                pod=ref_of_pod(pod),
+                pod=pod_ref(pod),
                 time=ends,
                 seconds=seen.longest_grace_seconds,
                 policy=seen.policy_ref,

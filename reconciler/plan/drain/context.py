@@ -18,6 +18,7 @@ from reconciler.model.plan.decision import Decision
 from reconciler.model.plan.drain_memory import DrainMemory, Evicted
 from reconciler.model.plan.inputs import Inputs
 from reconciler.model.plan.reason import Facts, Reason
+from reconciler.model.plan.refs import node_ref, pod_ref
 from reconciler.model.policy.drain_policy import DrainPolicy
 from reconciler.model.policy.gpu_pool import GpuPool
 from reconciler.plan.capacity.claims import Claims
@@ -185,19 +186,19 @@ class DrainContext:
 
     def is_taken(self, seen: DrainNode) -> bool:
         """The same of a node."""
-        return self.draft.has_claims and self.is_claimed(ref_of(seen.node))
+        return self.draft.has_claims and self.is_claimed(node_ref(seen.node))
 
     def is_going_after_plan(self, seen: DrainNode) -> bool:
         """Whether the node is on its way out once the actions of earlier planners are done, or would be done in a
         pool that is only observed."""
-        act = self.draft.act_on(ref_of(seen.node)) if self.draft.has_claims else None
+        act = self.draft.act_on(node_ref(seen.node)) if self.draft.has_claims else None
         return leaves_after(act, seen.node)
 
     def act(self, seen: DrainNode, act: Action | Hold, why: Reason) -> Decision:
-        return Decision(PLANNER, ref_of(seen.node), act, why, seen.pool)
+        return Decision(PLANNER, node_ref(seen.node), act, why, seen.pool)
 
     def act_on(self, pod: Pod, seen: DrainNode, act: Action | Hold, why: Reason) -> Decision:
-        return Decision(PLANNER, ref_of_pod(pod), act, why, seen.pool)
+        return Decision(PLANNER, pod_ref(pod), act, why, seen.pool)
 
     def hold(self, policy: Declared[DrainPolicy], why: Reason, until: Instant | None = None) -> Decision:
         """Of the policy itself."""
@@ -206,14 +207,6 @@ class DrainContext:
 
 def ref_of_policy(policy: Declared[DrainPolicy]) -> Ref:
     return Ref("DrainPolicy", "", policy.name)
-
-
-def ref_of(node: Node) -> Ref:
-    return Ref("Node", "", node.name, node.metadata.uid)
-
-
-def ref_of_pod(pod: Pod) -> Ref:
-    return Ref("Pod", pod.metadata.namespace, pod.name, pod.metadata.uid)
 
 
 def ref_of_evicted(evicted: Evicted) -> Ref:

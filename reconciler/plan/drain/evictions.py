@@ -27,6 +27,7 @@ from reconciler.model.plan.action import Delete, Evict, Hold, Preconditions, Ref
 from reconciler.model.plan.decision import Decision
 from reconciler.model.plan.drain_memory import Emptied
 from reconciler.model.plan.reason import Reason
+from reconciler.model.plan.refs import node_ref, pod_ref
 from reconciler.plan.containment import planning_for
 from reconciler.plan.drain import marks
 from reconciler.plan.drain.backoff.needed_again import NeededAgain
@@ -43,7 +44,7 @@ from reconciler.plan.drain.codes.emptying import (
     PodLeaves,
     PodWaitsItsTurn,
 )
-from reconciler.plan.drain.context import PATIENCE_MS, DrainContext, DrainNode, ref_of, ref_of_pod
+from reconciler.plan.drain.context import PATIENCE_MS, DrainContext, DrainNode
 from reconciler.plan.drain.eviction.checkpoints import as_told, saving, told_of, why_evicted
 from reconciler.plan.drain.eviction.concurrent import SettingOut
 from reconciler.plan.drain.eviction.grace import grace_of
@@ -113,7 +114,7 @@ class Emptying:
             yield from self._empty(seen)
 
     def _is_ours(self, seen: DrainNode) -> bool:
-        return not self._site.is_claimed(ref_of(seen.node))
+        return not self._site.is_claimed(node_ref(seen.node))
 
     def _counting(self, seen: DrainNode) -> list[Pod]:
         """Pods that are waited for. Those that nobody will end are not; Karpenter does not wait for them either."""
@@ -134,7 +135,7 @@ class Emptying:
 
     def _busy(self, seen: DrainNode, pods: list[Pod]) -> Iterator[Decision]:
         staying = sorted(filter(stays, pods), key=self._pacing.setting_out.rank)
-        free = [pod for pod in staying if not self._site.is_claimed(ref_of_pod(pod))]
+        free = [pod for pod in staying if not self._site.is_claimed(pod_ref(pod))]
         asked = [self._decided(pod) or self._asked(seen, pod) for pod in free]
         holds = [each for each in asked if isinstance(each.act, Hold)]
         ends = self._ends(seen, pods)
@@ -161,13 +162,13 @@ class Emptying:
         home = self._rehomed.homes.get(pod.metadata.uid)
         if home is None:
             ruled_out = self._rehomed.unplaced.get(pod.metadata.uid)
-            unplaced = PodWithoutPlace(pod=ref_of_pod(pod), node=seen.name, ruled_out=ruled_out)
+            unplaced = PodWithoutPlace(pod=pod_ref(pod), node=seen.name, ruled_out=ruled_out)
             return site.act_on(pod, seen, Hold(), seen.reason(unplaced))
         if waits := self._pacing.successors.why_not(seen, pod):
             return site.act_on(pod, seen, Hold(), waits)
         if not self._pacing.setting_out.may(pod):
             others = self._pacing.setting_out.count
-            turn = PodWaitsItsTurn(pod=ref_of_pod(pod), node=seen.name, others=others)
+            turn = PodWaitsItsTurn(pod=pod_ref(pod), node=seen.name, others=others)
             return site.act_on(pod, seen, Hold(), seen.reason(turn))
         self._remaining.take(pod)
         self._pacing.asked(pod)
@@ -229,9 +230,9 @@ class Emptying:
             is_kept = stays_until(pod) > self._site.now or _says_that_it_stays(pod)
             if is_kept or tolerated(_TAINT, pod.spec.tolerations) or self._remaining.why_not(pod) is not None:
                 continue
-            if not self._site.is_claimed(ref_of_pod(pod)):
+            if not self._site.is_claimed(pod_ref(pod)):
                 self._remaining.take(pod)
-                reason = seen.reason(DaemonPodEvicted(pod=ref_of_pod(pod), node=seen.name))
+                reason = seen.reason(DaemonPodEvicted(pod=pod_ref(pod), node=seen.name))
                 yield self._site.act_on(pod, seen, Evict(grace_seconds=grace_of(seen, pod)), reason)
 
 

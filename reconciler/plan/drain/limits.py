@@ -21,11 +21,12 @@ from reconciler.model import names
 from reconciler.model.desired import Declared
 from reconciler.model.plan.action import Delete, Ref, Taint
 from reconciler.model.plan.reason import Facts
+from reconciler.model.plan.refs import node_ref
 from reconciler.model.policy.drain_policy import DrainPolicy
 from reconciler.model.policy.node_provisioner import NodeProvisioner
 from reconciler.plan.drain.codes.candidacy import LargestParallelismReached, ParallelismReached, Throttled
 from reconciler.plan.drain.codes.figures import Floor, FloorRule
-from reconciler.plan.drain.context import DrainContext, DrainNode, ref_of, ref_of_policy
+from reconciler.plan.drain.context import DrainContext, DrainNode, ref_of_policy
 from reconciler.plan.drain.marks import SOFT
 from reconciler.plan.guards.observing import observes
 from reconciler.plan.nodes.ownership import closed_nodes
@@ -173,7 +174,7 @@ def _is_taken_now(site: DrainContext, seen: DrainNode) -> bool:
     """Whether scaling keeps pods away from it, or deletes it, in this plan."""
     if not site.is_taken(seen) or site.is_only_told(seen):
         return False
-    act = site.draft.act_on(ref_of(seen.node))
+    act = site.draft.act_on(node_ref(seen.node))
     return isinstance(act, Delete) or (isinstance(act, Taint) and act.value is not None and act.effect != SOFT)
 
 

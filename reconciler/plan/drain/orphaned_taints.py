@@ -8,8 +8,9 @@ from collections.abc import Iterator
 
 from reconciler.model.plan.decision import Decision
 from reconciler.model.plan.reason import Reason
+from reconciler.model.plan.refs import node_ref
 from reconciler.plan.drain.codes.candidacy import NoDrainPolicy
-from reconciler.plan.drain.context import DrainContext, ref_of
+from reconciler.plan.drain.context import DrainContext
 from reconciler.plan.drain.marks import candidate_mark, draining_mark
 from reconciler.plan.drain.reasons import PLANNER
 from reconciler.plan.nodes.ownership import untouchable
@@ -22,6 +23,6 @@ def left_behind(site: DrainContext) -> Iterator[Decision]:
         if facts.pool in site.policy_of or pool is None:
             continue
         mark = draining_mark(node) or candidate_mark(node)
-        if mark is not None and untouchable(node) is None and not site.is_claimed(ref_of(node)):
+        if mark is not None and untouchable(node) is None and not site.is_claimed(node_ref(node)):
             reason = Reason(NoDrainPolicy(pool=pool.name, node=node.name, key=mark.key), pool.origin())
-            yield Decision(PLANNER, ref_of(node), mark.off, reason, pool.name)
+            yield Decision(PLANNER, node_ref(node), mark.off, reason, pool.name)

@@ -43,13 +43,14 @@ from reconciler.model.cluster.node import Node
 from reconciler.model.cluster.pod import Pod
 from reconciler.model.plan.action import Ref
 from reconciler.model.plan.reason import Reason
+from reconciler.model.plan.refs import pod_ref
 from reconciler.plan.capacity.gangs import title_of
 from reconciler.plan.containment import planning_for
 from reconciler.plan.drain.blockers import moves
 from reconciler.plan.drain.codes.blockers import GangOfAnotherPolicy, PodWithoutPlace, TooManyForGang
 from reconciler.plan.drain.codes.eligibility import IsDestination
 from reconciler.plan.drain.codes.figures import NodesWithoutRoom
-from reconciler.plan.drain.context import DrainContext, DrainNode, ref_of_pod
+from reconciler.plan.drain.context import DrainContext, DrainNode
 from reconciler.plan.drain.gangs.crews import GangNodes, crews_of, part
 from reconciler.plan.drain.gangs.members import Members
 from reconciler.plan.drain.gangs.placement import Crewing, Tried
@@ -155,17 +156,17 @@ class Rehoming:
             for pod in pods:
                 self._remaining.take(pod)
             if (lost := self._place(pods, node.name)) and node.name in self._site.draining:
-                self.told.homeless = StrandedPod(ref_of_pod(lost[0]), node.name)
+                self.told.homeless = StrandedPod(pod_ref(lost[0]), node.name)
         for pod in of_gangs:
             self._remaining.take(pod)
             is_asked_anyway = self._site.draft.gangs.of(pod) in self._members.rest
             if self._place([pod], pod.node) and not is_asked_anyway:
-                self.told.homeless = StrandedPod(ref_of_pod(pod), pod.node)
+                self.told.homeless = StrandedPod(pod_ref(pod), pod.node)
         anew, waiting = lacking(self._site)
         self.told.on_their_way = tuple(pod for _, pod in anew)
         for node_name, pod in anew:
             if self._place([pod], node_name):
-                self.told.homeless = StrandedPod(ref_of_pod(pod), node_name)
+                self.told.homeless = StrandedPod(pod_ref(pod), node_name)
                 self.told.evicted_without_place |= {pod.metadata.uid}
         is_smart = self._site.draft.identity.is_smart
         self._place([pod for pod in waiting if not pod.spec.scheduling_gates and not is_smart(pod)], "")
@@ -277,7 +278,7 @@ class Rehoming:
         for each in crew.elsewhere:
             gang, pod = self._members.first_on(each.name)
             elsewhere = GangOfAnotherPolicy(
-                pod=ref_of_pod(pod), node=each.name, gang=title_of(gang), other=crew.nodes[0].name
+                pod=pod_ref(pod), node=each.name, gang=title_of(gang), other=crew.nodes[0].name
             )
             self._refuse(each, each.reason(elsewhere))
         came = self._crew_tried(crew, crewing, emptying.walk)
@@ -345,7 +346,7 @@ class Rehoming:
                 self._ruled_out[stuck] = self._set_aside.no_room(counted, takes, (seen.name,))
         of = self._what_if.classes.of
         pod = next(pod for pod in self._what_if.pods_of_row(row) if of(pod).anew is stuck)
-        return seen.reason(PodWithoutPlace(pod=ref_of_pod(pod), node=seen.name, ruled_out=self._ruled_out[stuck]))
+        return seen.reason(PodWithoutPlace(pod=pod_ref(pod), node=seen.name, ruled_out=self._ruled_out[stuck]))
 
     def _told_unplaced(
         self, unplaced: Mapping[str, Rejections], allowed: Mask, source: str

@@ -11,6 +11,7 @@ from reconciler.model.instant import Instant
 from reconciler.model.plan.action import Hold
 from reconciler.model.plan.decision import Decision
 from reconciler.model.plan.reason import Facts, Reason
+from reconciler.model.plan.refs import pod_ref
 from reconciler.plan.drain import marks
 from reconciler.plan.drain.candidates import completing
 from reconciler.plan.drain.codes.candidacy import (
@@ -24,7 +25,7 @@ from reconciler.plan.drain.codes.candidacy import (
 )
 from reconciler.plan.drain.codes.eligibility import KEEPS_TIMER
 from reconciler.plan.drain.codes.figures import destinations_of
-from reconciler.plan.drain.context import DrainContext, DrainNode, ref_of_pod
+from reconciler.plan.drain.context import DrainContext, DrainNode
 from reconciler.plan.nodes.ownership import untouchable
 
 MOST = 200  # taints that are put on in one plan: the others have their turn in the next
@@ -72,7 +73,7 @@ def _candidate(seen: DrainNode, is_empty: bool, destinations: tuple[str, ...], p
     if is_empty:
         return UnreadyEmptyDrainCandidate(node=name, delay_seconds=seconds)
     if pods and seen.is_ready:
-        first = ref_of_pod(pods[0])
+        first = pod_ref(pods[0])
         return CompletingDrainCandidate(node=name, pods=len(pods), pod=first, delay_seconds=seconds)
     code = DrainCandidate if seen.is_ready else UnreadyDrainCandidate
     return code(node=name, destinations=destinations_of(destinations), delay_seconds=seconds)

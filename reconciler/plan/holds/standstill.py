@@ -17,10 +17,11 @@ from reconciler.fleet.fleet import Fleet
 from reconciler.model import names
 from reconciler.model.cluster.node import Node
 from reconciler.model.desired import Declared
-from reconciler.model.plan.action import Delete, Hold, Ref
+from reconciler.model.plan.action import Delete, Hold
 from reconciler.model.plan.decision import Decision
 from reconciler.model.plan.inputs import Inputs
 from reconciler.model.plan.reason import CodeFacts, Reason
+from reconciler.model.plan.refs import node_ref
 from reconciler.model.policy.gpu_pool import GpuPool
 from reconciler.plan.drain import reasons as drains
 from reconciler.plan.guards.cluster_identity import of_another_cluster
@@ -89,7 +90,7 @@ class Standstill(msgspec.Struct, frozen=True):
 
     @property
     def decision(self) -> Decision:
-        return Decision(PLANNER, _ref(self.node), self.hold, self.reason, self.node.pool)
+        return Decision(PLANNER, node_ref(self.node), self.hold, self.reason, self.node.pool)
 
 
 class Standstills:
@@ -135,7 +136,7 @@ class Standstills:
 
     def _stopped(self, node: Node, declared: Declared[GpuPool]) -> Standstill | None:
         """Of a pool that is acted on otherwise; taints still come off there."""
-        subject = _ref(node)
+        subject = node_ref(node)
         if declared.spec.suspend:
             why = Reason(PoolSuspended(object=subject, pool=node.pool), declared.origin("spec.suspend"))
             return Standstill(node, why, Hold())
@@ -221,7 +222,3 @@ def _in_order(node: Node) -> tuple[int, str]:
 
 def _keeps_pods_away(node: Node) -> bool:
     return any(each.key in _OURS and each.effect != "PreferNoSchedule" for each in node.spec.taints)
-
-
-def _ref(node: Node) -> Ref:
-    return Ref("Node", "", node.name, node.metadata.uid)

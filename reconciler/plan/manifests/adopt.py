@@ -7,12 +7,12 @@ A field that the former manager has set anew since is its alone, and is not take
 
 from collections.abc import Iterator
 
-from reconciler.model.cluster.node import Node
 from reconciler.model.cluster.unstructured import Unstructured
 from reconciler.model.desired import Manifest
 from reconciler.model.plan.action import Apply, Hold, Label, Preconditions, Ref
 from reconciler.model.plan.decision import Decision
 from reconciler.model.plan.reason import Reason
+from reconciler.model.plan.refs import node_ref
 from reconciler.plan.draft import Verdict
 from reconciler.plan.karpenter.drift import drift_of
 from reconciler.plan.karpenter.edits import which_fields
@@ -62,7 +62,7 @@ def labels(sight: ManifestContext, wish: Wish, node_pool: Ref, after: tuple[Ref,
             act = Label(labels=lacking)
             told = tuple(NodeLabel(key, value) for key, value in lacking)
             reason = Reason(NodeLacksLabels(node=node.name, labels=told, object=node_pool), wish.manifest.origin)
-            yield Decision(PLANNER, _node(node), act, reason, wish.manifest.pool, after=after)
+            yield Decision(PLANNER, node_ref(node), act, reason, wish.manifest.pool, after=after)
 
 
 def _why_not(sight: ManifestContext, manifest: Manifest, live: Unstructured, comparison: Comparison) -> Reason | None:
@@ -87,7 +87,3 @@ def _reason(subject: Ref, manifest: Manifest, comparison: Comparison) -> Reason:
         return Reason(Adopted(object=subject), manifest.origin)
     facts = AdoptedByForce(object=subject, managers=comparison.managers, paths=comparison.contested)
     return Reason(facts, manifest.origin)
-
-
-def _node(node: Node) -> Ref:
-    return Ref("Node", "", node.name, node.metadata.uid)

@@ -17,6 +17,7 @@ from reconciler.model.cluster.node import Node
 from reconciler.model.cluster.observed import Observed
 from reconciler.model.plan.action import Annotate, Delete, Hold, Label, Preconditions, Ref, Taint
 from reconciler.model.plan.decision import Decision
+from reconciler.model.plan.refs import node_ref
 from reconciler.plan.feature.release_context import ReleaseContext, made_by_us, released
 from reconciler.plan.features import FEATURES
 from reconciler.plan.release import reasons
@@ -49,8 +50,8 @@ def _taints(ground: ReleaseContext) -> Iterator[Decision]:
         for taint in node.spec.taints:
             if taint.key.startswith(names.OURS) and (taint.key, taint.effect) not in lasting:
                 act = Taint(key=taint.key, value=None, effect=taint.effect)
-                why = reasons.TaintReleased(object=_node(node), key=taint.key, effect=taint.effect)
-                yield released(_node(node), act, why, node.pool)
+                why = reasons.TaintReleased(object=node_ref(node), key=taint.key, effect=taint.effect)
+                yield released(node_ref(node), act, why, node.pool)
 
 
 def _labels(ground: ReleaseContext) -> Iterator[Decision]:
@@ -59,12 +60,12 @@ def _labels(ground: ReleaseContext) -> Iterator[Decision]:
         ours = sorted(key for key in node.metadata.labels if key.startswith(names.OURS) and key not in lasting)
         if ours:
             act = Label(labels=tuple((key, None) for key in ours))
-            why = reasons.LabelsReleased(object=_node(node), keys=tuple(ours))
-            yield released(_node(node), act, why, node.pool)
+            why = reasons.LabelsReleased(object=node_ref(node), keys=tuple(ours))
+            yield released(node_ref(node), act, why, node.pool)
 
 
 def _freezes(ground: ReleaseContext) -> Iterator[Decision]:
-    frozen: list[tuple[Ref, Metadata, str]] = [(_node(each), each.metadata, each.pool) for each in ground.nodes]
+    frozen: list[tuple[Ref, Metadata, str]] = [(node_ref(each), each.metadata, each.pool) for each in ground.nodes]
     if not ground.pool:
         own = (each for each in ground.observed.namespaces if not each.metadata.leaving)
         frozen += [(Ref("Namespace", "", each.name, each.metadata.uid), each.metadata, "") for each in own]
@@ -117,7 +118,3 @@ def _template_labels(ground: ReleaseContext, node: Node) -> set[str]:
     template = (node_pool.spec.get("template") or {}).get("metadata") or {} if node_pool else {}
     by_people = set() if names.KARPENTER_POOL in node.metadata.labels else {names.POOL}
     return {*(template.get("labels") or {}), *ground.claimed_labels.get(node.name, {}), *by_people}
-
-
-def _node(node: Node) -> Ref:
-    return Ref("Node", "", node.name, node.metadata.uid)

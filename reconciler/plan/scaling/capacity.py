@@ -8,6 +8,7 @@ from reconciler.model.cluster.node import Node
 from reconciler.model.plan.action import Delete, Hold, Preconditions, Ref
 from reconciler.model.plan.decision import Decision
 from reconciler.model.plan.reason import Reason
+from reconciler.model.plan.refs import node_ref
 from reconciler.plan.draft import Draft, UnmetNodes
 from reconciler.plan.scaling.reasons import PLANNER
 
@@ -21,5 +22,5 @@ def asked(draft: Draft, missing: UnmetNodes, why: Reason) -> Decision:
 def returned(node: Node, why: Reason) -> Decision:
     """The machine goes: that very node, as it was seen, and only if a most recent look finds no pod that counts."""
     presumes = Preconditions(resource_version=node.metadata.resource_version, empty=True)
-    subject = Ref("Node", "", node.name, node.metadata.uid)
+    subject = node_ref(node)
     return Decision(PLANNER, subject, Delete(presumes=presumes), why, node.pool)

@@ -5,9 +5,10 @@ from collections.abc import Iterator
 from reconciler.model import names
 from reconciler.model.plan.action import Label
 from reconciler.model.plan.decision import Decision
+from reconciler.model.plan.refs import node_ref
 from reconciler.plan.nodes.ownership import untouchable
 from reconciler.plan.scaling.reasons import NodeOfProvisioner
-from reconciler.plan.scaling.turn import PoolContext, ref_of
+from reconciler.plan.scaling.turn import PoolContext
 
 MOST = 200  # of one provisioner in one plan: the others have their turn in the next
 
@@ -20,7 +21,7 @@ def labels(turn: PoolContext, acted_on: set[str]) -> Iterator[Decision]:
     for node in [each.node for each in turn.ground.facts if each.provisioner != name]:
         if node.taint(names.ARRIVING) is not None:  # it is opened first
             continue
-        subject = ref_of(node)
+        subject = node_ref(node)
         if node.name in acted_on or turn.draft.claimed_by(subject) or turn.draft.is_labelled(subject):
             continue
         if untouchable(node) is not None:

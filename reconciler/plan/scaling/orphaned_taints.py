@@ -10,11 +10,11 @@ from reconciler.model import names
 from reconciler.model.plan.action import Taint
 from reconciler.model.plan.decision import Decision
 from reconciler.model.plan.reason import Reason
+from reconciler.model.plan.refs import node_ref
 from reconciler.plan.nodes.ownership import untouchable
 from reconciler.plan.scaling import marks
 from reconciler.plan.scaling.pool_view import ScalingContext
 from reconciler.plan.scaling.reasons import PLANNER, MarkWithoutProvisioner
-from reconciler.plan.scaling.turn import ref_of
 
 
 def left_behind(site: ScalingContext, scaled: frozenset[str]) -> Iterator[Decision]:
@@ -27,4 +27,4 @@ def left_behind(site: ScalingContext, scaled: frozenset[str]) -> Iterator[Decisi
         if untouchable(node) is None and node.taint(names.DRAINING) is None:
             why = Reason(MarkWithoutProvisioner(node.name, pool.name, mark.time), pool.origin())
             act = Taint(key=marks.KEY, value=None, effect=mark.effect)
-            yield Decision(PLANNER, ref_of(node), act, why, pool.name)
+            yield Decision(PLANNER, node_ref(node), act, why, pool.name)

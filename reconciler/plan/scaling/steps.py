@@ -17,6 +17,7 @@ from reconciler.model.instant import Instant
 from reconciler.model.plan.action import Hold, Ref, Taint
 from reconciler.model.plan.decision import Decision
 from reconciler.model.plan.reason import CodeFacts, Reason
+from reconciler.model.plan.refs import node_ref, pod_ref
 from reconciler.plan.draft import UnmetNodes
 from reconciler.plan.guards.cluster_min import Lack
 from reconciler.plan.guards.frozen import PoolSuspended
@@ -51,7 +52,7 @@ from reconciler.plan.scaling.reasons import (
     SurplusKeptByClusterMin,
     kept_while,
 )
-from reconciler.plan.scaling.turn import PoolContext, ref_of
+from reconciler.plan.scaling.turn import PoolContext
 from reconciler.plan.sums.usage import is_empty
 from reconciler.plan.windows import closed
 
@@ -75,7 +76,7 @@ def reconcile(turn: PoolContext) -> list[Decision]:
 def provide(turn: PoolContext) -> Iterator[Decision]:
     """Asks for what is missing: for pods, up to the smallest size, and to keep nodes warm."""
     demand, evaluated = turn.demand, turn.evaluated
-    pods = tuple(Ref("Pod", each.metadata.namespace, each.name, each.metadata.uid) for each in demand.for_new)
+    pods = tuple(pod_ref(each) for each in demand.for_new)
     for_pods = UnmetNodes(evaluated.pool, evaluated.provisioner, demand.new_nodes, "demand", pods, demand.wanted)
     spec, short = turn.ground.wish.spec, turn.short
     of, ground = (evaluated.pool, evaluated.provisioner), turn.ground
@@ -255,7 +256,7 @@ def _choose(turn: PoolContext, most: int) -> _Choice:
         if (excluded := _excluded(turn, node)) is not None:
             choice.kept += [excluded] if place < most else []
             continue
-        if turn.draft.claimed_by(ref_of(node)) or turn.freezes.of_node(node.name):
+        if turn.draft.claimed_by(node_ref(node)) or turn.freezes.of_node(node.name):
             continue
         at = settles_at(node, ground.claim_of(node), turn.now)
         if at is not None:

@@ -9,6 +9,7 @@ from reconciler.model.instant import Instant
 from reconciler.model.plan.action import Action, Hold, Ref
 from reconciler.model.plan.decision import Decision
 from reconciler.model.plan.reason import CodeFacts, Reason
+from reconciler.model.plan.refs import node_ref
 from reconciler.model.plan.size_evaluation import SizeEvaluation
 from reconciler.plan.draft import Draft
 from reconciler.plan.guards.frozen import Freezes
@@ -73,7 +74,7 @@ class PoolContext(msgspec.Struct, frozen=True, dict=True):
         return found | {name: Claimants(pods) for name, pods in self.demand.keeps.items()}
 
     def act(self, node: Node, act: Action | Hold, why: Reason) -> Decision:
-        return Decision(PLANNER, ref_of(node), act, why, self.ground.pool.name)
+        return Decision(PLANNER, node_ref(node), act, why, self.ground.pool.name)
 
     def hold(self, why: Reason, until: Instant | None = None) -> Decision:
         """Of the provisioner itself."""
@@ -82,7 +83,3 @@ class PoolContext(msgspec.Struct, frozen=True, dict=True):
     def why(self, facts: CodeFacts) -> Reason:
         """A reason that leads back to the policy."""
         return Reason(facts, self.evaluated.reason.origin)
-
-
-def ref_of(node: Node) -> Ref:
-    return Ref("Node", "", node.name, node.metadata.uid)

@@ -15,6 +15,7 @@ from reconciler.model.instant import Instant, later, moment, unix_seconds
 from reconciler.model.plan.action import Annotate, Delete, Hold, Preconditions, Ref
 from reconciler.model.plan.decision import Decision
 from reconciler.model.plan.reason import CodeFacts, Reason
+from reconciler.model.plan.refs import pod_ref
 from reconciler.model.plan.shortage import Shortage
 from reconciler.plan.capacity.machines import machine_phase
 from reconciler.plan.capacity.offerings import REMEMBERED_MS, LaunchOption, LaunchOptions
@@ -37,7 +38,7 @@ from reconciler.plan.smart_pods.reasons import (
     SmartPodWithoutMachine,
     Unbought,
 )
-from reconciler.plan.smart_pods.turn import SmartPodContext, ref_of
+from reconciler.plan.smart_pods.turn import SmartPodContext
 
 MACHINE_WITHIN_MS = 30_000
 
@@ -57,7 +58,7 @@ class Case(msgspec.Struct, frozen=True, dict=True):
 
     @property
     def ref(self) -> Ref:
-        return ref_of(self.each.pod)
+        return pod_ref(self.each.pod)
 
     @property
     def phase(self) -> Phase:
@@ -209,7 +210,7 @@ def _duplicate(case: Case) -> Advanced | None:
     mine = _rank(case.each)
     for other in case.turn.requested:
         if other.request.key == case.each.request.key and other.name != case.each.name and _rank(other) < mine:
-            return case.gone(case.why(SmartPodDuplicate(case.ref, ref_of(other.pod))), Event.DUPLICATE)
+            return case.gone(case.why(SmartPodDuplicate(case.ref, pod_ref(other.pod))), Event.DUPLICATE)
     return None
 
 

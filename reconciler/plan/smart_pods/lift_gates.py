@@ -11,6 +11,7 @@ from reconciler.model.plan.action import Annotate, Hold, Preconditions, Ref, Ung
 from reconciler.model.plan.decision import Decision
 from reconciler.model.plan.inputs import Inputs
 from reconciler.model.plan.reason import CodeFacts, Reason
+from reconciler.model.plan.refs import pod_ref
 from reconciler.plan.capacity.gangs import Gang, Gangs
 from reconciler.plan.capacity.waiting import is_gated
 from reconciler.plan.capacity.wanted_node import Place, Unmet
@@ -67,7 +68,7 @@ def lifted(crowd: Crowd, draft: Draft, inputs: Inputs) -> Iterator[Decision]:
     lacking = _lacking(crowd, draft, placed)
     for each in placed.values():
         gang = crowd.gangs.of(each.pod)
-        of = (_ref(each.pod), Ref("Node", "", each.place.node))
+        of = (pod_ref(each.pod), Ref("Node", "", each.place.node))
         act: Ungate | Hold = Hold()
         if each.kept_by is not None:
             facts: CodeFacts = each.kept_by(*of)
@@ -77,7 +78,7 @@ def lifted(crowd: Crowd, draft: Draft, inputs: Inputs) -> Iterator[Decision]:
             presumes = Preconditions(resource_version=each.pod.metadata.resource_version)
             act = Ungate(gate=names.CAPACITY_GATE, node=each.place.node, presumes=presumes)
             facts = CapacityThere(*of)
-        yield Decision(PLANNER, _ref(each.pod), act, Reason(facts), each.place.pool)
+        yield Decision(PLANNER, pod_ref(each.pod), act, Reason(facts), each.place.pool)
 
 
 def _kept_by(crowd: Crowd, draft: Draft, node: str) -> KeptBy | None:
@@ -138,8 +139,4 @@ def _refused(unmet: Unmet) -> Reason:
 def _annotated(pod: Pod, value: str, pool: str, why: Reason) -> Decision:
     presumes = Preconditions(resource_version=pod.metadata.resource_version)
     act = Annotate(annotations=((names.WAITS_FOR, value),), presumes=presumes)
-    return Decision(PLANNER, _ref(pod), act, why, pool)
-
-
-def _ref(pod: Pod) -> Ref:
-    return Ref("Pod", pod.metadata.namespace, pod.name, pod.metadata.uid)
+    return Decision(PLANNER, pod_ref(pod), act, why, pool)

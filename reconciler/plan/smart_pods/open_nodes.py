@@ -10,9 +10,10 @@ a smart pod: one that still waited then would be bought a second machine.
 from collections.abc import Iterator
 
 from reconciler.model import names
-from reconciler.model.plan.action import Hold, Preconditions, Ref, Taint
+from reconciler.model.plan.action import Hold, Preconditions, Taint
 from reconciler.model.plan.decision import Decision
 from reconciler.model.plan.reason import Reason
+from reconciler.model.plan.refs import node_ref
 from reconciler.plan.capacity.usable import is_opening
 from reconciler.plan.smart_pods.reasons import PLANNER, NodeUsable
 from reconciler.plan.smart_pods.turn import SmartPodContext
@@ -26,7 +27,7 @@ def opened(turn: SmartPodContext) -> Iterator[Decision]:
         taint = node.taint(names.ARRIVING)
         if taint is None or node.name in awaited or not is_opening(node, turn.passing):
             continue
-        subject = Ref("Node", "", node.name, node.metadata.uid)
+        subject = node_ref(node)
         why = Reason(NodeUsable(subject), turn.pool.origin())
         presumes = Preconditions(resource_version=node.metadata.resource_version)
         labels = ((names.ARRIVED, "true"),)

@@ -3,10 +3,11 @@
 from collections.abc import Iterator
 
 from reconciler.model import names
-from reconciler.model.plan.action import Delete, Ref
+from reconciler.model.plan.action import Delete
 from reconciler.model.plan.decision import Decision
 from reconciler.model.plan.inputs import Inputs
 from reconciler.model.plan.reason import Reason
+from reconciler.model.plan.refs import pod_ref
 from reconciler.plan.capacity.identity import request_by_name
 from reconciler.plan.draft import Draft
 from reconciler.plan.smart_pods.reasons import PLANNER, SmartPodOrphaned, SmartPodUnreadable
@@ -20,7 +21,7 @@ def stray(inputs: Inputs, draft: Draft) -> Iterator[Decision]:
         pool = labels.get(names.POOL, "")
         if pod.metadata.leaving or labels.get(names.MANAGED) != "true":
             continue
-        subject = Ref("Pod", pod.metadata.namespace, pod.name, pod.metadata.uid)
+        subject = pod_ref(pod)
         if pool not in declared and request_by_name(pod) is not None:
             yield Decision(PLANNER, subject, Delete(), Reason(SmartPodOrphaned(subject)), pool)
         elif draft.identity.request_of(pod) is None:

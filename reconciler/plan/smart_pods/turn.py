@@ -13,6 +13,7 @@ from reconciler.model.plan.action import Action, Hold, Ref
 from reconciler.model.plan.decision import Decision
 from reconciler.model.plan.inputs import Inputs
 from reconciler.model.plan.reason import Reason
+from reconciler.model.plan.refs import pod_ref
 from reconciler.model.plan.shortage import Shortage
 from reconciler.model.policy.gpu_pool import GpuPool
 from reconciler.plan.capacity.offerings import LaunchOptions, digest_of, live, outlook_of, zones_of
@@ -112,8 +113,4 @@ class SmartPodContext(msgspec.Struct, frozen=True, dict=True):
         return next((each for each in found if each.instance_type == instance_type), None)
 
     def act(self, pod: Pod, act: Action | Hold, why: Reason, after: tuple[Ref, ...] = ()) -> Decision:
-        return Decision(PLANNER, ref_of(pod), act, why, self.pool.name, after=after)
-
-
-def ref_of(pod: Pod) -> Ref:
-    return Ref("Pod", pod.metadata.namespace, pod.name, pod.metadata.uid)
+        return Decision(PLANNER, pod_ref(pod), act, why, self.pool.name, after=after)

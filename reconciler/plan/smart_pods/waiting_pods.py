@@ -8,6 +8,7 @@ from reconciler.model.cluster.pod import Pod
 from reconciler.model.plan.action import Hold, Ref
 from reconciler.model.plan.decision import Decision
 from reconciler.model.plan.reason import CodeFacts, Reason
+from reconciler.model.plan.refs import pod_ref
 from reconciler.plan.capacity.wait_times import Waits, WaitsFor
 from reconciler.plan.capacity.waiting import is_gated
 from reconciler.plan.smart_pods.reasons import (
@@ -47,7 +48,7 @@ def unread_pods(waits: Iterable[Waits], why: Reason) -> Iterator[Decision]:
 
 
 def _ref(waits: Waits) -> Ref:
-    return Ref("Pod", waits.pod.metadata.namespace, waits.pod.name, waits.pod.metadata.uid)
+    return pod_ref(waits.pod)
 
 
 _OF_NODE: Mapping[WaitsFor, type[SchedulerPlacesPod | PodAwaitsReadyNode | NodeKeptForPod]] = {

@@ -18,11 +18,12 @@ from reconciler.fleet.scale_down_simulation import Emptying
 from reconciler.model.plan.action import Ref
 from reconciler.model.plan.inputs import Inputs
 from reconciler.model.plan.reason import Reason
+from reconciler.model.plan.refs import pod_ref
 from reconciler.plan.draft import Draft
 from reconciler.plan.drain.blockers import blocker
 from reconciler.plan.drain.candidates import EligibilityContext
 from reconciler.plan.drain.codes.blockers import PodBlocker, PodWithoutPlace
-from reconciler.plan.drain.context import DrainContext, DrainNode, ref_of_pod
+from reconciler.plan.drain.context import DrainContext, DrainNode
 from reconciler.plan.drain.gangs.crews import GangNodes
 from reconciler.plan.drain.gangs.members import Members
 from reconciler.plan.drain.gangs.obstacles import obstacles
@@ -111,4 +112,4 @@ class _Asking(Rehoming):
             alike = of(pod).anew
             if left[alike]:
                 left[alike] -= 1
-                yield seen.reason(PodWithoutPlace(pod=ref_of_pod(pod), node=seen.name, ruled_out=lost[alike]))
+                yield seen.reason(PodWithoutPlace(pod=pod_ref(pod), node=seen.name, ruled_out=lost[alike]))

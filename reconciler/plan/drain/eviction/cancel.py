@@ -11,9 +11,10 @@ from reconciler.model.cluster.node import Node
 from reconciler.model.plan.action import Annotate
 from reconciler.model.plan.decision import Decision
 from reconciler.model.plan.reason import Reason
+from reconciler.model.plan.refs import pod_ref
 from reconciler.plan.capacity.gangs import Gang
 from reconciler.plan.drain.codes.emptying import EvictionCalledOff
-from reconciler.plan.drain.context import DrainContext, ref_of_pod
+from reconciler.plan.drain.context import DrainContext
 from reconciler.plan.drain.eviction.checkpoints import as_told
 from reconciler.plan.drain.marks import draining_mark
 from reconciler.plan.drain.reasons import PLANNER
@@ -29,8 +30,8 @@ def called_off(site: DrainContext, gangs: frozenset[Gang]) -> Iterator[Decision]
             continue
         if site.draft.gangs.of(pod) in gangs:
             continue
-        if not pod.metadata.leaving and not site.is_claimed(ref_of_pod(pod)):
-            subject = ref_of_pod(pod)
+        if not pod.metadata.leaving and not site.is_claimed(pod_ref(pod)):
+            subject = pod_ref(pod)
             reason = Reason(EvictionCalledOff(pod=subject, node=node.name), pool.origin())
             act = Annotate(annotations=((names.EVICT_AT, None),), presumes=as_told(pod))
             yield Decision(PLANNER, subject, act, reason, pool.name)

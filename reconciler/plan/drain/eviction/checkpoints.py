@@ -17,6 +17,7 @@ from reconciler.model.instant import Instant, later, moment, timestamp, unix_sec
 from reconciler.model.plan.action import Annotate, Hold, Preconditions
 from reconciler.model.plan.decision import Decision
 from reconciler.model.plan.reason import Reason
+from reconciler.model.plan.refs import pod_ref
 from reconciler.plan.drain.codes.emptying import (
     PodCheckpointUnreadable,
     PodEvicted,
@@ -26,7 +27,7 @@ from reconciler.plan.drain.codes.emptying import (
     PodToldToSave,
     PodToldToSaveSooner,
 )
-from reconciler.plan.drain.context import DrainContext, DrainNode, ref_of_pod
+from reconciler.plan.drain.context import DrainContext, DrainNode
 from reconciler.plan.karpenter.durations import nanoseconds
 
 
@@ -57,12 +58,12 @@ def saving(site: DrainContext, seen: DrainNode, pod: Pod) -> Decision | None:
         return site.act_on(pod, seen, act, _why_told(seen, pod, wish, at))
     if told.evict_at <= site.now or _has_saved(pod, told):
         return None
-    facts = PodSavesItsWork(pod=ref_of_pod(pod), node=seen.name, time=told.evict_at)
+    facts = PodSavesItsWork(pod=pod_ref(pod), node=seen.name, time=told.evict_at)
     return site.act_on(pod, seen, Hold(told.evict_at), seen.reason(facts))
 
 
 def _why_told(seen: DrainNode, pod: Pod, wish: Wish, at: Instant) -> Reason:
-    subject, seconds = ref_of_pod(pod), wish.length_ms // 1_000
+    subject, seconds = pod_ref(pod), wish.length_ms // 1_000
     if not (wish.is_cut or wish.is_unreadable):
         return seen.reason(PodToldToSave(pod=subject, node=seen.name, time=at, seconds=seconds))
     code = PodCheckpointUnreadable if wish.is_unreadable else PodToldToSaveSooner
@@ -83,7 +84,7 @@ def as_told(pod: Pod) -> Preconditions:
 
 def why_evicted(site: DrainContext, seen: DrainNode, pod: Pod, home: str) -> Reason:
     """Of one that may go: whether it saved its work, where it was to."""
-    told, subject = told_of(site, seen, pod), ref_of_pod(pod)
+    told, subject = told_of(site, seen, pod), pod_ref(pod)
     if told is None:
         return seen.reason(PodEvicted(pod=subject, node=seen.name, home=home))
     if _has_saved(pod, told):

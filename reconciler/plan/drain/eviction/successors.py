@@ -13,8 +13,9 @@ from reconciler.model.instant import moment
 from reconciler.model.plan.action import Ref
 from reconciler.model.plan.drain_memory import Evicted
 from reconciler.model.plan.reason import Reason
+from reconciler.model.plan.refs import pod_ref
 from reconciler.plan.drain.codes.emptying import PodWaitsForAnother, SuccessorUnseen
-from reconciler.plan.drain.context import DrainContext, DrainNode, ref_of_evicted, ref_of_pod
+from reconciler.plan.drain.context import DrainContext, DrainNode, ref_of_evicted
 from reconciler.plan.recent_evictions import SEEN_BY, owner_of, wanted_by
 
 
@@ -28,14 +29,14 @@ class Successors:
 
     def asked(self, pod: Pod) -> None:
         """It is told, or asked to leave."""
-        self._asked.setdefault(owner_of(pod), ref_of_pod(pod))
+        self._asked.setdefault(owner_of(pod), pod_ref(pod))
 
     def why_not(self, seen: DrainNode, pod: Pod) -> Reason | None:
         """Why it waits; nothing where what is seen is not old."""
         owner = owner_of(pod)
         if self._old is None or not owner:
             return None
-        subject = ref_of_pod(pod)
+        subject = pod_ref(pod)
         if before := self._asked.get(owner):
             return seen.reason(PodWaitsForAnother(pod=subject, before=before, old=self._old, node=seen.name))
         others = [each for each in self._evicted.get(owner, ()) if each.uid != pod.metadata.uid]

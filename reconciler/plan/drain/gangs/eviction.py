@@ -14,6 +14,7 @@ from reconciler.model.cluster.pod import Pod
 from reconciler.model.plan.action import Evict, Hold, Leaver
 from reconciler.model.plan.decision import Decision
 from reconciler.model.plan.reason import Facts, Reason
+from reconciler.model.plan.refs import pod_ref
 from reconciler.plan.capacity.gangs import Gang, title_of
 from reconciler.plan.drain.blockers import blocker
 from reconciler.plan.drain.codes.blockers import (
@@ -25,7 +26,7 @@ from reconciler.plan.drain.codes.blockers import (
     GangStays,
 )
 from reconciler.plan.drain.codes.emptying import GangEvicted, GangRestEvicted, PodWaitsItsTurn
-from reconciler.plan.drain.context import DrainContext, DrainNode, ref_of_pod
+from reconciler.plan.drain.context import DrainContext, DrainNode
 from reconciler.plan.drain.eviction.checkpoints import as_told, saving
 from reconciler.plan.drain.eviction.grace import grace_of, longest_grace
 from reconciler.plan.drain.eviction.pace import Pacing
@@ -81,7 +82,7 @@ class GangsLeaving:
 
     def _rest(self, gang: Gang, pod: Pod, homes: Mapping[str, str]) -> Decision | None:
         seen = self._site.by_name.get(pod.node)
-        if seen is None or self._site.is_claimed(ref_of_pod(pod)):
+        if seen is None or self._site.is_claimed(pod_ref(pod)):
             return None
         if found := blocker(self._site, self._remaining, seen, pod):
             return self._site.act_on(pod, seen, Hold(), found)
@@ -89,7 +90,7 @@ class GangsLeaving:
         self._pacing.setting_out.take(pod)
         home, title = homes.get(pod.metadata.uid, ""), title_of(gang)
         act = Evict(grace_seconds=grace_of(seen, pod), destination=home, gang=title)
-        reason = seen.reason(GangRestEvicted(gang=title, pod=ref_of_pod(pod), node=seen.name))
+        reason = seen.reason(GangRestEvicted(gang=title, pod=pod_ref(pod), node=seen.name))
         return self._site.act_on(pod, seen, act, reason)
 
     def _whole(self, gang: Gang, homes: Mapping[str, str], waits: AbstractSet[str]) -> dict[str, Decision]:
@@ -97,14 +98,14 @@ class GangsLeaving:
         emptied = self._emptied(gang)
         if any(seen.name in waits for seen, _ in emptied):
             return self._held(gang, Reason(GangNotTainted()))
-        if any(site.is_claimed(ref_of_pod(pod)) for pod in pods):
+        if any(site.is_claimed(pod_ref(pod)) for pod in pods):
             return self._held(gang, Reason(GangActedOn()))
         trial = self._remaining.copy()
         if found := obstacle(site, self._members, gang, trial):
             return {pod.metadata.uid: site.act_on(pod, seen, Hold(), found.to(seen, pod)) for seen, pod in emptied}
         lost = next((pod for pod in pods if pod.metadata.uid not in homes), None)
         if lost is not None:
-            return self._held(gang, Reason(GangPodUnplaced(pod=ref_of_pod(lost))))
+            return self._held(gang, Reason(GangPodUnplaced(pod=pod_ref(lost))))
         if late := self._why_one_waits(pods):
             return self._held(gang, late)
         if not self._pacing.setting_out.may_together(pods):
@@ -120,7 +121,7 @@ class GangsLeaving:
     def _waits_turn(self, emptied: Sequence[tuple[DrainNode, Pod]]) -> dict[str, Decision]:
         others = self._pacing.setting_out.count
         return {
-            pod.metadata.uid: self._hold(seen, pod, PodWaitsItsTurn(pod=ref_of_pod(pod), node=seen.name, others=others))
+            pod.metadata.uid: self._hold(seen, pod, PodWaitsItsTurn(pod=pod_ref(pod), node=seen.name, others=others))
             for seen, pod in emptied
         }
 
@@ -139,11 +140,11 @@ class GangsLeaving:
         graces = [(pod, longest_grace(self._site.by_name[pod.node], pods)) for pod in pods]
         home = {pod.metadata.uid: homes[pod.metadata.uid] for pod in pods}
         others = tuple(
-            Leaver(ref_of_pod(pod), seconds, home[pod.metadata.uid]) for pod, seconds in graces if pod is not subject
+            Leaver(pod_ref(pod), seconds, home[pod.metadata.uid]) for pod, seconds in graces if pod is not subject
         )
         facts = GangEvicted(
             node=seen.name,
-            pod=ref_of_pod(subject),
+            pod=pod_ref(subject),
             pods=len(pods),
             gang=title_of(gang),
             homes=tuple(sorted(set(home.values()))),
@@ -165,7 +166,7 @@ class GangsLeaving:
     def _held(self, gang: Gang, cause: Reason) -> dict[str, Decision]:
         found = {}
         for seen, pod in self._emptied(gang):
-            facts = GangStays(pod=ref_of_pod(pod), node=seen.name, gang=title_of(gang), why=cause)
+            facts = GangStays(pod=pod_ref(pod), node=seen.name, gang=title_of(gang), why=cause)
             found[pod.metadata.uid] = self._hold(seen, pod, facts)
         return found
 

@@ -10,11 +10,12 @@ import msgspec
 
 from reconciler.model.cluster.pod import Pod
 from reconciler.model.plan.reason import Reason
+from reconciler.model.plan.refs import pod_ref
 from reconciler.plan.capacity.gangs import Gang, title_of
 from reconciler.plan.drain.blockers import blocker
 from reconciler.plan.drain.candidates import EligibilityContext, why_left_alone
 from reconciler.plan.drain.codes.blockers import GangBudget, GangPodNotDrained, GangPodObserved, GangStays
-from reconciler.plan.drain.context import DrainContext, DrainNode, ref_of_budget, ref_of_pod
+from reconciler.plan.drain.context import DrainContext, DrainNode, ref_of_budget
 from reconciler.plan.drain.gangs.members import Members
 from reconciler.plan.nodes.eviction import EvictionObstacle, Remaining
 
@@ -32,7 +33,7 @@ class Obstacle(msgspec.Struct, frozen=True):
         if self.keeps_its_node and seen.name == self.node:
             return self.cause
         gang = title_of(self.gang)
-        return seen.reason(GangStays(pod=ref_of_pod(pod), node=seen.name, gang=gang, why=self.cause))
+        return seen.reason(GangStays(pod=pod_ref(pod), node=seen.name, gang=gang, why=self.cause))
 
 
 def obstacle(site: DrainContext, members: Members, gang: Gang, remaining: Remaining) -> Obstacle | None:
@@ -48,10 +49,10 @@ def obstacles(site: DrainContext, members: Members, gang: Gang, remaining: Remai
     for pod in pods:
         seen = site.by_name.get(pod.node)
         if seen is None:
-            cause = Reason(GangPodNotDrained(pod=ref_of_pod(pod), place=pod.node))
+            cause = Reason(GangPodNotDrained(pod=pod_ref(pod), place=pod.node))
             found = Obstacle(gang, pod.node, cause)
         elif not is_told_only and site.is_only_told(seen):
-            cause = Reason(GangPodObserved(pod=ref_of_pod(pod), pool=seen.node.pool))
+            cause = Reason(GangPodObserved(pod=pod_ref(pod), pool=seen.node.pool))
             found = Obstacle(gang, pod.node, cause)
         elif left_alone := why_left_alone(ground, seen):
             found = Obstacle(gang, pod.node, left_alone)
@@ -77,7 +78,7 @@ def _of_all(site: DrainContext, seen: DrainNode, pod: Pod, pods: Sequence[Pod]) 
     (budget,) = site.budgets.of(pod)
     gang = title_of(site.draft.gangs.of(pod) or ("", ""))
     facts = GangBudget(
-        pod=ref_of_pod(pod),
+        pod=pod_ref(pod),
         node=seen.name,
         gang=gang,
         pods=len(pods),

@@ -15,12 +15,13 @@ from reconciler.fleet.questions import place
 from reconciler.fleet.snapshot.snapshot import Snapshot
 from reconciler.model.cluster.pod import Pod
 from reconciler.model.plan.reason import Reason
+from reconciler.model.plan.refs import pod_ref
 from reconciler.plan.capacity.gangs import Gang, title_of
 from reconciler.plan.drain.blockers import blocker, moves
 from reconciler.plan.drain.codes.blockers import GangWithoutPlace, PodWithoutPlace
 from reconciler.plan.drain.codes.eligibility import IsDestination
 from reconciler.plan.drain.codes.figures import NodesWithoutRoom
-from reconciler.plan.drain.context import DrainContext, DrainNode, ref_of_pod
+from reconciler.plan.drain.context import DrainContext, DrainNode
 from reconciler.plan.drain.gangs.crews import GangNodes
 from reconciler.plan.drain.gangs.members import Members
 from reconciler.plan.drain.gangs.obstacles import obstacle
@@ -117,10 +118,10 @@ class Crewing:
     def _no_place(self, last: DrainNode, lost: Pod, ruled_out: NodesWithoutRoom) -> Reason:
         gang = self._site.draft.gangs.of(lost)
         if gang is None or gang in self._members.on_their_way:
-            return last.reason(PodWithoutPlace(pod=ref_of_pod(lost), node=last.name, ruled_out=ruled_out))
+            return last.reason(PodWithoutPlace(pod=pod_ref(lost), node=last.name, ruled_out=ruled_out))
         pod = self._of_gang(gang, last)
         facts = GangWithoutPlace(
-            pod=ref_of_pod(pod), node=last.name, gang=title_of(gang), lost=ref_of_pod(lost), ruled_out=ruled_out
+            pod=pod_ref(pod), node=last.name, gang=title_of(gang), lost=pod_ref(lost), ruled_out=ruled_out
         )
         return last.reason(facts)
 

@@ -15,8 +15,9 @@ from reconciler.model.instant import Instant
 from reconciler.model.plan.action import Hold
 from reconciler.model.plan.decision import Decision
 from reconciler.model.plan.reason import Reason
+from reconciler.model.plan.refs import pod_ref
 from reconciler.plan.drain.codes.eligibility import LOSES, NodeLost, NodeLostWithPod
-from reconciler.plan.drain.context import DrainContext, DrainNode, ref_of_pod
+from reconciler.plan.drain.context import DrainContext, DrainNode
 
 
 def is_karpenters(node: Node) -> bool:
@@ -31,7 +32,7 @@ def why_lost(site: DrainContext, seen: DrainNode) -> Reason | None:
     if is_silent(seen.node):
         return seen.reason(NodeLost(node=seen.name))
     stuck = next(iter(stuck_pods(site.fleet.pods_on(seen.name), seen, site.now)), None)
-    return None if stuck is None else seen.reason(NodeLostWithPod(node=seen.name, pod=ref_of_pod(stuck)))
+    return None if stuck is None else seen.reason(NodeLostWithPod(node=seen.name, pod=pod_ref(stuck)))
 
 
 def stuck_pods(pods: Iterable[Pod], seen: DrainNode, now: Instant) -> Iterator[Pod]:

@@ -19,6 +19,7 @@ from reconciler.model.plan.action import Hold
 from reconciler.model.plan.decision import Decision
 from reconciler.model.plan.drain_memory import Batch, InVain, Load
 from reconciler.model.plan.reason import Facts, Reason
+from reconciler.model.plan.refs import node_ref, pod_ref
 from reconciler.plan.drain import marks
 from reconciler.plan.drain.backoff.in_vain import is_too_few, load_of, rests_until
 from reconciler.plan.drain.candidates import EligibilityContext, cluster_at_minimum, completing
@@ -42,7 +43,7 @@ from reconciler.plan.drain.codes.emptying import (
     Drained,
     EmptyNodeRemoved,
 )
-from reconciler.plan.drain.context import DrainContext, DrainNode, ref_of, ref_of_pod
+from reconciler.plan.drain.context import DrainContext, DrainNode
 from reconciler.plan.drain.gangs.crews import GangNodes
 from reconciler.plan.drain.gangs.members import Members
 from reconciler.plan.drain.limits import Slots
@@ -105,7 +106,7 @@ def _would_be_seen(site: DrainContext, at: Instant) -> bool:
 def _again(site: DrainContext, batch: Batch, missing: Sequence[DrainNode]) -> Iterator[Decision]:
     others = len(batch.nodes) - 1
     for each in missing:
-        if not site.is_claimed(ref_of(each.node)):
+        if not site.is_claimed(node_ref(each.node)):
             reason = each.reason(BatchCompleted(node=each.name, others=others))
             yield site.act(each, marks.hard(batch.at, each.node), reason)
 
@@ -115,7 +116,7 @@ def _torn(site: DrainContext, batch: Batch, tainted: Sequence[DrainNode], names:
     decisions = tuple(
         site.act(each, each.draining.off, each.reason(BatchTorn(missing=missing, node=each.name)))
         for each in tainted
-        if each.draining is not None and not site.is_claimed(ref_of(each.node)) and not site.is_others(each)
+        if each.draining is not None and not site.is_claimed(node_ref(each.node)) and not site.is_others(each)
     )
     ends = later(batch.torn_at, _READ_WITHIN_MS + 1) if batch.torn_at is not None else None
     return Settling(batch, names, decisions, wake_at=ends)
@@ -184,7 +185,7 @@ class Beginning:
 
     def _completes_first(self, seen: DrainNode) -> Decision:
         pods = completing(self._site, seen.name)
-        facts = DrainWaitsForCompletion(node=seen.name, pods=len(pods), pod=ref_of_pod(pods[0]))
+        facts = DrainWaitsForCompletion(node=seen.name, pods=len(pods), pod=pod_ref(pods[0]))
         return self._site.act(seen, Hold(), seen.reason(facts))
 
     def _goes(self, seen: DrainNode) -> Decision:

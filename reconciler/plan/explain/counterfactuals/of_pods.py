@@ -10,10 +10,10 @@ from reconciler.model.cluster.unstructured import Unstructured
 from reconciler.model.plan.action import Ref
 from reconciler.model.plan.drain_eligibility import DrainEligibility
 from reconciler.model.plan.inputs import Inputs
+from reconciler.model.plan.refs import pod_ref
 from reconciler.plan.capacity.gangs import Gangs, title_of
 from reconciler.plan.drain.codes.blockers import GangBudget, GangOfAnotherPolicy, GangStays
 from reconciler.plan.drain.codes.eligibility import UtilizationTooHigh
-from reconciler.plan.drain.context import ref_of_pod
 from reconciler.plan.explain.counterfactuals.edits import (
     Edit,
     Line,
@@ -141,7 +141,7 @@ def _amounts(inputs: Inputs, node: str, resource: str) -> list[tuple[int, str, R
     """Pods of the node, with what they ask for, the largest first."""
     asked, is_gpus = asked_gpus(inputs.observed.policies), resource == names.NVIDIA_GPU
     found = [
-        (max(pod_held(pod).get(resource, 0), asked.claimed_by(pod) if is_gpus else 0), pod.title, ref_of_pod(pod))
+        (max(pod_held(pod).get(resource, 0), asked.claimed_by(pod) if is_gpus else 0), pod.title, pod_ref(pod))
         for pod in inputs.observed.pods
         if pod.node == node and pod.counts
     ]
