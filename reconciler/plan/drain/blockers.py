@@ -12,7 +12,7 @@ The drainability rules of Cluster Autoscaler 1.35, and what corresponds to each 
   DaemonSet which no longer exists goes with its node. PodDisruptionBudgets take the place of min-replica-count.
 - SafeToEvict: lifts the lines that ask `is_safe`. Budgets and karpenter.sh/do-not-disrupt hold all the same.
 - OnCompletion: PodRunsToCompletion. The pod is not evicted, and its node is a candidate that waits
-  (beginning/batch.py).
+  (start/batch.py).
 - Replicated: PodWithoutController and PodOfCustomController.
 - System: SystemPod, until systemPodTimeout.
 - NotSafeToEvict, LocalStorage: the lines of these names. There may be blanks between the names of volumes.

@@ -2,7 +2,7 @@
 
 First come those that are candidates already, the oldest first, so that a timer is not reset because another node came
 to be tried before; then those that are not ready, those that are used least, those that save most, and of nodes that
-are alike those that lose least (beginning/worth.py). So how many nodes go does not depend on their names, nor on when
+are alike those that lose least (start/worth.py). So how many nodes go does not depend on their names, nor on when
 their pods began: those decide only between nodes that are alike. Where there was no time for all of them, the next plan
 begins with the first that was left out, whatever it is.
 
