@@ -4,9 +4,10 @@ from typing import Any
 
 import pytest
 
+from reconciler.plan.feature.feature import declared_in
 from reconciler.plan.reasons import code_of
 from reconciler.plan.sentences import sentence
-from reconciler.plan.smart_pods.feature import FEATURE
+from reconciler.plan.smart_pods import reasons
 from tests.unit.smart_stage import FOLDER, SmartWorld, table, told
 
 CASES = {name: case for file in sorted(FOLDER.glob("*.yaml")) for name, case in table(file.name).items()}
@@ -28,7 +29,7 @@ def test_case(name: str) -> None:
 
 def test_each_reason_is_shown_by_a_case() -> None:
     shown = {each.reason.code for case in CASES.values() for each in SmartWorld(case).planned().decisions}
-    assert {code_of(each) for each in FEATURE.reasons} <= shown
+    assert {code_of(each) for each in declared_in(reasons)} <= shown
 
 
 def test_a_pod_that_nobody_can_serve_tells_of_the_first_pools_and_counts_the_others() -> None:
