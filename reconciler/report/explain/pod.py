@@ -11,6 +11,7 @@ from reconciler.plan.capacity.waiting import is_coming
 from reconciler.plan.explain.decisions import Asked, decisions_about
 from reconciler.plan.files.planning_result import PlanningResult
 from reconciler.plan.nodes.eviction import FOREVER, PodBudgets, stays_until
+from reconciler.plan.obstacle_words import obstacles_words
 from reconciler.report.explain.about import About, Row, UnknownSubject, fate_of, told, unread, would_be
 from reconciler.report.explain.gated_pod import smart_rows, waiting_rows
 from reconciler.report.explain.node import about_node
@@ -85,7 +86,7 @@ def _homeless(pod: Pod, fates: Sequence[Consequence]) -> Iterator[Row]:
     for fate in fates:
         for homeless in fate.homeless:
             if homeless.owner == pod.made_by:
-                yield "after it", f"it would fit nowhere: {homeless.why}"
+                yield "after it", f"it would fit nowhere: {obstacles_words(homeless.why)}"
 
 
 def _waits(pod: Pod) -> Iterator[Row]:
