@@ -13,8 +13,8 @@ from reconciler.model.plan.cycle_result import CycleResult
 from reconciler.model.plan.decision import Decision
 from reconciler.model.plan.inputs import Inputs
 from reconciler.plan.status.context import StatusContext
-from reconciler.plan.status.statuses import received, statuses
 from reconciler.ports import Clock, Cluster, Fence
+from reconciler.report.conditions.statuses import received, statuses
 
 
 class StatusSink(msgspec.Struct, frozen=True):

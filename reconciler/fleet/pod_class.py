@@ -2,8 +2,10 @@
 
 from hashlib import blake2b
 
+from reconciler.fleet.obstacles import DeviceClassAsResource, OwnUsersOnHostNetwork, RestartsAllContainers
 from reconciler.fleet.tolerance import Tolerance
 from reconciler.model.cluster.pod import NodeSelector, Pod, Port, Toleration
+from reconciler.model.obstacle import Obstacle
 
 Request = tuple[tuple[int, int], ...]  # column of a resource, amount; in order of columns
 _DEVICE_CLASS = "deviceclass.resource.kubernetes.io/"
@@ -148,16 +150,16 @@ def _is_plain(pod: Pod) -> bool:
     return affinity is None or not (affinity.pod_affinity.required or affinity.pod_anti_affinity.required)
 
 
-def _unmodelled(pod: Pod) -> str:
+def _unmodelled(pod: Pod) -> Obstacle | None:
     """What the pod asks for that nobody here can judge; such a pod is never said to fit."""
     spec = pod.spec
     if spec.host_network and spec.host_users is False:
-        return "it wants users of its own on the host's network, and which nodes can do that is not looked at"
+        return OwnUsersOnHostNetwork()
     for each in (*spec.containers, *spec.init_containers):
         for rule in each.restart_policy_rules:
             if rule.action == "RestartAllContainers":
-                return "it may restart all its containers, and which nodes can do that is not looked at"
+                return RestartsAllContainers()
         for name in each.resources.requests:
             if name.startswith(_DEVICE_CLASS):
-                return "it asks for a class of devices as for a resource, and which nodes have such is not looked at"
-    return ""
+                return DeviceClassAsResource()
+    return None

@@ -10,10 +10,12 @@ import msgspec
 from reconciler.fleet.filters.chain import FilterChain
 from reconciler.fleet.filters.nominated import Nominated
 from reconciler.fleet.first_fit import FirstFitCursor, Search
+from reconciler.fleet.obstacles import NodeAbsent
 from reconciler.fleet.pod_class import PodClass
 from reconciler.fleet.snapshot.rejections import Rejections
 from reconciler.fleet.snapshot.snapshot import Snapshot
 from reconciler.model.cluster.pod import Pod
+from reconciler.model.obstacle import Obstacle
 
 _UNTOLD = Rejections()
 
@@ -28,11 +30,11 @@ class Placement(msgspec.Struct):
     not_evaluated: tuple[str, ...] = ()  # uids of pods of which nothing is known, since the budget was spent
 
 
-def fits(fleet: Snapshot, pod: Pod, node_name: str) -> tuple[str, ...]:
+def fits(fleet: Snapshot, pod: Pod, node_name: str) -> tuple[Obstacle, ...]:
     """Every reason why the pod can't be on the node, in the order of predicates; nothing when it can."""
     row = fleet.rows.row_of.get(node_name)
     if row is None or not fleet.rows.alive[row]:
-        return (f"there is no node {node_name}",)
+        return (NodeAbsent(node_name),)
     astray = bool(pod.node) and pod.node not in fleet.rows.row_of
     pod_class = fleet.classes.pinned(pod) if astray else fleet.classes.asked(pod)
     with fleet.part(Nominated).asking(pod):

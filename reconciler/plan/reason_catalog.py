@@ -4,6 +4,8 @@ from typing import Any, TypeVar
 
 import msgspec
 
+from reconciler.fleet.obstacles import OBSTACLES, OtherObstacle
+from reconciler.model.obstacle import Obstacle
 from reconciler.model.plan.reason import CodeFacts, Facts
 from reconciler.plan import containment
 from reconciler.plan.features import FEATURES
@@ -41,6 +43,8 @@ def decoded(content: bytes | bytearray | memoryview | msgspec.Raw, kind: type[T]
 
 def facts_of(kind: Any, plain: Any) -> Any:
     """For a decoder of msgspec: the facts of a reason."""
+    if kind is Obstacle:
+        return _obstacle_of(plain)
     if kind is not Facts:
         raise TypeError(f"no reader of {kind}")
     code = plain.get("code") if isinstance(plain, dict) else None
@@ -49,4 +53,15 @@ def facts_of(kind: Any, plain: Any) -> Any:
         raise ValueError(f"{code!r} is no code of a reason")
     if not issubclass(declared, CodeFacts):
         raise TypeError(declared)
+    return msgspec.convert(plain, declared, dec_hook=facts_of)
+
+
+def _obstacle_of(plain: Any) -> Obstacle:
+    """An earlier version stored words."""
+    if isinstance(plain, str):
+        return OtherObstacle(plain)
+    kind = plain.get("type") if isinstance(plain, dict) else None
+    declared = OBSTACLES.get(kind) if isinstance(kind, str) else None
+    if declared is None:
+        raise ValueError(f"{kind!r} is no obstacle")
     return msgspec.convert(plain, declared, dec_hook=facts_of)

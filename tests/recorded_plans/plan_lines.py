@@ -9,12 +9,14 @@ from typing import Any
 
 import msgspec
 
+from reconciler.model.obstacle import Obstacle
 from reconciler.model.plan.action import Evict, Hold
 from reconciler.model.plan.capacity_limit import CapacityLimit
 from reconciler.model.plan.consequence import Hindrance
 from reconciler.model.plan.decision import Decision
 from reconciler.model.plan.plan import Plan
 from reconciler.plan.capacity.words import limit_words
+from reconciler.plan.obstacle_words import obstacles_words
 
 _MANIFEST_DIGITS = 12
 
@@ -46,10 +48,22 @@ def _joined(leaves: Iterable[tuple[str, str]]) -> str:
     return " ".join(f"{path}={value}" for path, value in leaves)
 
 
+def _words(value: Any) -> str | None:
+    """Of what was recorded as text."""
+    match value:
+        case CapacityLimit():
+            return limit_words(value)
+        case Hindrance():
+            return value.title
+        case tuple() if value and all(isinstance(each, Obstacle) for each in value):
+            return obstacles_words(value)
+    return None
+
+
 def _leaves(value: Any, path: str = "", *, without_reason: bool = False) -> Iterator[tuple[str, str]]:
     """Every value in it that is not a default, by its path. Of a reason, its code."""
-    if isinstance(value, CapacityLimit | Hindrance):
-        yield path, repr(limit_words(value) if isinstance(value, CapacityLimit) else value.title)
+    if (words := _words(value)) is not None:
+        yield path, repr(words)
     elif isinstance(value, msgspec.Struct):
         if type(value).__name__ == "Reason":
             yield path, value.code  # type: ignore[attr-defined]

@@ -28,14 +28,14 @@ from reconciler.model.plan.inputs import Inputs
 from reconciler.model.plan.inputs_delta import Succession, successor
 from reconciler.model.plan.plan import Plan
 from reconciler.plan.check import check
-from reconciler.plan.explain.about import UnknownSubject
-from reconciler.plan.explain.subject import about, asked
 from reconciler.plan.files import dump, saved_plan
 from reconciler.plan.files.planning_result import PlanningResult
 from reconciler.plan.planner import plan
 from reconciler.plan.status.context import StatusContext
-from reconciler.plan.status.statuses import received, statuses
 from reconciler.policy.custom_resources.bundle import bundle_of
+from reconciler.report.conditions.statuses import received, statuses
+from reconciler.report.explain.about import UnknownSubject
+from reconciler.report.explain.subject import about, asked
 from reconciler.report.formats import json_format, text
 from reconciler.report.log_lines import lines
 from reconciler.report.plans.build import planned_of

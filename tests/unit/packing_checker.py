@@ -13,6 +13,7 @@ from reconciler.model.cluster.metadata import LabelSelector
 from reconciler.model.cluster.node import Node
 from reconciler.model.cluster.observed import Observed
 from reconciler.model.cluster.pod import Pod, PodTerm, Spread
+from reconciler.plan.obstacle_words import obstacle_words
 from tests.unit.packing_filters import (
     CAPACITY_TYPE,
     HOST,
@@ -206,7 +207,8 @@ def _lost(pods: Sequence[Pod], packed: Packed) -> Iterator[str]:
             yield f"{pod.name} is on {placed[pod.metadata.uid]} nodes and {left[pod.metadata.uid]} times without one"
     if placed.total() + left.total() != len(pods):
         yield "there are pods that nobody asked about"
-    yield from (f"{each.pod.name} has no place, and no reason" for each in packed.unplaced if not each.why)
+    unexplained = (each.pod.name for each in packed.unplaced if not obstacle_words(each.why))
+    yield from (f"{name} has no place, and no reason" for name in unexplained)
     order = Counter(packed.order)
     if order != Counter((number, index) for number, node in enumerate(packed.nodes) for index in range(len(node.pods))):
         yield "the order of binding does not name every placed pod once"

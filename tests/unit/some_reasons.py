@@ -5,7 +5,9 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 import msgspec
 
+from reconciler.fleet.obstacles import NodeCordoned
 from reconciler.model.instant import Instant
+from reconciler.model.obstacle import Obstacle
 from reconciler.model.origin import Origin
 from reconciler.model.plan.action import Ref
 from reconciler.model.plan.reason import CodeFacts, Facts, Reason
@@ -42,17 +44,22 @@ def reason_of(code: str, origin: Origin | None = None, /, **known: Any) -> Reaso
     return Reason(made(**values), origin)
 
 
+def some_value(kind: Any) -> Any:
+    """With a value for each of its fields."""
+    return _value_of(kind)
+
+
 def _value_of(hint: Any) -> Any:
     """Any value of the type."""
     if hint is Instant:
         return Instant(0)
-    known = {str: "x", int: 1, bool: True, Ref: POD, Reason: Reason(EvictedPodsStay())}
+    known = {str: "x", int: 1, bool: True, Ref: POD, Reason: Reason(EvictedPodsStay()), Obstacle: NodeCordoned()}
     if hint in known:
         return known[hint]
     if hint is Facts:
         return MadeUp()
     if get_origin(hint) is tuple:
-        return (_value_of(get_args(hint)[0]),)
+        return tuple(_value_of(each) for each in get_args(hint) if each is not Ellipsis)
     if isinstance(hint, type) and issubclass(hint, msgspec.Struct):
         hints = get_type_hints(hint)
         return hint(**{each.name: _value_of(hints[each.name]) for each in msgspec.structs.fields(hint)})

@@ -11,6 +11,7 @@ from reconciler.fleet.filters.predicate import Predicate
 from reconciler.fleet.snapshot.snapshot import Snapshot
 from reconciler.model.cluster.observed import Observed
 from reconciler.model.cluster.pod import Pod
+from reconciler.plan.obstacle_words import obstacle_words
 
 Case = Mapping[str, Any]
 Object = dict[str, Any]
@@ -64,7 +65,7 @@ def where(fleet: Snapshot, pod: Pod, predicates: tuple[type[Predicate], ...]) ->
             fits = each.fits(pod_class, row, fleet)
             assert fits == (mask is None or bool(mask[row])), (each.name, name)
             assert fits or each.concerns(pod_class, fleet), (each.name, name)
-            found[name] = found.get(name) or ("" if fits else each.why(pod_class, row, fleet))
+            found[name] = found.get(name) or ("" if fits else obstacle_words(each.why(pod_class, row, fleet)))
             assert fits or found[name]
     return found
 

@@ -10,10 +10,10 @@ from jsonschema import Draft7Validator
 from reconciler import report
 from reconciler.fleet.fleet import Fleet
 from reconciler.model.plan.inputs import Inputs
-from reconciler.plan.explain.subject import answer, asked
 from reconciler.plan.files.planning_result import PlanningResult
 from reconciler.plan.impact.impact import with_impact
 from reconciler.plan.planner import plan
+from reconciler.report.explain.subject import answer, asked
 from reconciler.report.plans.build import Compared, planned_of
 from reconciler.report.plans.plan_document import plan_document
 from reconciler.report.plans.plan_schema import plan_schema

@@ -8,8 +8,8 @@ from reconciler.model.cluster.observed import Observed
 from reconciler.model.cluster.unstructured import Unstructured
 from reconciler.model.problem import Problem
 from reconciler.plan.status.context import StatusContext
-from reconciler.plan.status.statuses import received, statuses
 from reconciler.policy.custom_resources.render import digest_of
+from reconciler.report.conditions.statuses import received, statuses
 from tests.unit.resource_stage import POLICIES as TEXT
 from tests.unit.resource_stage import by_hand, rendered, wish_of
 from tests.unit.status_stage import (

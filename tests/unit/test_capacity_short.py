@@ -9,11 +9,11 @@ from reconciler.fleet.fleet import Fleet
 from reconciler.model.instant import Instant
 from reconciler.model.plan.memory import Memory
 from reconciler.model.plan.shortage import Shortage
-from reconciler.plan.explain.about import Asked
-from reconciler.plan.explain.subject import about
+from reconciler.plan.explain.decisions import Asked
 from reconciler.plan.files.planning_result import PlanningResult
-from reconciler.plan.status.statuses import statuses
 from reconciler.report import write
+from reconciler.report.conditions.statuses import statuses
+from reconciler.report.explain.subject import about
 from reconciler.report.setting import Setting
 from reconciler.report.status.build import overview_of
 from reconciler.report.status.overview import overview_document

@@ -8,13 +8,14 @@ import pytest
 from reconciler.fleet.fleet import Fleet
 from reconciler.plan.drain.codes.blockers import BLOCKERS, GangWithoutPlace, PodBudgetTaken, PodWithoutPlace
 from reconciler.plan.drain.codes.eligibility import ELIGIBILITY, IsDestination, OthersTurn
-from reconciler.plan.explain.about import About, Asked
-from reconciler.plan.explain.counterfactuals.changes import LINES, changes_of, flipped, weighed_again
-from reconciler.plan.explain.subject import about
+from reconciler.plan.explain.counterfactuals.changes import LINES, flipped, weighed_again
+from reconciler.plan.explain.decisions import Asked
 from reconciler.plan.files.planning_result import PlanningResult
 from reconciler.plan.nodes.ownership import CordonedByOthers, DisruptedByKarpenter, DriverUpgrade, NodeOptedOut
-from reconciler.plan.reason_catalog import REASONS
 from reconciler.plan.reasons import Declared, code_of
+from reconciler.report.explain.about import About
+from reconciler.report.explain.changes import change_words, changes_of
+from reconciler.report.explain.subject import about
 from tests.unit.drain_stage import World, tables
 
 CASES = tables()
@@ -228,7 +229,7 @@ def test_what_is_said_to_make_it_a_candidate_does(code: str) -> None:
                     again = weighed_again(after, weighed.node)
                     assert again is not None
                     assert again.is_candidate
-                    assert changes_of(world.inputs, weighed) == " and ".join(told)
+                    assert changes_of(world.inputs, weighed) == " and ".join(map(change_words, told))
                     return
     pytest.fail(f"no case shows a change that lifts {code}", pytrace=False)
 
@@ -245,13 +246,13 @@ def test_a_change_lifts_what_it_is_told_for(name: str) -> None:
         asked[weighed.reason.code] += 1
         if asked[weighed.reason.code] > MOST_ALIKE:
             continue
-        line = LINES.get(REASONS[weighed.reason.code]) if not weighed.is_candidate else None
+        line = LINES.get(type(weighed.reason.facts)) if not weighed.is_candidate else None
         edit = line(world.inputs, weighed) if line is not None else None
         if edit is None:
             continue
         first = weighed_again(edit.inputs, weighed.node)
         if first is not None and first.is_candidate:
-            assert changes_of(world.inputs, weighed) == edit.told
+            assert changes_of(world.inputs, weighed) == change_words(edit.change)
         elif type(weighed.reason.facts) not in MAY_NOT_DO:
             assert first is None or first.reason != weighed.reason
 

@@ -8,12 +8,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reconciler.fleet.fleet import Fleet
-from reconciler.plan.explain.about import About, Asked
+from reconciler.plan.explain.decisions import Asked
 from reconciler.plan.explain.scale_down import Going, going
-from reconciler.plan.explain.subject import about
 from reconciler.plan.files.planning_result import PlanningResult
 from reconciler.plan.scaling.counterfactual_size import kept_if
 from reconciler.plan.sentences import sentence
+from reconciler.report.explain.about import About
+from reconciler.report.explain.subject import about
 from tests.unit.scaling_stage import World
 
 CASE: dict[str, Any] = {

@@ -12,10 +12,11 @@ from reconciler.model.desired import Declared, Desired
 from reconciler.model.origin import Origin
 from reconciler.model.plan.inputs import Inputs
 from reconciler.model.policy.node_provisioner import NodeProvisioner
-from reconciler.plan.explain.about import About, Asked, UnknownSubject
-from reconciler.plan.explain.subject import about, asked
+from reconciler.plan.explain.decisions import Asked
 from reconciler.plan.files.planning_result import PlanningResult
 from reconciler.report import write
+from reconciler.report.explain.about import About, UnknownSubject
+from reconciler.report.explain.subject import about, asked
 from reconciler.report.setting import Setting
 from reconciler.report.status.build import overview_of
 from reconciler.report.status.overview import Overview, PoolStanding, overview_document

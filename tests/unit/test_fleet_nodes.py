@@ -11,6 +11,7 @@ from reconciler.fleet.amounts import pod_held, pod_request
 from reconciler.fleet.filters.chain import FilterChain
 from reconciler.fleet.questions import fits
 from reconciler.model.cluster.pod import Pod
+from reconciler.plan.obstacle_words import obstacle_words
 from tests.unit.fleet_stage import pod, what_if
 
 FOLDER = Path(__file__).parents[1] / "cases" / "fleet"
@@ -24,7 +25,7 @@ def test_a_node_takes_a_pod(name: str) -> None:
     case = NODES[name]
     fleet = what_if(case)
     asking = pod("asking", case["pod"])
-    assert list(fits(fleet, asking, "n1")) == case.get("why", [])
+    assert list(map(obstacle_words, fits(fleet, asking, "n1"))) == case.get("why", [])
     if asking.node != "n2":
         assert bool(fleet.part(FilterChain).mask(fleet.classes.of(asking))[0]) == (not case.get("why"))
 

@@ -9,6 +9,7 @@ from hypothesis import strategies as some
 
 from reconciler.fleet.filters.chain import FilterChain
 from reconciler.fleet.first_fit import Search
+from reconciler.fleet.obstacles import AffinityUnmatched, NodeAbsent
 from reconciler.fleet.pod_class import PodClass
 from reconciler.fleet.questions import Placement, fits, place
 from reconciler.fleet.scale_down_simulation import Emptying, empty
@@ -115,16 +116,16 @@ def test_the_pod_of_a_daemon_set_fits_only_where_it_is_sent() -> None:
     owned = [owned_by_daemons(each) for each in made]
     fleet = fleet_of(2, tuple(owned))
     assert fits(fleet, owned[0], "n0") == ()
-    assert fits(fleet, owned[0], "n1") == ("no term of its required node affinity matches the node",)
+    assert fits(fleet, owned[0], "n1") == (AffinityUnmatched(),)
     assert list(fleet.booked_on(0).values()) == [2]
 
 
 def test_there_is_no_answer_for_a_node_that_is_not_there() -> None:
     fleet = fleet_of(1)
-    assert fits(fleet, asking(1)[0], "n7") == ("there is no node n7",)
+    assert fits(fleet, asking(1)[0], "n7") == (NodeAbsent("n7"),)
     with fleet.fork():
         fleet.take_away(0)
-        assert fits(fleet, asking(1)[0], "n0") == ("there is no node n0",)
+        assert fits(fleet, asking(1)[0], "n0") == (NodeAbsent("n0"),)
 
 
 @settings(max_examples=60, deadline=None)

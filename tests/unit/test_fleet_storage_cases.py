@@ -11,10 +11,16 @@ from reconciler.fleet.filters.unmovable import unmodelled, why_it_stays
 from reconciler.fleet.filters.volume_limits import VolumeLimits
 from reconciler.fleet.filters.volumes import VolumePlaces
 from reconciler.fleet.snapshot.snapshot import Snapshot
+from reconciler.model.obstacle import Obstacle
+from reconciler.plan.obstacle_words import obstacle_words
 from tests.unit.storage_stage import Case, observed_of, pod_of, table, where
 
 VOLUMES, CLAIMS, NOMINATED = table("volumes.yaml"), table("claims.yaml"), table("nominated.yaml")
 OF_VOLUMES: tuple[type[Predicate], ...] = (VolumePlaces, OnePodOnly, VolumeLimits)
+
+
+def words(obstacle: Obstacle | None) -> str:
+    return obstacle_words(obstacle) if obstacle is not None else ""
 
 
 def judge(case: Case, predicates: tuple[type[Predicate], ...]) -> Snapshot:
@@ -25,7 +31,7 @@ def judge(case: Case, predicates: tuple[type[Predicate], ...]) -> Snapshot:
     assert [name for name, sentence in why.items() if not sentence] == case["fits"], why
     assert {name: why[name] for name in case.get("why", {})} == case.get("why", {})
     pod_class = fleet.classes.of(pod)
-    assert unmodelled(pod_class, fleet) == case.get("unmodelled", "")
+    assert words(unmodelled(pod_class, fleet)) == case.get("unmodelled", "")
     if "unmodelled" in case:
         assert set(why.values()) == {case["unmodelled"]}
     return fleet
@@ -40,7 +46,7 @@ def test_volumes(name: str) -> None:
 def test_claims(name: str) -> None:
     case = CLAIMS[name]
     fleet = judge(case, (Claims,))
-    assert why_it_stays(fleet.classes.of(pod_of(case)), fleet) == case.get("stays", "")
+    assert words(why_it_stays(fleet.classes.of(pod_of(case)), fleet)) == case.get("stays", "")
 
 
 @pytest.mark.parametrize("name", NOMINATED)

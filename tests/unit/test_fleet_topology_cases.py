@@ -11,6 +11,7 @@ from reconciler.fleet.topology.columns import Columns
 from reconciler.fleet.topology.eligible import Asker, Eligibles
 from reconciler.fleet.topology.term_counts import Counting
 from reconciler.model.cluster.observed import Observed
+from reconciler.plan.obstacle_words import obstacle_words
 from tests.unit import topology_reference as reference
 from tests.unit.topology_stage import Json, observed_of, pod, pod_of, table, what_if_of, world_of
 
@@ -29,7 +30,7 @@ def judged(case: dict[str, Any], predicate: type[InterPod] | type[Spread]) -> tu
     assert fits == [name for name, row in rows if mask is None or mask[row]]
     assert asked.concerns(pod_class, fleet) or len(fits) == len(rows)
     assert fleet.part(Counting).fingerprint(fleet) == []
-    return fits, {name: asked.why(pod_class, row, fleet) for name, row in rows if name not in fits}
+    return fits, {name: obstacle_words(asked.why(pod_class, row, fleet)) for name, row in rows if name not in fits}
 
 
 @pytest.mark.parametrize("name", INTERPOD)

@@ -9,11 +9,12 @@ from reconciler.fleet.filters.chain import FilterChain
 from reconciler.fleet.snapshot.snapshot import Snapshot
 from reconciler.model.cluster.observed import Observed
 from reconciler.model.cluster.pod import Pod
+from reconciler.model.obstacle import Obstacle
 from tests.unit.fleet_stage import node, pod
 from tests.unit.fleet_worlds import World, alike_words, changed, node_words, pod_words, worlds
 
 
-def answers(fleet: Snapshot, pods: list[Pod]) -> dict[tuple[str, str], tuple[str, ...]]:
+def answers(fleet: Snapshot, pods: list[Pod]) -> dict[tuple[str, str], tuple[Obstacle, ...]]:
     """Every pod asked about on every node; each predicate's three ways to answer agree."""
     judging = fleet.part(FilterChain)
     found = {}

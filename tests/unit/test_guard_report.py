@@ -16,10 +16,10 @@ from reconciler.model.desired import Declared
 from reconciler.model.plan.action import Hold
 from reconciler.model.policy.change_guard import ChangeGuard
 from reconciler.model.quantity import Duration
-from reconciler.plan.explain.subject import about, asked
 from reconciler.plan.files.planning_result import PlanningResult
 from reconciler.plan.sentences import sentence
 from reconciler.report.document import Document
+from reconciler.report.explain.subject import about, asked
 from reconciler.report.plans.build import planned_of, told_of
 from reconciler.report.plans.guard_section import with_ways_on
 from reconciler.report.plans.plan_document import plan_document

@@ -12,6 +12,7 @@ from reconciler.model.cluster.pod import Pod
 from reconciler.model.cluster.unstructured import Unstructured, UnstructuredMetadata
 from reconciler.model.cluster.workload import Workload
 from reconciler.plan.karpenter.reschedulability import Goes, homeless_of
+from reconciler.plan.obstacle_words import obstacles_words
 
 TRAINING = {"key": "dedicated", "value": "training", "effect": "NoSchedule"}
 UNTOLERATED = "it does not tolerate the taint dedicated=training:NoSchedule"
@@ -65,7 +66,9 @@ class Given:
         before = fleet.what_if.fingerprint()
         found = homeless_of(fleet, Goes("a", after), moving, steps)
         assert fleet.what_if.fingerprint() == before
-        return {name: [(each.owner, each.why, each.pods) for each in told] for name, told in found.items()}
+        return {
+            name: [(each.owner, obstacles_words(each.why), each.pods) for each in told] for name, told in found.items()
+        }
 
 
 def test_a_taint_that_pods_do_not_tolerate_leaves_them_without_a_place() -> None:

@@ -15,9 +15,9 @@ from reconciler.model.desired import Desired
 from reconciler.model.instant import Instant
 from reconciler.model.plan.inputs import Inputs
 from reconciler.plan.status.context import StatusContext
-from reconciler.plan.status.statuses import statuses
 from reconciler.policy.custom_resources.render import digest_of
 from reconciler.policy.resolve import resolve
+from reconciler.report.conditions.statuses import statuses
 from tests.unit.resource_stage import POLICIES, rendered, wish_of
 from tests.unit.status_stage import NOW, after
 

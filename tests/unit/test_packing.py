@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from reconciler.fleet.binpack.pack import NO_LIMITS, pack
-from reconciler.fleet.binpack.result import Packed, Refusal
+from reconciler.fleet.binpack.result import Packed
 from reconciler.fleet.binpack.shape import Limits, Offering, Shape
 from reconciler.fleet.snapshot.snapshot import Snapshot
 from reconciler.model import names
@@ -26,6 +26,7 @@ from reconciler.model.cluster.pod import (
     Toleration,
 )
 from reconciler.model.cluster.pod_volume import ClaimSource, Volume
+from reconciler.plan.obstacle_words import obstacle_words
 
 GPU = "nvidia.com/gpu"
 EACH_OTHER = LabelSelector({"app": "web"})
@@ -124,13 +125,13 @@ def test_of_a_shape_no_more_nodes_are_bought_than_there_are() -> None:
 def test_of_all_shapes_together_no_more_nodes_are_bought_than_may_be() -> None:
     packed = packing(pods(6), [shape("one", 2, 10), shape("other", 1, 1)], limits=Limits(nodes=2))
     assert len(packed.nodes) == 2
-    assert {each.why for each in packed.unplaced} == {"no more nodes may be bought"}
+    assert {obstacle_words(each.why) for each in packed.unplaced} == {"no more nodes may be bought"}
 
 
 def test_where_a_shape_runs_out_in_one_zone_it_is_bought_in_no_other() -> None:
     packed = packing(pods(4), [shape("cheap", 1, 10, zones="ab", most=3)])
     assert (counted(packed), len(packed.unplaced)) == ({"cheap": 3}, 1)
-    assert packed.unplaced[0].why == "no more nodes may be bought of the shapes that would do"
+    assert obstacle_words(packed.unplaced[0].why) == "no more nodes may be bought of the shapes that would do"
 
 
 def test_an_offering_that_is_not_available_is_not_bought() -> None:
@@ -236,7 +237,7 @@ REASONS: dict[str, tuple[Pod, str]] = {
 def test_a_pod_that_goes_nowhere_is_told_why(asks: str) -> None:
     waiting, why = REASONS[asks]
     packed = packing([waiting], [shape("small", 2, 10), shape("large", 4, 20)], standing({"a": 1}))
-    assert [each.why for each in packed.unplaced] == [why]
+    assert [obstacle_words(each.why) for each in packed.unplaced] == [why]
 
 
 def test_each_shape_that_is_ruled_out_is_named_once_with_what_rules_it_out() -> None:
@@ -248,17 +249,17 @@ def test_each_shape_that_is_ruled_out_is_named_once_with_what_rules_it_out() -> 
         shape("tainted", 8, 10, taints=(NodeTaint("batch", "NoSchedule"),)),
     ]
     packed = packing([pod("x", cpu="2")], offered)
-    assert packed.unplaced[0].refusals == (
-        Refusal("no node of it may be bought", ("barred",)),
-        Refusal("it is not to be had anywhere", ("gone",)),
-        Refusal("asks for 2000m cpu, and 1000m is the most there is", ("small", "smaller")),
-        Refusal("it does not tolerate the taint batch:NoSchedule", ("tainted",)),
-    )
-    assert packed.unplaced[0].why == "asks for 2000m cpu, and 1000m is the most there is"
+    assert [(obstacle_words(each.why), each.shapes) for each in packed.unplaced[0].refusals] == [
+        ("no node of it may be bought", ("barred",)),
+        ("it is not to be had anywhere", ("gone",)),
+        ("asks for 2000m cpu, and 1000m is the most there is", ("small", "smaller")),
+        ("it does not tolerate the taint batch:NoSchedule", ("tainted",)),
+    ]
+    assert obstacle_words(packed.unplaced[0].why) == "asks for 2000m cpu, and 1000m is the most there is"
 
 
 def test_where_nothing_is_on_offer_that_is_said() -> None:
-    assert [each.why for each in packing(pods(1), []).unplaced] == ["nothing is on offer"]
+    assert [obstacle_words(each.why) for each in packing(pods(1), []).unplaced] == ["nothing is on offer"]
 
 
 def test_pods_that_the_steps_did_not_last_for_are_told_apart_from_those_that_fit_nowhere() -> None:

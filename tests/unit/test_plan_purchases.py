@@ -11,13 +11,13 @@ from reconciler import report
 from reconciler.fleet.fleet import Fleet
 from reconciler.model.change import FieldChange, PolicyChange
 from reconciler.model.origin import Origin
-from reconciler.plan.explain.subject import about, asked
 from reconciler.plan.files.planning_result import PlanningResult
 from reconciler.plan.impact.impact import with_impact
 from reconciler.plan.planner import plan
 from reconciler.plan.scaling.planner import scaling
 from reconciler.plan.smart_pods.planner import smart_pods
 from reconciler.report.document import Document
+from reconciler.report.explain.subject import about, asked
 from reconciler.report.plans.build import Compared, planned_of
 from reconciler.report.plans.plan_document import plan_document
 from reconciler.report.plans.plan_schema import plan_schema

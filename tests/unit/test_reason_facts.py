@@ -7,6 +7,7 @@ from typing import Any, get_args, get_origin, get_type_hints
 import msgspec
 import pytest
 
+from reconciler.fleet.obstacles import OBSTACLES, OtherObstacle
 from reconciler.model.cluster.observed import Unread
 from reconciler.model.instant import Instant
 from reconciler.model.plan.action import Ref
@@ -64,8 +65,8 @@ FACTS: tuple[tuple[Any, str], ...] = (
     (PoolObserved(Observation("a100", by_mode=True)), "GpuPool/a100 is in mode Observe"),
     (Refusal("a", NoRoom(LIMIT)), "a: limits.nvidia.com/gpu 16 of GpuPool/a100 allows no more nodes"),
     (Refusal("a", NoStock((SPOT,))), "a: no machine can be had: tried p4d (spot, in eu-1a)"),
-    (Refusal("a", NoFit("8 asked")), "a: a new node does not fit (8 asked)"),
-    (Refusal("a", NoFit("8 asked", is_packed=True)), "a: 8 asked"),
+    (Refusal("a", NoFit(OtherObstacle("8 asked"))), "a: a new node does not fit (8 asked)"),
+    (Refusal("a", NoFit(OtherObstacle("8 asked"), is_packed=True)), "a: 8 asked"),
     (Refusal("a", PolicySuspended(PROVISIONER)), "a: NodeProvisioner/a100 is suspended"),
     (Refusals(), "no GpuPool is declared"),
     (
@@ -134,7 +135,9 @@ def test_a_fact_has_its_words_in_one_place(fact: Any, words: str) -> None:
     assert fact_words(fact) == words
 
 
-SHOWN_ELSEWHERE = frozenset({*drain_words.WORDS, *guard_words.WORDS, *manifest_words.WORDS})  # by golden tables
+SHOWN_ELSEWHERE = frozenset(
+    {*drain_words.WORDS, *guard_words.WORDS, *manifest_words.WORDS, *OBSTACLES.values()}
+)  # by golden tables
 
 
 def test_each_type_of_fact_that_has_words_is_among_these() -> None:

@@ -13,13 +13,13 @@ from reconciler.model import names
 from reconciler.model.change import FieldChange, PolicyChange
 from reconciler.model.plan.action import Label
 from reconciler.model.plan.decision import Decision
-from reconciler.plan.explain.subject import about, asked
 from reconciler.plan.files.planning_result import PlanningResult
 from reconciler.plan.guards.observing import Observation, observes
 from reconciler.plan.holds.standstill import REASONS
 from reconciler.plan.impact.impact import with_impact
 from reconciler.plan.sentences import sentence
 from reconciler.report import write
+from reconciler.report.explain.subject import about, asked
 from reconciler.report.plans.build import Compared, planned_of
 from reconciler.report.plans.plan_document import plan_document
 from reconciler.report.status.build import overview_of

@@ -14,8 +14,8 @@ from reconciler.model.plan.inputs import Inputs
 from reconciler.model.problem import PolicyRef, Problem
 from reconciler.plan.status.conditions import POLICIES
 from reconciler.plan.status.context import StatusContext
-from reconciler.plan.status.statuses import statuses
 from reconciler.policy.custom_resources.bundle import POLICY_KINDS
+from reconciler.report.conditions.statuses import statuses
 from tests.unit.resource_stage import POLICIES as TEXT
 from tests.unit.resource_stage import by_hand, rendered
 from tests.unit.status_stage import (

@@ -9,7 +9,7 @@ from reconciler.model.plan.size_evaluation import Limit, Marked, SizeEvaluation
 from reconciler.model.pool_use import Use
 from reconciler.plan.scaling.reasons import PoolUnready, TargetSize
 from reconciler.plan.scaling.size import SizeReason
-from reconciler.plan.status.statuses import statuses
+from reconciler.report.conditions.statuses import statuses
 from tests.unit.resource_stage import rendered
 from tests.unit.status_stage import HERE, LATER, NOW, READY, RESOURCES, after, conditions, inputs, plan, told, wish
 

@@ -13,10 +13,10 @@ from reconciler.cli.options.plan import TimeType, answered, question_options
 from reconciler.cli.report_header import setting_of
 from reconciler.cli.stderr import refused, tell_sight
 from reconciler.model.instant import Instant
-from reconciler.plan.explain.about import UnknownSubject
-from reconciler.plan.explain.subject import about, asked
 from reconciler.plan.files.planning_result import PlanningResult
-from reconciler.report.explained import Explained, explained_document
+from reconciler.report.explain.about import UnknownSubject
+from reconciler.report.explain.explained import Explained, explained_document
+from reconciler.report.explain.subject import about, asked
 from reconciler.report.plans.build import told_of
 from reconciler.report.plans.guard_section import with_ways_on
 

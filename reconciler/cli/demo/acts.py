@@ -24,10 +24,10 @@ from reconciler.controller.simulation.report_page import page_of
 from reconciler.model.human_time import span
 from reconciler.model.instant import Instant
 from reconciler.model.plan.inputs import Inputs
-from reconciler.plan.explain.about import Asked
-from reconciler.plan.explain.subject import about
+from reconciler.plan.explain.decisions import Asked
 from reconciler.plan.files import dump
-from reconciler.report.explained import Explained, explained_document
+from reconciler.report.explain.explained import Explained, explained_document
+from reconciler.report.explain.subject import about
 from reconciler.report.plans.build import planned_of, told_of
 from reconciler.report.plans.plan_document import plan_document
 from reconciler.report.simulation.simulated import Simulated

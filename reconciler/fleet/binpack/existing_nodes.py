@@ -15,6 +15,7 @@ from reconciler.fleet.filters.selection import Selection
 from reconciler.fleet.filters.spread import Spread
 from reconciler.fleet.filters.taints import Taints
 from reconciler.fleet.filters.unmovable import unmodelled
+from reconciler.fleet.obstacles import ApartFromRunning, TermLabelAbsent, TermNamespacesUnread
 from reconciler.fleet.pod_class import PodClass
 from reconciler.fleet.rows import Mask
 from reconciler.fleet.snapshot.snapshot import Snapshot
@@ -23,6 +24,7 @@ from reconciler.fleet.topology.tally import DomainCount
 from reconciler.fleet.topology.term_counts import Counting
 from reconciler.fleet.topology.terms import SpreadRule
 from reconciler.model.cluster.node import Node
+from reconciler.model.obstacle import Obstacle
 
 # What is judged here instead, among the new pods and against those that are there.
 _JUDGED_HERE = (Resources, Ports, InterPod, Spread)
@@ -110,8 +112,8 @@ class Standing:
         found = {texts[each]: counts.get(each, 0) for each in np.unique(column.ids[eligible]).tolist()}
         return Domains(eligible[self.rows], found)
 
-    def why(self, each: Waiting, look: int) -> str:
-        """Why what stands already forbids the look; nothing where it does not."""
+    def why(self, each: Waiting, look: int) -> Obstacle | None:
+        """Why what stands already forbids the look; None where it does not."""
         pod_class, row = each.pod_class, int(self.rows[look])
         if found := unmodelled(pod_class, self.fleet):
             return found
@@ -124,12 +126,12 @@ class Standing:
         labels = self._looks[look].metadata.labels
         for key in _needed_keys(each):
             if key not in labels:
-                return f"it asks for a node with the label {key}"
+                return TermLabelAbsent(key)
         if each.terms.asks_namespaces and self._counting.namespaces.unread:
-            return f"its terms ask for labels of namespaces: {self._counting.namespaces.unread}"
+            return TermNamespacesUnread(self._counting.namespaces.unread)
         counts = [] if self._counting.is_idle else self._enemies(each)
         met = next((count for count in counts if self._counting.fresh(count, self.fleet).at(row)), None)
-        return "" if met is None else f"it must be kept apart from pods that run there: {met.title}"
+        return None if met is None else ApartFromRunning(met.title)
 
     def _unrelated(self, each: Waiting, mask: Mask) -> Mask:
         """Without the looks where it would meet pods that it must be kept apart from, or that lack a label."""

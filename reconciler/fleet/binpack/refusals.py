@@ -2,16 +2,13 @@
 
 import numpy as np
 
-from reconciler.fleet.amounts import CPU
 from reconciler.fleet.binpack.existing_nodes import Standing
 from reconciler.fleet.binpack.offers import Market
 from reconciler.fleet.binpack.pending_pods import Waiting
 from reconciler.fleet.binpack.result import Refusal
+from reconciler.fleet.obstacles import NoPlaceByTerms, NothingOffered, NotToBuy, NowhereToBeHad, ShapesTooSmall
 from reconciler.fleet.rows import Counts, Mask
-
-NO_SHAPE = "nothing is on offer"
-NOT_TO_BUY = "no node of it may be bought"
-NOWHERE = "it is not to be had anywhere"
+from reconciler.model.obstacle import Obstacle, order_of
 
 
 class Refusals:
@@ -23,12 +20,15 @@ class Refusals:
         self._allowed = allowed
         self._resources = resources
         self._amounts: dict[int, Counts] = {}  # by resource, what each shape has
-        self._said: dict[tuple[object, int], str] = {}
+        self._said: dict[tuple[object, int], Obstacle] = {}
         self._names: dict[bytes, tuple[str, ...]] = {}
         is_barred = np.array([each.most_nodes == 0 for each in market.shapes], bool)
         is_offered = np.zeros(len(market.shapes), bool)
         is_offered[market.shape] = True
-        self._not_for_sale = [(NOT_TO_BUY, is_barred), (NOWHERE, ~is_offered & ~is_barred)]
+        self._not_for_sale: list[tuple[Obstacle, Mask]] = [
+            (NotToBuy(), is_barred),
+            (NowhereToBeHad(), ~is_offered & ~is_barred),
+        ]
 
     def of(self, each: Waiting) -> tuple[Refusal, ...]:
         """What rules out shapes for such a pod; each shape that is ruled out is named once."""
@@ -42,44 +42,44 @@ class Refusals:
         found += self._ruled_out(each, left)
         return tuple(Refusal(why, self._named(shapes)) for why, shapes in found if shapes.any())
 
-    def sentence(self, each: Waiting, refusals: tuple[Refusal, ...]) -> str:
+    def main(self, each: Waiting, refusals: tuple[Refusal, ...]) -> Obstacle | None:
         """What says most, where every shape is ruled out: what none has enough of, or what rules out the most."""
         if not self.are_of_all(refusals):
-            return ""
+            return None
         if not refusals:
-            return NO_SHAPE
+            return NothingOffered()
         everywhere: Mask = np.ones(len(self._market.shapes), bool)
         for column, amount in each.pod_class.request:
             if (self._has(column) < amount).all():
                 return self._lacks(column, amount, everywhere)
-        return max(refusals, key=lambda refusal: (len(refusal.shapes), refusal.why)).why
+        return max(refusals, key=lambda refusal: (len(refusal.shapes), order_of(refusal.why))).why
 
     def are_of_all(self, refusals: tuple[Refusal, ...]) -> bool:
         """Whether no shape is left."""
         return sum(len(refusal.shapes) for refusal in refusals) == len(self._market.shapes)
 
-    def _ruled_out(self, each: Waiting, shapes: Mask) -> list[tuple[str, Mask]]:
+    def _ruled_out(self, each: Waiting, shapes: Mask) -> list[tuple[Obstacle, Mask]]:
         """What labels, taints and pods that stand already say, of shapes none of whose looks the pod may be on."""
         market, allowed = self._market, self._allowed[each.number]
         open_to: Mask = np.zeros(len(market.shapes), bool)
         open_to[market.shape[allowed[market.look]]] = True
         offers = np.flatnonzero((shapes & ~open_to)[market.shape])
         looks = market.look[offers[np.unique(market.shape[offers], return_index=True)[1]]]
-        found: dict[str, Mask] = {}
+        found: dict[Obstacle, Mask] = {}
         for look in np.unique(looks).tolist():
             said = found.setdefault(self._say(each, look), np.zeros(len(shapes), bool))
             said[market.shape[market.look == look]] = True
         left = shapes & ~open_to
         told = []
-        for why, said in sorted(found.items()):
+        for why, said in sorted(found.items(), key=lambda one: order_of(one[0])):
             told.append((why, said & left))
             left = left & ~said
         return told
 
-    def _say(self, each: Waiting, look: int) -> str:
+    def _say(self, each: Waiting, look: int) -> Obstacle:
         key = self._standing.alike(each), look
         if key not in self._said:
-            self._said[key] = self._standing.why(each, look)
+            self._said[key] = self._standing.why(each, look) or NoPlaceByTerms()
         return self._said[key]
 
     def _has(self, column: int) -> Counts:
@@ -87,10 +87,8 @@ class Refusals:
             self._amounts[column] = np.array([has.get(column, 0) for has in self._market.amounts], np.int64)
         return self._amounts[column]
 
-    def _lacks(self, column: int, amount: int, shapes: Mask) -> str:
-        unit = "m" if self._resources[column] == CPU else ""
-        most = int(self._has(column)[shapes].max())
-        return f"asks for {amount}{unit} {self._resources[column]}, and {most}{unit} is the most there is"
+    def _lacks(self, column: int, amount: int, shapes: Mask) -> Obstacle:
+        return ShapesTooSmall(amount, self._resources[column], int(self._has(column)[shapes].max()))
 
     def _named(self, shapes: Mask) -> tuple[str, ...]:
         key = shapes.tobytes()

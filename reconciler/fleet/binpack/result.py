@@ -3,6 +3,7 @@
 import msgspec
 
 from reconciler.model.cluster.pod import Pod
+from reconciler.model.obstacle import Obstacle
 
 
 class NewNode(msgspec.Struct, frozen=True, gc=False):
@@ -18,15 +19,15 @@ class NewNode(msgspec.Struct, frozen=True, gc=False):
 class Refusal(msgspec.Struct, frozen=True, gc=False):
     """Why a pod can't be on new nodes of some shapes, whoever else is there."""
 
-    why: str
+    why: Obstacle
     shapes: tuple[str, ...]
 
 
 class Unplaced(msgspec.Struct, frozen=True, gc=False):
-    """A pod that goes nowhere: why in a sentence, and what rules out shapes of themselves."""
+    """A pod that goes nowhere: why, and what rules out shapes of themselves."""
 
     pod: Pod
-    why: str
+    why: Obstacle
     refusals: tuple[Refusal, ...]
     is_ruled_out: bool  # by these alone: they name every shape
 

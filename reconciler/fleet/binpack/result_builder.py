@@ -11,11 +11,9 @@ from reconciler.fleet.binpack.offers import Market
 from reconciler.fleet.binpack.pending_pods import Waiting, in_order
 from reconciler.fleet.binpack.refusals import Refusals
 from reconciler.fleet.binpack.result import NewNode, Refusal, Unplaced
+from reconciler.fleet.obstacles import CompanionsUnplaced, NodesExhausted, ShapesExhausted
 from reconciler.model.cluster.pod import Pod
-
-OUT_OF_NODES = "no more nodes may be bought"
-OUT_OF_SHAPES = "no more nodes may be bought of the shapes that would do"
-UNEVEN = "pods that it must be spread with, or near to, found no node"
+from reconciler.model.obstacle import Obstacle
 
 
 class Found(NamedTuple):
@@ -34,7 +32,7 @@ class Outcome:
         self._sharing = sharing
         self._node_of: dict[int, int] = {}  # id of a pod -> number of its node
         self._pods: list[list[Pod]] = []
-        self._why: dict[int, str] = {}  # id of a pod that is on none -> why
+        self._why: dict[int, Obstacle] = {}  # id of a pod that is on none -> why
 
     def place(self, nodes: list[Bought], lots: Lots) -> None:
         """Hands the pods of the lots out to the nodes."""
@@ -62,13 +60,13 @@ class Outcome:
         for (at, pod), number, is_kept in zip(tied, nodes, self._sharing.kept(nodes), strict=True):
             if number is not None and not is_kept:
                 del self._node_of[id(pod)]
-                self._why[id(pod)] = UNEVEN
+                self._why[id(pod)] = CompanionsUnplaced()
                 found.setdefault(number, Counter())[at] += 1
         for number in found:
             self._pods[number] = [pod for pod in self._pods[number] if id(pod) in self._node_of]
         return found
 
-    def refuse(self, pods: Iterable[Pod], why: str) -> None:
+    def refuse(self, pods: Iterable[Pod], why: Obstacle) -> None:
         """Says why pods are on no node."""
         self._why.update(dict.fromkeys(map(id, pods), why))
 
@@ -80,7 +78,7 @@ class Outcome:
             if pods:
                 number_of[number] = len(nodes)
                 nodes.append(_new_node(bought[number].offer, market, pods))
-        why_else = OUT_OF_NODES if market.nodes_left <= 0 else OUT_OF_SHAPES
+        why_else = NodesExhausted() if market.nodes_left <= 0 else ShapesExhausted()
         return Found(nodes, list(self._unplaced(refusals, why_else)), list(self._order(number_of)))
 
     def _order(self, number_of: dict[int, int]) -> Iterator[tuple[int, int]]:
@@ -92,14 +90,14 @@ class Outcome:
         for number, pods in enumerate(self._pods):
             yield from ((number_of[number], index) for index, pod in enumerate(pods) if id(pod) not in tied)
 
-    def _unplaced(self, refusals: Refusals, why_else: str) -> Iterator[Unplaced]:
+    def _unplaced(self, refusals: Refusals, why_else: Obstacle) -> Iterator[Unplaced]:
         found = [(pod, each) for each in self._waiting for pod in each.pods if id(pod) not in self._node_of]
         known: dict[int, tuple[Refusal, ...]] = {}
         for pod, each in sorted(found, key=lambda one: in_order(one[0])):
             if each.number not in known:
                 known[each.number] = refusals.of(each)
             refused = known[each.number]
-            why = self._why.get(id(pod)) or refusals.sentence(each, refused) or why_else
+            why = self._why.get(id(pod)) or refusals.main(each, refused) or why_else
             yield Unplaced(pod, why, refused, refusals.are_of_all(refused))
 
     def _tied(self) -> Iterator[tuple[int, Pod]]:

@@ -17,6 +17,7 @@ from reconciler.fleet.rows import Mask
 from reconciler.fleet.snapshot.node_kinds import NodeKinds
 from reconciler.fleet.snapshot.rejections import Rejections, ruled_out
 from reconciler.fleet.snapshot.snapshot import Snapshot
+from reconciler.model.obstacle import Obstacle
 
 UNMODELLED = "not modelled"
 _MOST_MASKS = 2_000
@@ -87,19 +88,19 @@ class FilterChain:
         """Whether such a pod could fit on one row, whatever else is there."""
         return bool(not pod_class.unmodelled and self.fleet.rows.alive[row] and self.static_mask(pod_class)[row])
 
-    def reasons(self, pod_class: PodClass, row: int) -> tuple[str, ...]:
+    def reasons(self, pod_class: PodClass, row: int) -> tuple[Obstacle, ...]:
         """Every reason why not, in the order of predicates."""
         fleet = self.fleet
         told = [each.why(pod_class, row, fleet) for each in self.predicates if not each.fits(pod_class, row, fleet)]
         return (pod_class.unmodelled, *told) if pod_class.unmodelled else tuple(told)
 
-    def first_reason(self, pod_class: PodClass, row: int) -> str:
-        """The first of the reasons; nothing where such a pod fits."""
+    def first_reason(self, pod_class: PodClass, row: int) -> Obstacle | None:
+        """The first of the reasons; None where such a pod fits."""
         if pod_class.unmodelled:
             return pod_class.unmodelled
         fleet = self.fleet
         refusing = next((each for each in self.predicates if not each.fits(pod_class, row, fleet)), None)
-        return refusing.why(pod_class, row, fleet) if refusing is not None else ""
+        return refusing.why(pod_class, row, fleet) if refusing is not None else None
 
     def counted(self, pod_class: PodClass, allowed: Mask | None) -> Rejections:
         """How many of the nodes that are allowed each predicate rules out, and how many none does, by their kind."""

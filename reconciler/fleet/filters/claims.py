@@ -9,11 +9,21 @@ import msgspec
 import numpy as np
 
 from reconciler.fleet.node_terms import readable, term_holds, term_mask
+from reconciler.fleet.obstacles import (
+    ClaimState,
+    DeviceClaimUnusable,
+    DevicesElsewhere,
+    DevicesNotAllocated,
+    DevicesNotReady,
+    DevicesUnread,
+    OwnDeviceClaimNotMade,
+)
 from reconciler.fleet.pod_class import PodClass
 from reconciler.fleet.rows import Mask
 from reconciler.fleet.snapshot.snapshot import Snapshot
 from reconciler.model.cluster.devices import ResourceClaim
 from reconciler.model.cluster.pod import NodeSelector, Pod, PodClaim
+from reconciler.model.obstacle import Obstacle
 
 TITLE = "resourceclaims.resource.k8s.io"
 
@@ -21,8 +31,8 @@ TITLE = "resourceclaims.resource.k8s.io"
 class Claimed(msgspec.Struct, frozen=True):
     """What the claims of a pod come to."""
 
-    nowhere: str = ""
-    unmodelled: str = ""
+    nowhere: Obstacle | None = None
+    unmodelled: Obstacle | None = None
     met: tuple[tuple[str, NodeSelector | None], ...] = ()  # names of claims, and the nodes where they were met
 
 
@@ -64,10 +74,10 @@ class Claims:
             return True
         return not (claimed.nowhere or claimed.unmodelled or self._elsewhere(claimed, row, fleet))
 
-    def why(self, pod_class: PodClass, row: int, fleet: Snapshot) -> str:
+    def why(self, pod_class: PodClass, row: int, fleet: Snapshot) -> Obstacle:
         claimed = self.claimed(pod_class, fleet)
         elsewhere = self._elsewhere(claimed, row, fleet)
-        return claimed.nowhere or claimed.unmodelled or f"ResourceClaim {elsewhere} was met on another node"
+        return claimed.nowhere or claimed.unmodelled or DevicesElsewhere(elsewhere)
 
     def claimed(self, pod_class: PodClass, fleet: Snapshot) -> Claimed:
         """What its claims come to, as they are seen now."""
@@ -89,22 +99,26 @@ class Claims:
 
     def _read(self, pod: Pod) -> Claimed:
         if self._unread:
-            return Claimed(unmodelled=f"it claims devices, and {self._unread}")
-        nowhere, unmodelled, met = [], [], []
+            return Claimed(unmodelled=DevicesUnread(self._unread))
+        nowhere: list[Obstacle] = []
+        unmodelled: list[Obstacle] = []
+        met = []
         for asked in pod.spec.resource_claims:
             name = _name(pod, asked)
             if name is None:
-                nowhere.append(f"its ResourceClaim {asked.name} is not made yet")
+                nowhere.append(OwnDeviceClaimNotMade(asked.name))
             elif name:
                 claim = self._by_name.get((pod.metadata.namespace, name))
-                title = f"ResourceClaim {pod.metadata.namespace}/{name}"
-                if why_not := _why_useless(claim, pod, made=not asked.resource_claim_name):
-                    nowhere.append(f"{title} {why_not}")
-                elif claim is not None and (why_not := _why_unmodelled(claim)):
-                    unmodelled.append(f"{title} {why_not}")
-                elif claim is not None and claim.status.allocation is not None:
-                    met.append((f"{pod.metadata.namespace}/{name}", claim.status.allocation.node_selector))
-        return Claimed(next(iter(nowhere), ""), next(iter(unmodelled), ""), tuple(met))
+                title = f"{pod.metadata.namespace}/{name}"
+                if claim is None:
+                    nowhere.append(DeviceClaimUnusable(title, "absent"))
+                elif state := _why_useless(claim, pod, made=not asked.resource_claim_name):
+                    nowhere.append(DeviceClaimUnusable(title, state))
+                elif why_not := _why_unmodelled(claim, title):
+                    unmodelled.append(why_not)
+                elif claim.status.allocation is not None:
+                    met.append((title, claim.status.allocation.node_selector))
+        return Claimed(next(iter(nowhere), None), next(iter(unmodelled), None), tuple(met))
 
     def _elsewhere(self, claimed: Claimed, row: int, fleet: Snapshot) -> str:
         """A claim that was met on other nodes than this one; nothing where there is none."""
@@ -125,21 +139,19 @@ def _name(pod: Pod, asked: PodClaim) -> str | None:
     return next((each.resource_claim_name for each in statuses), None)
 
 
-def _why_useless(claim: ResourceClaim | None, pod: Pod, made: bool) -> str:
-    if claim is None:
-        return "is not there"
+def _why_useless(claim: ResourceClaim, pod: Pod, made: bool) -> ClaimState | None:
     if claim.metadata.leaving:
-        return "is being deleted"
+        return "leaving"
     owner = claim.metadata.controller
     if made and (owner is None or owner.uid != pod.metadata.uid):
-        return "was not made for this pod"
-    return ""
+        return "of another pod"
+    return None
 
 
-def _why_unmodelled(claim: ResourceClaim) -> str:
+def _why_unmodelled(claim: ResourceClaim, title: str) -> Obstacle | None:
     allocation = claim.status.allocation
     if allocation is None:
-        return "has no devices yet, and which it would be given is not foretold"
+        return DevicesNotAllocated(title)
     if any(each.binding_conditions for each in allocation.devices.results):
-        return "has devices that are still to be made ready"
-    return ""
+        return DevicesNotReady(title)
+    return None

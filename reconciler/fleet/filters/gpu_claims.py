@@ -11,10 +11,12 @@ from typing import ClassVar
 
 import numpy as np
 
+from reconciler.fleet.obstacles import GpusOfNodeLent, NotInPoolOfClaim
 from reconciler.fleet.pod_class import PodClass
 from reconciler.fleet.rows import ABSENT, Mask, Rows
 from reconciler.fleet.snapshot.snapshot import Snapshot
 from reconciler.model import names
+from reconciler.model.obstacle import Obstacle
 
 Pools = Mapping[tuple[str, str], frozenset[str]]
 
@@ -58,11 +60,11 @@ class GpuClaims:
         node = fleet.rows.node(row)
         return pools is None or (node.pool in pools and node.name not in self._lent)
 
-    def why(self, pod_class: PodClass, row: int, fleet: Snapshot) -> str:
+    def why(self, pod_class: PodClass, row: int, fleet: Snapshot) -> Obstacle:
         node, claim = fleet.rows.node(row), "/".join(pod_class.gpu_claim)
         if node.name in self._lent:
-            return f"it is of GpuClaim/{claim}, and GPUs of the node are lent"
-        return f"it is of GpuClaim/{claim}, and pool {node.pool or 'none'} does not have what that asks for"
+            return GpusOfNodeLent(claim)
+        return NotInPoolOfClaim(claim, node.pool or "none")
 
     def _in_one_of(self, pools: frozenset[str], rows: Rows) -> Mask:
         """As Node.pool reads it: Karpenter's label, or else ours."""

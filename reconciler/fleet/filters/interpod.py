@@ -10,13 +10,22 @@ from typing import ClassVar
 
 import numpy as np
 
+from reconciler.fleet.obstacles import (
+    AffinityLabelAbsent,
+    AffinityUnmet,
+    AntiAffinity,
+    NamespacesUnread,
+    RepelledByOthers,
+    TermsBeyondBound,
+)
 from reconciler.fleet.pod_class import PodClass
 from reconciler.fleet.rows import Mask
 from reconciler.fleet.snapshot.snapshot import Snapshot
-from reconciler.fleet.topology.breadth import BEYOND
+from reconciler.fleet.topology.breadth import MOST_PAIRS
 from reconciler.fleet.topology.tally import DomainCount
 from reconciler.fleet.topology.term_counts import Counting
 from reconciler.fleet.topology.terms import Terms
+from reconciler.model.obstacle import Obstacle
 
 _Counts = tuple[DomainCount, ...]
 
@@ -35,7 +44,7 @@ class _Own:
 
 _NOTHING = _Own((), ())
 _BEYOND = _Own((), ())
-_BEYOND.unread = BEYOND
+_BEYOND.unread = "beyond"
 
 
 class InterPod:
@@ -76,20 +85,20 @@ class InterPod:
             self._repelling(pod_class), row, fleet
         )
 
-    def why(self, pod_class: PodClass, row: int, fleet: Snapshot) -> str:
+    def why(self, pod_class: PodClass, row: int, fleet: Snapshot) -> Obstacle:
         own = self._asked(pod_class, fleet)
         if own is _BEYOND:
-            return BEYOND
+            return TermsBeyondBound(MOST_PAIRS)
         if own.unread:
-            return f"its terms ask for labels of namespaces, and those could not be read: {own.unread}"
+            return NamespacesUnread(own.unread)
         if own.near and (missing := self._why_not_near(own, row, fleet)):
             return missing
         for each in own.apart:
             if self._met((each,), row, fleet):
-                return f"its anti-affinity forbids {_domain(each, row, fleet)}: {_pods(each, row)} {each.title} there"
+                return AntiAffinity(_domain(each, row, fleet), each.at(row), each.title)
         for each in self._repelling(pod_class):
             if self._met((each,), row, fleet):
-                return f"{_domain(each, row, fleet)} has {_pods(each, row)} whose anti-affinity forbids {each.title}"
+                return RepelledByOthers(_domain(each, row, fleet), each.at(row), each.title)
         raise LookupError("it fits")
 
     def _asked(self, pod_class: PodClass, fleet: Snapshot) -> _Own:
@@ -137,26 +146,17 @@ class InterPod:
             found &= each.column.with_key if anywhere else each.somewhere()
         return found
 
-    def _why_not_near(self, own: _Own, row: int, fleet: Snapshot) -> str:
+    def _why_not_near(self, own: _Own, row: int, fleet: Snapshot) -> Obstacle | None:
         labels = fleet.rows.node(row).metadata.labels
         for each in own.near:
             if each.key not in labels:
-                return f"its affinity asks for a node with the label {each.key}"
+                return AffinityLabelAbsent(each.key)
         counts = [self._counting.fresh(each, fleet) for each in own.near]
         if own.first_of_its_kind and not any(each.total for each in counts):
-            return ""
+            return None
         lacking = next((each for each in counts if not each.at(row)), None)
-        return (
-            ""
-            if lacking is None
-            else f"{_domain(lacking, row, fleet)} has no pod that its affinity asks for: {lacking.title}"
-        )
+        return None if lacking is None else AffinityUnmet(_domain(lacking, row, fleet), lacking.title)
 
 
 def _domain(count: DomainCount, row: int, fleet: Snapshot) -> str:
     return f"{count.key}={fleet.rows.node(row).metadata.labels.get(count.key, '')}"
-
-
-def _pods(count: DomainCount, row: int) -> str:
-    found = count.at(row)
-    return "1 pod" if found == 1 else f"{found} pods"

@@ -4,9 +4,11 @@ from typing import ClassVar
 
 import numpy as np
 
+from reconciler.fleet.obstacles import OtherNodeNamed
 from reconciler.fleet.pod_class import PodClass
 from reconciler.fleet.rows import Mask
 from reconciler.fleet.snapshot.snapshot import Snapshot
+from reconciler.model.obstacle import Obstacle
 
 
 class NodeName:
@@ -35,5 +37,5 @@ class NodeName:
         named = pod_class.needs.node_name
         return not named or fleet.rows.row_of.get(named) == row
 
-    def why(self, pod_class: PodClass, row: int, fleet: Snapshot) -> str:
-        return f"it names the node {pod_class.needs.node_name}"
+    def why(self, pod_class: PodClass, row: int, fleet: Snapshot) -> Obstacle:
+        return OtherNodeNamed(pod_class.needs.node_name)

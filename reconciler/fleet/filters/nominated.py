@@ -19,10 +19,12 @@ from reconciler.fleet.filters.predicate import Predicate
 from reconciler.fleet.filters.resources import Resources
 from reconciler.fleet.filters.spread import Spread
 from reconciler.fleet.filters.volume_limits import VolumeLimits
+from reconciler.fleet.obstacles import WithNominated
 from reconciler.fleet.pod_class import PodClass
 from reconciler.fleet.rows import Mask
 from reconciler.fleet.snapshot.snapshot import Snapshot
 from reconciler.model.cluster.pod import Pod
+from reconciler.model.obstacle import Obstacle
 
 _PEERS: tuple[type[Predicate], ...] = (Resources, Ports, InterPod, Spread, VolumeLimits)
 
@@ -81,16 +83,19 @@ class Nominated:
         self._renew(fleet)
         return not self._by_node or not self._obstacle(pod_class, row, fleet)
 
-    def why(self, pod_class: PodClass, row: int, fleet: Snapshot) -> str:
+    def why(self, pod_class: PodClass, row: int, fleet: Snapshot) -> Obstacle:
         self._renew(fleet)
-        titles = ", ".join(each.title for each in self._rivals(pod_class, fleet.rows.node(row).name))
-        return f"with {titles} there, nominated for it: {self._obstacle(pod_class, row, fleet)}"
+        obstacle = self._obstacle(pod_class, row, fleet)
+        if obstacle is None:
+            raise LookupError("it fits")
+        titles = [each.title for each in self._rivals(pod_class, fleet.rows.node(row).name)]
+        return WithNominated(tuple(titles), obstacle)
 
-    def _obstacle(self, pod_class: PodClass, row: int, fleet: Snapshot) -> str:
+    def _obstacle(self, pod_class: PodClass, row: int, fleet: Snapshot) -> Obstacle | None:
         """What would be in the way with the others there; nothing where nothing would."""
         rivals = self._rivals(pod_class, fleet.rows.node(row).name)
         if not rivals:
-            return ""
+            return None
         namesakes = sum(each.pod_class.namespace == pod_class.namespace for each in rivals)
         if uneven := self._spread.uneven_beside(namesakes, pod_class, row, fleet):
             return uneven
@@ -102,7 +107,7 @@ class Nominated:
             for each in rivals:
                 fleet.add(each.pod_class, row)
             refusing = (each for each in peers if not each.fits(pod_class, row, fleet))
-            return next((each.why(pod_class, row, fleet) for each in refusing), "")
+            return next((each.why(pod_class, row, fleet) for each in refusing), None)
 
     def _rivals(self, pod_class: PodClass, node_name: str) -> list[_Nomination]:
         return [

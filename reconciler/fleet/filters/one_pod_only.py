@@ -4,11 +4,13 @@ from typing import ClassVar
 
 import numpy as np
 
+from reconciler.fleet.obstacles import VolumeInUse
 from reconciler.fleet.pod_class import PodClass
 from reconciler.fleet.rows import Mask
 from reconciler.fleet.snapshot.snapshot import Snapshot
 from reconciler.fleet.storage.stored import Stored
 from reconciler.fleet.storage.wanted import Key, claims_of
+from reconciler.model.obstacle import Obstacle
 
 
 class OnePodOnly:
@@ -32,11 +34,11 @@ class OnePodOnly:
     def fits(self, pod_class: PodClass, row: int, fleet: Snapshot) -> bool:
         return self._taken(pod_class, fleet) is None
 
-    def why(self, pod_class: PodClass, row: int, fleet: Snapshot) -> str:
+    def why(self, pod_class: PodClass, row: int, fleet: Snapshot) -> Obstacle:
         taken = self._taken(pod_class, fleet)
         if taken is None:
             raise LookupError("no other pod uses its volumes")
-        return f"PersistentVolumeClaim {'/'.join(taken)} is for one pod alone, and another uses it"
+        return VolumeInUse("/".join(taken))
 
     def added(self, pod_class: PodClass, row: int, count: int, fleet: Snapshot) -> None:
         if self._counts and pod_class.pod.spec.volumes:

@@ -7,10 +7,12 @@ from typing import ClassVar
 
 import numpy as np
 
+from reconciler.fleet.obstacles import HostPortsTaken
 from reconciler.fleet.pod_class import PodClass
 from reconciler.fleet.rows import Mask
 from reconciler.fleet.snapshot.snapshot import Snapshot
 from reconciler.model.cluster.pod import Port
+from reconciler.model.obstacle import Obstacle
 
 _Slot = tuple[str, int]
 _EVERY = "0.0.0.0"  # noqa: S104 - an address compared, not bound to
@@ -43,9 +45,9 @@ class Ports:
     def fits(self, pod_class: PodClass, row: int, fleet: Snapshot) -> bool:
         return not pod_class.ports or not self._clashing(pod_class, row, fleet)
 
-    def why(self, pod_class: PodClass, row: int, fleet: Snapshot) -> str:
-        told = [f"{each.host_port}/{each.protocol or 'TCP'}" for each in self._clashing(pod_class, row, fleet)]
-        return f"{'port' if len(told) == 1 else 'ports'} {', '.join(told)} of the host taken"
+    def why(self, pod_class: PodClass, row: int, fleet: Snapshot) -> Obstacle:
+        taken = [f"{each.host_port}/{each.protocol or 'TCP'}" for each in self._clashing(pod_class, row, fleet)]
+        return HostPortsTaken(tuple(taken))
 
     def added(self, pod_class: PodClass, row: int, count: int, fleet: Snapshot) -> None:
         if not pod_class.ports:

@@ -5,6 +5,7 @@ from typing import ClassVar, Protocol
 from reconciler.fleet.pod_class import PodClass
 from reconciler.fleet.rows import Mask
 from reconciler.fleet.snapshot.snapshot import Snapshot
+from reconciler.model.obstacle import Obstacle
 
 
 class Predicate(Protocol):
@@ -27,5 +28,5 @@ class Predicate(Protocol):
     def fits(self, pod_class: PodClass, row: int, fleet: Snapshot) -> bool:
         """The same for one row; quick."""
 
-    def why(self, pod_class: PodClass, row: int, fleet: Snapshot) -> str:
-        """A sentence with the facts, where it does not fit."""
+    def why(self, pod_class: PodClass, row: int, fleet: Snapshot) -> Obstacle:
+        """The facts, where it does not fit."""

@@ -2,10 +2,11 @@
 
 from typing import ClassVar
 
-from reconciler.fleet.amounts import CPU, PODS
+from reconciler.fleet.obstacles import Lack, ResourcesLacking
 from reconciler.fleet.pod_class import PodClass
 from reconciler.fleet.rows import Mask
 from reconciler.fleet.snapshot.snapshot import Snapshot
+from reconciler.model.obstacle import Obstacle
 
 
 class Resources:
@@ -26,17 +27,11 @@ class Resources:
     def fits(self, pod_class: PodClass, row: int, fleet: Snapshot) -> bool:
         return fleet.stock.room(pod_class.request, row) > 0
 
-    def why(self, pod_class: PodClass, row: int, fleet: Snapshot) -> str:
+    def why(self, pod_class: PodClass, row: int, fleet: Snapshot) -> Obstacle:
         stock, names = fleet.stock, fleet.classes.resources
-        return "; ".join(
-            _sentence(names[column], amount, free, stock.allocatable_at(row, column))
+        lacks = (
+            Lack(names[column], amount, free, stock.allocatable_at(row, column))
             for column, amount in pod_class.request
             if (free := stock.free_at(row, column)) < amount
         )
-
-
-def _sentence(name: str, amount: int, free: int, of: int) -> str:
-    if name == PODS:
-        return f"{of - free} pods are there, and it takes {of}"
-    unit = "m" if name == CPU else ""
-    return f"{amount}{unit} {name} asked, {max(free, 0)}{unit} of {of}{unit} free"
+        return ResourcesLacking(tuple(lacks))

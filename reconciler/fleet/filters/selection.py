@@ -5,10 +5,12 @@ from typing import ClassVar
 import numpy as np
 
 from reconciler.fleet.node_terms import readable, term_holds, term_mask
+from reconciler.fleet.obstacles import AffinityUnmatched, LabelDiffers, SelectedLabelAbsent
 from reconciler.fleet.pod_class import Needs, PodClass
 from reconciler.fleet.rows import Mask, Rows
 from reconciler.fleet.snapshot.snapshot import Snapshot
 from reconciler.model.cluster.node import Node
+from reconciler.model.obstacle import Obstacle
 
 
 class Selection:
@@ -29,12 +31,13 @@ class Selection:
     def fits(self, pod_class: PodClass, row: int, fleet: Snapshot) -> bool:
         return selects(pod_class.needs, fleet.rows.node(row))
 
-    def why(self, pod_class: PodClass, row: int, fleet: Snapshot) -> str:
+    def why(self, pod_class: PodClass, row: int, fleet: Snapshot) -> Obstacle:
         labels = fleet.rows.node(row).metadata.labels
         for key, value in sorted(pod_class.needs.selector.items()):
             if labels.get(key) != value:
-                return f"it selects nodes with {key}={value}, and this one has {_said(labels.get(key))}"
-        return "no term of its required node affinity matches the node"
+                there = labels.get(key)
+                return SelectedLabelAbsent(key, value) if there is None else LabelDiffers(key, value, there)
+        return AffinityUnmatched()
 
 
 def selected(needs: Needs, rows: Rows) -> Mask:
@@ -62,7 +65,3 @@ def selects(needs: Needs, node: Node) -> bool:
     if needs.terms is None:
         return True
     return any(readable(term) and term_holds(term, node) for term in needs.terms.node_selector_terms)
-
-
-def _said(value: str | None) -> str:
-    return "no such label" if value is None else f"{value or 'nothing'} there"

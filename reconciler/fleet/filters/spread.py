@@ -13,6 +13,7 @@ import numpy as np
 
 from reconciler.fleet.filters.selection import Selection
 from reconciler.fleet.filters.taints import Taints
+from reconciler.fleet.obstacles import SpreadDomainsTooFew, SpreadLabelAbsent, SpreadUneven, SpreadUnevenBeside
 from reconciler.fleet.pod_class import PodClass
 from reconciler.fleet.rows import Mask
 from reconciler.fleet.snapshot.snapshot import Snapshot
@@ -23,6 +24,7 @@ from reconciler.fleet.topology.term_counts import Counting
 from reconciler.fleet.topology.terms import SpreadRule
 from reconciler.model import names
 from reconciler.model.cluster.node import NodeTaint
+from reconciler.model.obstacle import Obstacle
 
 _OF_A_DRAIN = NodeTaint(names.DRAINING, "NoSchedule")  # that a vacated node bears
 
@@ -69,22 +71,22 @@ class Spread:
                 return False
         return True
 
-    def why(self, pod_class: PodClass, row: int, fleet: Snapshot) -> str:
+    def why(self, pod_class: PodClass, row: int, fleet: Snapshot) -> Obstacle:
         for each in self._asked(pod_class, fleet):
             rule, count = each.rule, self._fresh(each, fleet)
             if not count.has_key(row):
-                return f"it must be spread over {rule.key}, and the node has no such label"
+                return SpreadLabelAbsent(rule.key)
             if count.at(row) > _most(rule, count):
                 value = fleet.rows.node(row).metadata.labels[rule.key]
-                least = count.least(rule.min_domains)
-                fewest = f"the domain with the fewest has {least}"
+                here, selector = count.at(row), str(rule.matcher)
                 if count.domains < rule.min_domains:
-                    fewest = f"there are {count.domains} of at least {rule.min_domains} domains"
-                here = f"{rule.key}={value} has {count.at(row)} of {rule.matcher}"
-                return f"{here}, {fewest}, and maxSkew is {rule.max_skew}"
+                    return SpreadDomainsTooFew(
+                        rule.key, value, here, selector, count.domains, rule.min_domains, rule.max_skew
+                    )
+                return SpreadUneven(rule.key, value, here, selector, count.least(rule.min_domains), rule.max_skew)
         raise LookupError("it fits")
 
-    def uneven_beside(self, newcomers: int, pod_class: PodClass, row: int, fleet: Snapshot) -> str:
+    def uneven_beside(self, newcomers: int, pod_class: PodClass, row: int, fleet: Snapshot) -> Obstacle | None:
         """Why it can't join pods of its namespace that are to come to a node, where a rule means all pods of it.
 
         For such a rule the scheduler counts nobody, and yet it counts those that are to come.
@@ -96,8 +98,8 @@ class Spread:
             least = newcomers if count.domains == 1 >= rule.min_domains else 0
             if newcomers + rule.own - least > rule.max_skew:
                 value = fleet.rows.node(row).metadata.labels[rule.key]
-                return f"{rule.key}={value} would have {newcomers} of all pods, and maxSkew is {rule.max_skew}"
-        return ""
+                return SpreadUnevenBeside(rule.key, value, newcomers, rule.max_skew)
+        return None
 
     def _asked(self, pod_class: PodClass, fleet: Snapshot) -> tuple[_Bound, ...]:
         counting = self._counting

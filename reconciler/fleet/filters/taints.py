@@ -5,12 +5,14 @@ from typing import ClassVar
 
 import numpy as np
 
+from reconciler.fleet.obstacles import TaintNotTolerated
 from reconciler.fleet.pod_class import PodClass
 from reconciler.fleet.rows import Mask
 from reconciler.fleet.snapshot.snapshot import Snapshot
 from reconciler.fleet.tolerance import Tolerance
 from reconciler.model.cluster.node import NodeTaint
 from reconciler.model.cluster.pod import Toleration
+from reconciler.model.obstacle import Obstacle
 
 _HARD = frozenset({"NoSchedule", "NoExecute"})
 
@@ -43,12 +45,11 @@ class Taints:
     def fits(self, pod_class: PodClass, row: int, fleet: Snapshot) -> bool:
         return unborne(fleet.rows.node(row).spec.taints, pod_class.needs.tolerance) is None
 
-    def why(self, pod_class: PodClass, row: int, fleet: Snapshot) -> str:
+    def why(self, pod_class: PodClass, row: int, fleet: Snapshot) -> Obstacle:
         taint = unborne(fleet.rows.node(row).spec.taints, pod_class.needs.tolerance)
         if taint is None:
             raise LookupError("it tolerates every taint")
-        value = f"={taint.value}" if taint.value else ""
-        return f"it does not tolerate the taint {taint.key}{value}:{taint.effect}"
+        return TaintNotTolerated(taint.key, taint.value, taint.effect)
 
     def _learn(self, groups: Sequence[tuple[tuple[NodeTaint, ...], bool]]) -> None:
         """Groups that are new; none is forgotten."""

@@ -4,10 +4,12 @@ from typing import ClassVar
 
 import numpy as np
 
+from reconciler.fleet.obstacles import NodeCordoned
 from reconciler.fleet.pod_class import PodClass
 from reconciler.fleet.rows import Mask
 from reconciler.fleet.snapshot.snapshot import Snapshot
 from reconciler.model.cluster.node import NodeTaint
+from reconciler.model.obstacle import Obstacle
 
 _CORDONED = NodeTaint("node.kubernetes.io/unschedulable", "NoSchedule")
 
@@ -38,5 +40,5 @@ class Unschedulable:
     def fits(self, pod_class: PodClass, row: int, fleet: Snapshot) -> bool:
         return not fleet.rows.node(row).spec.unschedulable or not self.concerns(pod_class, fleet)
 
-    def why(self, pod_class: PodClass, row: int, fleet: Snapshot) -> str:
-        return "the node is cordoned"
+    def why(self, pod_class: PodClass, row: int, fleet: Snapshot) -> Obstacle:
+        return NodeCordoned()

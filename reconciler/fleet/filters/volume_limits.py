@@ -3,12 +3,14 @@
 from collections import defaultdict
 from typing import ClassVar
 
+from reconciler.fleet.obstacles import VolumeLimitReached
 from reconciler.fleet.pod_class import PodClass
 from reconciler.fleet.rows import Mask
 from reconciler.fleet.snapshot.snapshot import Snapshot
 from reconciler.fleet.storage.holding import Holding
 from reconciler.fleet.storage.stored import Stored
 from reconciler.fleet.storage.wanted import Held
+from reconciler.model.obstacle import Obstacle
 
 
 class VolumeLimits:
@@ -40,12 +42,12 @@ class VolumeLimits:
     def fits(self, pod_class: PodClass, row: int, fleet: Snapshot) -> bool:
         return self._over(pod_class, row, fleet) is None
 
-    def why(self, pod_class: PodClass, row: int, fleet: Snapshot) -> str:
+    def why(self, pod_class: PodClass, row: int, fleet: Snapshot) -> Obstacle:
         driver = self._over(pod_class, row, fleet)
         if driver is None:
             raise LookupError("the node bears its volumes")
         limit, count = self._holding.limits[driver][row], self._holding.counts[driver][row]
-        return f"the node bears {limit} volumes of {driver} and has {count}"
+        return VolumeLimitReached(int(limit), driver, int(count))
 
     def _over(self, pod_class: PodClass, row: int, fleet: Snapshot) -> str | None:
         """A driver that would have too many."""

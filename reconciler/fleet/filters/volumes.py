@@ -5,6 +5,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from reconciler.fleet.obstacles import NoVolumeToChoose, VolumeInOtherZone, VolumeUnreachable
 from reconciler.fleet.pod_class import PodClass
 from reconciler.fleet.rows import Mask, Rows
 from reconciler.fleet.snapshot.snapshot import Snapshot
@@ -14,6 +15,7 @@ from reconciler.fleet.storage.promises import Promises
 from reconciler.fleet.storage.stored import Stored
 from reconciler.fleet.storage.wanted import NOTHING, Wanted, key_of
 from reconciler.model.cluster.volumes import PersistentVolumeClaim
+from reconciler.model.obstacle import Obstacle
 
 
 class VolumePlaces:
@@ -53,19 +55,18 @@ class VolumePlaces:
             and (not want.unbound or chosen(want, node, fleet.part(Promises).stock(fleet)) is not None)
         )
 
-    def why(self, pod_class: PodClass, row: int, fleet: Snapshot) -> str:
+    def why(self, pod_class: PodClass, row: int, fleet: Snapshot) -> Obstacle:
         want = self._stored.wanted(pod_class, fleet)
-        if want.nowhere or want.unmodelled:
-            return want.nowhere or want.unmodelled
+        if nowhere := want.nowhere or want.unmodelled:
+            return nowhere
         node = fleet.rows.node(row)
         for volume in want.bound:
             if not reaches(node, volume):
-                return f"the node does not reach its PersistentVolume {volume.metadata.name}"
+                return VolumeUnreachable(volume.metadata.name)
         for volume in want.labelled:
             if not agrees(node, volume):
-                return f"its PersistentVolume {volume.metadata.name} is in another zone"
-        titles = ", ".join(each.title for each in want.unbound)
-        return f"there is no volume for {titles} that the node reaches, and none can be made there"
+                return VolumeInOtherZone(volume.metadata.name)
+        return NoVolumeToChoose(tuple([each.title for each in want.unbound]))
 
 
 def _bound(want: Wanted, fleet: Snapshot) -> Mask | None:

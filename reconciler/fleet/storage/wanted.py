@@ -4,6 +4,16 @@ from typing import Protocol
 
 import msgspec
 
+from reconciler.fleet.obstacles import (
+    InlineDisk,
+    StorageCapacityTracked,
+    VolumeClaimUnusable,
+    VolumeGone,
+    VolumeLost,
+    VolumeNotBound,
+    VolumeStoodInFor,
+    VolumesUnread,
+)
 from reconciler.model.cluster.pod import Pod
 from reconciler.model.cluster.pod_volume import Volume
 from reconciler.model.cluster.volumes import (
@@ -13,6 +23,7 @@ from reconciler.model.cluster.volumes import (
     PersistentVolumeClaim,
     StorageClass,
 )
+from reconciler.model.obstacle import Obstacle
 
 Key = tuple[str, str]  # namespace and name of a claim
 Held = tuple[str, str]  # driver, and the driver's name of a volume
@@ -30,8 +41,8 @@ _STAND_INS = {
 class Wanted(msgspec.Struct, frozen=True):
     """What a pod wants to keep things on."""
 
-    nowhere: str = ""  # why no node will do
-    unmodelled: str = ""  # why nobody here can tell
+    nowhere: Obstacle | None = None  # why no node will do
+    unmodelled: Obstacle | None = None  # why nobody here can tell
     bound: tuple[PersistentVolume, ...] = ()
     labelled: tuple[PersistentVolume, ...] = ()  # those of which the labels count too: not those made for the pod alone
     unbound: tuple[PersistentVolumeClaim, ...] = ()
@@ -67,7 +78,7 @@ def wanted(pod: Pod, store: Store) -> Wanted:
     """The one NOTHING where no volume of the pod can be in its way."""
     volumes = pod.spec.volumes
     if store.unread and any(each.persistent_volume_claim or each.ephemeral for each in volumes):
-        return Wanted(unmodelled=f"it has volumes, and {store.unread}")
+        return Wanted(unmodelled=VolumesUnread(store.unread))
     reading = _Reading(pod, store)
     for volume in volumes:
         reading.take(volume)
@@ -81,8 +92,8 @@ class _Reading:
     def __init__(self, pod: Pod, store: Store) -> None:
         self._pod = pod
         self._store = store
-        self._nowhere: list[str] = []
-        self._unmodelled: list[str] = []
+        self._nowhere: list[Obstacle] = []
+        self._unmodelled: list[Obstacle] = []
         self._bound: list[PersistentVolume] = []
         self._labelled: list[PersistentVolume] = []
         self._unbound: dict[Key, PersistentVolumeClaim] = {}
@@ -91,7 +102,7 @@ class _Reading:
 
     def take(self, volume: Volume) -> None:
         if volume.is_inline:
-            self._unmodelled.append(f"volume {volume.name} is a disk that the pod names itself")
+            self._unmodelled.append(InlineDisk(volume.name))
         is_own = volume.persistent_volume_claim is None
         if is_own and volume.ephemeral is None:
             return
@@ -99,17 +110,16 @@ class _Reading:
         name = f"{about.name}-{volume.name}" if named is None else named.claim_name
         claim = self._store.claim((about.namespace, name))
         if claim is None:
-            why = "is not made yet" if is_own else "is not there"
-            self._nowhere.append(f"PersistentVolumeClaim {about.namespace}/{name} {why}")
-        elif why_not := _why_useless(claim, self._pod, is_own):
-            self._nowhere.append(f"{claim.title} {why_not}")
-        if claim is not None:
-            self._claimed(claim, is_own)
+            self._nowhere.append(VolumeClaimUnusable(f"{about.namespace}/{name}", "not made" if is_own else "absent"))
+            return
+        if why_not := _why_useless(claim, self._pod, is_own):
+            self._nowhere.append(why_not)
+        self._claimed(claim, is_own)
 
     def result(self) -> Wanted:
         return Wanted(
-            nowhere=next(iter(self._nowhere), ""),
-            unmodelled=next(iter(self._unmodelled), ""),
+            nowhere=next(iter(self._nowhere), None),
+            unmodelled=next(iter(self._unmodelled), None),
             bound=tuple(self._bound),
             labelled=tuple(self._labelled),
             unbound=tuple(self._unbound.values()),
@@ -125,24 +135,23 @@ class _Reading:
         if not claim.is_bound:
             self._waiting(claim)
         elif volume is None:
-            self._nowhere.append(f"{claim.title} is bound to PersistentVolume {claim.spec.volume_name}, which is gone")
+            self._nowhere.append(VolumeGone(_name(claim), claim.spec.volume_name))
         else:
             self._bound.append(volume)
             if not is_own:
                 self._labelled.append(volume)
             if volume.is_stood_in_for:
-                name = volume.metadata.name
-                self._unmodelled.append(f"PersistentVolume {name} is of a kind that a driver stands in for")
+                self._unmodelled.append(VolumeStoodInFor(volume.metadata.name))
 
     def _waiting(self, claim: PersistentVolumeClaim) -> None:
         storage_class = self._store.storage_class(claim.storage_class)
         if storage_class is None or not storage_class.waits or claim.spec.volume_name:
-            self._nowhere.append(f"{claim.title} is not bound, and its class does not wait for a pod")
+            self._nowhere.append(VolumeNotBound(_name(claim)))
             return
         self._unbound[key_of(claim)] = claim
         provisioner = storage_class.provisioner
         if self._store.tracks_room(provisioner) and STORAGE in claim.spec.resources.requests:
-            self._unmodelled.append(f"{claim.title} needs room that driver {provisioner} counts on each node")
+            self._unmodelled.append(StorageCapacityTracked(_name(claim), provisioner))
 
     def _hold(self, claim: PersistentVolumeClaim, volume: PersistentVolume | None) -> None:
         """What a driver will count as one volume more on the node; one that is not made yet has no name."""
@@ -159,15 +168,19 @@ class _Reading:
             self._held.add(held)
 
 
-def _why_useless(claim: PersistentVolumeClaim, pod: Pod, is_own: bool) -> str:
+def _why_useless(claim: PersistentVolumeClaim, pod: Pod, is_own: bool) -> Obstacle | None:
     if claim.status.phase == "Lost":
-        return f"has lost its volume {claim.spec.volume_name}"
+        return VolumeLost(_name(claim), claim.spec.volume_name)
     if claim.metadata.leaving:
-        return "is being deleted"
+        return VolumeClaimUnusable(_name(claim), "leaving")
     owner = claim.metadata.controller
     if is_own and (owner is None or owner.uid != pod.metadata.uid):
-        return "was not made for this pod"
-    return ""
+        return VolumeClaimUnusable(_name(claim), "of another pod")
+    return None
+
+
+def _name(claim: PersistentVolumeClaim) -> str:
+    return "/".join(key_of(claim))
 
 
 def _driver_of(volume: PersistentVolume) -> str:

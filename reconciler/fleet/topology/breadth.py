@@ -18,12 +18,6 @@ from reconciler.fleet.topology.terms import Term, Terms
 
 MOST_PAIRS = 250_000  # of a term and a set of labels, by the pods of one namespace
 
-BEYOND = (
-    f"the terms about other pods in its namespace make more than {MOST_PAIRS} pairs to compare, "
-    "and those of this pod are beyond that"
-)
-
-
 Compared = tuple[str, Matcher]  # a matcher, and the namespace of the pods whose terms it is of
 
 

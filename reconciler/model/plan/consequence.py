@@ -2,11 +2,12 @@
 
 from collections import Counter
 from collections.abc import Iterable
-from typing import Literal
+from typing import Any, Literal
 
 import msgspec
 
 from reconciler.model.instant import Instant
+from reconciler.model.obstacle import Obstacle, order_of
 from reconciler.model.plan.capacity_limit import CapacityLimit
 from reconciler.model.plan.purchase import Stage, Why
 
@@ -42,11 +43,11 @@ class Hindrance(msgspec.Struct, frozen=True, gc=False, order=True):
     kind: HindranceKind
 
 
-class Homeless(msgspec.Struct, frozen=True, gc=False, order=True):
+class Homeless(msgspec.Struct, frozen=True, gc=False):
     """Pods of one owner that would fit nowhere."""
 
     owner: str  # namespace/name of what made them; of the pod itself where nothing did
-    why: str
+    why: tuple[Obstacle, ...]  # at least one
     pods: int
 
 
@@ -123,7 +124,7 @@ def summed(like: Consequence, shared: Iterable[tuple[str, Share]]) -> Consequenc
     ordered = sorted(shared, key=lambda each: each[0])
     shares = tuple(share for _, share in ordered)
     held = Counter(holder for share in shares for holder in share.held_by)
-    homeless: Counter[tuple[str, str]] = Counter()
+    homeless: Counter[tuple[str, tuple[Obstacle, ...]]] = Counter()
     for each in (each for share in shares for each in share.homeless):
         homeless[each.owner, each.why] += each.pods
     return msgspec.structs.replace(
@@ -135,7 +136,15 @@ def summed(like: Consequence, shared: Iterable[tuple[str, Share]]) -> Consequenc
         micro_dollars_per_hour=sum(each.micro_dollars_per_hour for each in shares),
         unpriced=sum(each.unpriced for each in shares),
         held_by=tuple(sorted(held.items())),
-        homeless=tuple(Homeless(owner, why, pods) for (owner, why), pods in sorted(homeless.items())),
+        homeless=tuple(
+            Homeless(owner, why, pods) for (owner, why), pods in sorted(homeless.items(), key=homeless_order)
+        ),
         serves=sum(each.serves for each in shares),
         shares=shares,
     )
+
+
+def homeless_order(one: tuple[tuple[str, tuple[Obstacle, ...]], int]) -> tuple[Any, ...]:
+    """Of an owner, why, and how many pods."""
+    (owner, why), pods = one
+    return owner, tuple(map(order_of, why)), pods

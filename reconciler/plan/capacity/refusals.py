@@ -5,6 +5,7 @@ from enum import Enum
 import msgspec
 
 from reconciler.model.cluster.observed import Unread
+from reconciler.model.obstacle import Obstacle
 from reconciler.model.plan.action import Ref
 from reconciler.model.plan.capacity_limit import CapacityLimit
 from reconciler.plan.capacity.offerings import LaunchOption
@@ -54,7 +55,7 @@ class NoStock(msgspec.Struct, frozen=True, gc=False, tag=True):
 class NoFit(msgspec.Struct, frozen=True, gc=False, tag=True):
     """No new node of the pool could hold the pod."""
 
-    why: str  # of the scheduler's filters, or of packing
+    why: Obstacle  # of the scheduler's filters, or of packing
     is_packed: bool = False  # packing found it, beside other pods
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from reconciler.fleet.obstacles import OBSTACLES
 from reconciler.model.cluster.observed import Unread
 from reconciler.model.plan.capacity_limit import CapacityLimit
 from reconciler.plan.capacity.offerings import LaunchOption
@@ -25,6 +26,7 @@ from reconciler.plan.capacity.refusals import (
     Unserved,
     Why,
 )
+from reconciler.plan.obstacle_words import obstacle_words
 from reconciler.plan.reasons import counted
 
 _UNSERVED = {
@@ -77,8 +79,8 @@ def why_words(why: Why) -> str:
             return f"{limit_words(limit)} allows no more nodes"
         case NoStock(tried=tried):
             return f"no machine can be had: tried {', '.join(map(choice_words, tried))}"
-        case NoFit(why=text, is_packed=is_packed):
-            return text if is_packed else f"a new node does not fit ({text})"
+        case NoFit(why=obstacle, is_packed=is_packed):
+            return obstacle_words(obstacle) if is_packed else f"a new node does not fit ({obstacle_words(obstacle)})"
         case NotServed(cause=cause):
             return _UNSERVED[cause]
         case PolicySuspended():
@@ -113,6 +115,7 @@ def unread_words(unread: Unread) -> str:
 
 
 WORDS: Mapping[type, Callable[[Any], str]] = {
+    **dict.fromkeys(OBSTACLES.values(), obstacle_words),
     LaunchOption: choice_words,
     CapacityLimit: limit_words,
     **dict.fromkeys((PolicySuspended, PoolFrozen, NodePoolAbsent, PoolObserved), bar_words),

@@ -13,6 +13,7 @@ from reconciler.model.cluster.pod import Pod
 from reconciler.model.cluster.workload import PodDisruptionBudget
 from reconciler.model.desired import Declared
 from reconciler.model.instant import Instant
+from reconciler.model.obstacle import Obstacle
 from reconciler.model.plan.action import Action, Hold, Ref
 from reconciler.model.plan.decision import Decision
 from reconciler.model.plan.drain_memory import DrainMemory, Evicted
@@ -86,7 +87,7 @@ class DrainContext:
         self.policy_of = {pool: policy for pool, policy in named.items() if pool not in draft.left_out}
         self.provisioner_of = provisioners(inputs)
         self.wakes: list[Instant] = []  # when something that keeps a pod ends, though nothing changes
-        self._staying: dict[PodClass, str] = {}
+        self._staying: dict[PodClass, Obstacle | None] = {}
 
     @property
     def memory(self) -> DrainMemory:
@@ -169,16 +170,15 @@ class DrainContext:
         """Whether nobody here may write to it: somebody else has it in hand, or its pool is only observed."""
         return self.is_only_told(seen) or untouchable(seen.node) is not None
 
-    def why_it_stays(self, pod: Pod) -> str:
+    def why_it_stays(self, pod: Pod) -> Obstacle | None:
         """Why it can't be told where such a pod would fit."""
         return self.why_such_stay(self.fleet.what_if.classes.of(pod))
 
-    def why_such_stay(self, pod_class: PodClass) -> str:
+    def why_such_stay(self, pod_class: PodClass) -> Obstacle | None:
         """The same of a class; found once."""
-        found = self._staying.get(pod_class)
-        if found is None:
-            found = self._staying[pod_class] = why_it_stays(pod_class, self.fleet.what_if)
-        return found
+        if pod_class not in self._staying:
+            self._staying[pod_class] = why_it_stays(pod_class, self.fleet.what_if)
+        return self._staying[pod_class]
 
     def is_claimed(self, subject: Ref) -> bool:
         """Whether another planner acts on it in this plan."""

@@ -1,1 +1,2 @@
-"""Answers to "why?": what is known of one subject, what would happen to it, and what stands behind that."""
+"""What stands behind a plan, for who asks about one subject: typed answers, of which reconciler/report/explain makes
+sentences."""

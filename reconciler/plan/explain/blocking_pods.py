@@ -1,6 +1,4 @@
-"""Which pods keep a node from being emptied, each with its reason: a row a pod, and no more than can be read."""
-
-from collections.abc import Iterator
+"""Which pods keep a node from being emptied, each with its reason."""
 
 from reconciler.model.plan.action import Hold
 from reconciler.model.plan.drain_eligibility import DrainEligibility
@@ -11,20 +9,12 @@ from reconciler.plan.drain.codes.blockers import PodWithoutPlace
 from reconciler.plan.drain.codes.eligibility import BeingDrained
 from reconciler.plan.drain.reasons import PLANNER
 from reconciler.plan.files.planning_result import PlanningResult
-from reconciler.plan.sentences import sentence
-
-MOST_TOLD = 10
 
 
-def keeping_rows(scene: PlanningResult, weighed: DrainEligibility) -> Iterator[tuple[str, str]]:
-    """Nothing where it is what was told of the node already."""
+def blocking_reasons(scene: PlanningResult, weighed: DrainEligibility) -> list[Reason]:
+    """Nothing where it is what is known of the node already."""
     found = _held(scene, weighed) if isinstance(weighed.reason.facts, BeingDrained) else _keep(scene, weighed)
-    if found == [weighed.reason]:
-        return
-    for each in found[:MOST_TOLD]:
-        yield "kept by", sentence(each)
-    if more := found[MOST_TOLD:]:
-        yield "kept by", f"and {len(more)} more"
+    return found if found != [weighed.reason] else []
 
 
 def _keep(scene: PlanningResult, weighed: DrainEligibility) -> list[Reason]:
@@ -32,14 +22,7 @@ def _keep(scene: PlanningResult, weighed: DrainEligibility) -> list[Reason]:
         return []
     found = keepers(scene.inputs, Draft(scene.fleet, scene.inputs.desired), weighed.node)
     # Nodes that had no room are counted in a plan once for pods that are alike; of one pod let there be one count.
-    told = [weighed.reason if _is_without_place(each, weighed.reason) else each for each in found]
-    return sorted(told, key=_order)
-
-
-def _order(reason: Reason) -> tuple[str, str]:
-    """By the pod that keeps the node."""
-    pod = pod_of(reason)
-    return pod.title if pod is not None else "", sentence(reason)
+    return [weighed.reason if _is_without_place(each, weighed.reason) else each for each in found]
 
 
 def _is_without_place(reason: Reason, before: Reason) -> bool:
@@ -48,7 +31,7 @@ def _is_without_place(reason: Reason, before: Reason) -> bool:
 
 
 def _held(scene: PlanningResult, weighed: DrainEligibility) -> list[Reason]:
-    """Of a node that is being emptied: its pods that can't be asked to leave now."""
+    """Of a node that is being emptied: its pods that can't be asked to leave now, in the order of the plan."""
     pods = {(pod.metadata.namespace, pod.name) for pod in scene.fleet.pods_on(weighed.node)}
     return [
         each.reason

@@ -2,8 +2,9 @@
 
 The largest clusterMin of all DrainPolicies that are not suspended holds for every removal: by scaling, by a drain, and
 by the edit or deletion of a NodePool. A node that bears a taint by which somebody takes it away is counted as gone, and
-so is a node that an earlier planner takes in this plan. Planners ask before they choose; guards/admission.py asks once more
-for every decision that takes a node, so no planner can forget to. A node that has none of a resource costs none of it.
+so is a node that an earlier planner takes in this plan. Planners ask before they choose; guards/admission.py asks once
+more for every decision that takes a node, so no planner can forget to. A node that has none of a resource costs none of
+it.
 """
 
 from collections.abc import Iterable, Iterator

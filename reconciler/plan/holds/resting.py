@@ -12,8 +12,8 @@ from reconciler.plan.scaling import reasons as scaling
 from reconciler.plan.smart_pods import reasons as smart_pods
 
 # In a pool that is only observed nothing waits for these.
-_SUPPOSED: frozenset[str | type[Facts]] = scaling.SUPPOSED | drains.SUPPOSED
-RESTING: frozenset[str | type[Facts]] = drains.RESTING | scaling.RESTING | smart_pods.RESTING | standstill.RESTING
+_SUPPOSED: frozenset[type[Facts]] = scaling.SUPPOSED | drains.SUPPOSED
+RESTING: frozenset[type[Facts]] = drains.RESTING | scaling.RESTING | smart_pods.RESTING | standstill.RESTING
 
 
 def is_at_rest(decision: Decision) -> bool:
@@ -24,15 +24,10 @@ def is_at_rest(decision: Decision) -> bool:
 
 def is_resting(reason: Reason) -> bool:
     """Whether a hold with this reason is at rest."""
-    return _is_one_of(reason, RESTING)
+    return type(reason.facts) in RESTING
 
 
 def supposed_by(inputs: Inputs, decision: Decision) -> Observation | None:
     """Why a decision is only supposed; None where it is carried out, and where a hold is true as it is."""
-    waits = isinstance(decision.act, Hold) and _is_one_of(decision.reason, _SUPPOSED)
+    waits = isinstance(decision.act, Hold) and type(decision.reason.facts) in _SUPPOSED
     return observation_behind(inputs, decision) if decision.would or waits else None
-
-
-def _is_one_of(reason: Reason, codes: frozenset[str | type[Facts]]) -> bool:
-    """Codes by their class, or by their name where facts have no types."""
-    return type(reason.facts) in codes or reason.code in codes

@@ -18,6 +18,7 @@ from reconciler.fleet.filters.chain import FilterChain
 from reconciler.fleet.filters.unmovable import why_it_stays
 from reconciler.fleet.first_fit import Search
 from reconciler.fleet.fleet import Fleet
+from reconciler.fleet.obstacles import NoNodePoolLeft
 from reconciler.fleet.pod_class import PodClass
 from reconciler.fleet.questions import place
 from reconciler.fleet.snapshot.rejections import Rejections
@@ -27,8 +28,8 @@ from reconciler.model.cluster.daemon_sets import comes_with_each_node, daemon_se
 from reconciler.model.cluster.metadata import Metadata
 from reconciler.model.cluster.node import Node, NodeSpec, NodeStatus, NodeTaint
 from reconciler.model.cluster.pod import Pod
-from reconciler.model.plan.consequence import Homeless
-from reconciler.plan.capacity.ruled_out_words import ruled_out_words
+from reconciler.model.obstacle import Obstacle
+from reconciler.model.plan.consequence import Homeless, homeless_order
 from reconciler.plan.karpenter.template import Template, read_template
 
 # What a machine of which nothing is known is taken to have of each resource that pods ask for.
@@ -57,7 +58,9 @@ def homeless_of(
     for node, moving in pods.items():
         counted = Counter((pod.made_by, why[pod.metadata.uid]) for pod in moving if pod.metadata.uid in why)
         if counted:
-            found[node] = tuple(Homeless(owner, why, count) for (owner, why), count in sorted(counted.items()))
+            found[node] = tuple(
+                Homeless(owner, why, count) for (owner, why), count in sorted(counted.items(), key=homeless_order)
+            )
     return found
 
 
@@ -76,7 +79,7 @@ class _Search:
         self._stays = what_if.rows.alive.copy()
         self._stays[[row for _, row in self._new]] = False
 
-    def run(self, steps: int) -> dict[str, str]:
+    def run(self, steps: int) -> dict[str, tuple[Obstacle, ...]]:
         """Why it fits nowhere, by the uid of a pod."""
         what_if, waiting = self._what_if, self._without_new_node()
         placed = place(what_if, waiting, Search(allowed=self._stays, budget=steps))
@@ -101,14 +104,13 @@ class _Search:
                 waiting.append(pod)
         return waiting
 
-    def _why(self, pod_class: PodClass, ruled_out: Rejections) -> str:
+    def _why(self, pod_class: PodClass, ruled_out: Rejections) -> tuple[Obstacle, ...]:
         """What new nodes of its own NodePool have against it; else what rules out the nodes that stay."""
         judging = self._what_if.part(FilterChain)
         own = [row for node_pool, row in self._new if node_pool == self._node_pool]
         if own:
-            return "; ".join(judging.reasons(pod_class, own[0]))
-        told = ruled_out_words(ruled_out) or "none does"
-        return f"no NodePool is left for it, nor is there room on a node that stays ({told})"
+            return judging.reasons(pod_class, own[0])
+        return (NoNodePoolLeft(ruled_out),)
 
 
 def _goes(node: Node) -> bool:

@@ -5,19 +5,21 @@ A node of which no price is known comes after all that have one: what it saves i
 
 from collections.abc import Callable, Iterable
 from functools import cached_property
+from typing import Literal
 
 import msgspec
 
 from reconciler.model.cluster.node import Node
 from reconciler.model.policy.gpu_pool import GpuPool
 
+KeyName = Literal["readiness", "price", "priced", "name"]
+
 
 class Key(msgspec.Struct, frozen=True):
-    """What is looked at, and in words."""
+    """What is looked at."""
 
-    told: str
+    name: KeyName
     of: Callable[[Node, int | None], int | str]  # of a node and its price
-    is_price: bool = False  # the price itself decides, which follows from the capacity type
 
 
 class RemovalOrder:
@@ -48,8 +50,8 @@ class RemovalOrder:
 
 
 KEYS: tuple[Key, ...] = (
-    Key("unready first", lambda node, _: int(node.is_ready)),
-    Key("dearer first", lambda _, price: -(price or 0), is_price=True),
-    Key("unknown price last", lambda _, price: int(price is None)),
-    Key("then by name", lambda node, _: node.name),
+    Key("readiness", lambda node, _: int(node.is_ready)),
+    Key("price", lambda _, price: -(price or 0)),
+    Key("priced", lambda _, price: int(price is None)),
+    Key("name", lambda node, _: node.name),
 )

@@ -1,1 +1,1 @@
-"""How each policy stands, told where people and tools look for it: on the object, or in a ConfigMap of ours."""
+"""How each policy stands, as data; reconciler/report/conditions publishes it in words."""

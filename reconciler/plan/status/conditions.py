@@ -1,4 +1,4 @@
-"""How a policy stands: the first rule that applies says it in one word and one sentence.
+"""How a policy stands: the first rule that applies says it.
 
 Ready is what it is when there is nothing left to do for it, Reconciling while that is on its way, and Stalled when it
 waits for a person. Of policies that were refused, only those with a problem are Stalled; the others wait, so that who
@@ -6,7 +6,7 @@ reads statuses, as Flux does, names the culprit. A pool is on its way while what
 cluster as it is wished; that it grows and shrinks all day is its rest, and so it is that of its provisioner.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import cached_property
 from typing import Any
 
@@ -22,17 +22,25 @@ from reconciler.model.plan.plan import Plan
 from reconciler.model.plan.size_evaluation import SizeEvaluation
 from reconciler.model.policy.gpu_pool import GpuPool
 from reconciler.model.problem import PolicyRef, Problem
-from reconciler.plan.sentences import sentence
 from reconciler.plan.status.context import StatusContext
-
-# Problems that no single object causes, and what the objects then wait for.
-NOT_WHOLE, SEVERAL, UNREAD = "RC521", "RC522", "RC523"
-WAITING, INCOMPLETE, RECEIVED = "WaitingForBundle", "BundleIncomplete", "BundleReceived"
-_OF_ALL = {NOT_WHOLE: WAITING, SEVERAL: "SeveralBundles", UNREAD: "PoliciesUnread"}
-_IN_FORCE = "the last good policies stay in force"
+from reconciler.plan.status.messages import (
+    NOT_WHOLE,
+    BundleIncomplete,
+    BundleReceived,
+    Followed,
+    Invalid,
+    NotInBundle,
+    Observed,
+    PoliciesRefused,
+    Suspended,
+    WaitingForBundle,
+    Why,
+)
 
 # Written by people; claims and what agents report are told elsewhere.
 POLICIES = frozenset({"GpuPool", "NodeProvisioner", "DrainPolicy", "PressurePolicy", "ChangeGuard"})
+
+_BEFORE_JUDGED = frozenset({BundleIncomplete.__name__, BundleReceived.__name__})
 
 Key = tuple[str, str]  # kind and name
 
@@ -42,21 +50,19 @@ class Condition(msgspec.Struct, frozen=True):
 
     kind: str
     holds: bool
-    reason: str
-    message: str
+    why: Why
 
 
 class ObjectCondition(msgspec.Struct, frozen=True):
-    """In one word for programs and one sentence for people."""
+    """Why it is ready, reconciling or stalled."""
 
-    reason: str
-    message: str
+    why: Why
     is_ready: bool = False
     is_reconciling: bool = False
     is_stalled: bool = False
-    problems: tuple[str, ...] = ()
+    problems: tuple[Problem, ...] = ()
     further: tuple[Condition, ...] = ()  # conditions of its kind alone
-    report: tuple[tuple[str, str | int], ...] = ()  # further fields of its status
+    size: SizeEvaluation | None = None  # of a NodeProvisioner
 
 
 def conditions_of(standing: ObjectCondition) -> tuple[Condition, ...]:
@@ -66,7 +72,7 @@ def conditions_of(standing: ObjectCondition) -> tuple[Condition, ...]:
         ("Reconciling", standing.is_reconciling),
         ("Stalled", standing.is_stalled),
     )
-    return (*(Condition(kind, holds, standing.reason, standing.message) for kind, holds in three), *standing.further)
+    return (*(Condition(kind, holds, standing.why) for kind, holds in three), *standing.further)
 
 
 class Scenery(msgspec.Struct, frozen=True, dict=True):
@@ -115,10 +121,10 @@ class Scenery(msgspec.Struct, frozen=True, dict=True):
         keys = {*self.resources} if self.told.are_resources else {*self.declared}
         return tuple(key for key in sorted(keys) if self.problems_of(key)) if self.told.problems else ()
 
-    def problems_of(self, key: Key) -> tuple[str, ...]:
+    def problems_of(self, key: Key) -> tuple[Problem, ...]:
         """Its own, and those that its template has with it."""
-        title, subject = _title(key), PolicyRef(*key)
-        return tuple(_line(each) for each in self.told.problems if each.file == title or each.subject == subject)
+        title, subject = "/".join(key), PolicyRef(*key)
+        return tuple(each for each in self.told.problems if each.file == title or each.subject == subject)
 
 
 class About(msgspec.Struct, frozen=True):
@@ -148,7 +154,7 @@ class About(msgspec.Struct, frozen=True):
             return False
         reasons = {each.get("reason") for each in status.get("conditions") or ()}
         is_same_bundle = status.get("bundle") in (None, bundle.digest)
-        return is_same_bundle and bool(reasons) and reasons.isdisjoint({INCOMPLETE, RECEIVED})
+        return is_same_bundle and bool(reasons) and reasons.isdisjoint(_BEFORE_JUDGED)
 
     @property
     def decisions(self) -> list[Decision]:
@@ -160,11 +166,14 @@ def standing_of(about: About) -> ObjectCondition:
     return next((found for rule in RULES if (found := rule(about)) is not None), FOLLOWED)
 
 
+def received(scenery: Scenery, kind: str, name: str) -> ObjectCondition:
+    """Of an object whose bundle is judged next."""
+    return ObjectCondition(BundleReceived(About(scenery, kind, name).bundle), is_reconciling=True)
+
+
 def _invalid(about: About) -> ObjectCondition | None:
     problems = about.scenery.problems_of((about.kind, about.name))
-    if not problems:
-        return None
-    return ObjectCondition("Invalid", _first_of(problems), is_stalled=True, problems=problems)
+    return ObjectCondition(Invalid(problems), is_stalled=True, problems=problems) if problems else None
 
 
 def _incomplete(about: About) -> ObjectCondition | None:
@@ -172,8 +181,7 @@ def _incomplete(about: About) -> ObjectCondition | None:
     bundle = about.bundle
     if bundle is None or bundle.is_whole or about.is_left_over:
         return None
-    told = f"{bundle.progress}: apply all of them in one sync wave; {_IN_FORCE}"
-    return ObjectCondition(INCOMPLETE, told, is_reconciling=True)
+    return ObjectCondition(BundleIncomplete(bundle), is_reconciling=True)
 
 
 def _waits(about: About) -> ObjectCondition | None:
@@ -182,10 +190,8 @@ def _waits(about: About) -> ObjectCondition | None:
     if not culprits:
         return None
     first = about.scenery.problems_of(culprits[0])[0]
-    more = f" and {len(culprits) - 1} more" if len(culprits) > 1 else ""
-    waiting = about.bundle.title if about.bundle else "this revision of the policies"
-    told = f"{waiting} waits until {_title(culprits[0])}{more} is corrected: {first}; {_IN_FORCE}"
-    return ObjectCondition(WAITING, told, is_reconciling=True)
+    why = WaitingForBundle(PolicyRef(*culprits[0]), len(culprits) - 1, first, about.bundle)
+    return ObjectCondition(why, is_reconciling=True)
 
 
 def _refused(about: About) -> ObjectCondition | None:
@@ -193,53 +199,43 @@ def _refused(about: About) -> ObjectCondition | None:
     problems = about.scenery.told.problems
     if not problems:
         return None
-    first = problems[0]
     is_coming = all(each.code == NOT_WHOLE for each in problems)
-    told = f"{first.file}: {_line(first)}; {_IN_FORCE}"
-    reason = _OF_ALL.get(first.code, "PoliciesRefused")
-    return ObjectCondition(reason, told, is_reconciling=is_coming, is_stalled=not is_coming)
+    return ObjectCondition(PoliciesRefused(problems[0]), is_reconciling=is_coming, is_stalled=not is_coming)
 
 
 def _left_over(about: About) -> ObjectCondition | None:
-    if about.declared is not None:
-        return None
-    told = "it is no part of the bundle that is followed: delete it, or apply the bundle that it is part of"
-    return ObjectCondition("NotInBundle", told, is_stalled=True)
+    return ObjectCondition(NotInBundle(), is_stalled=True) if about.declared is None else None
 
 
 def _suspended(about: About) -> ObjectCondition | None:
     declared = about.declared
     if declared is None or not declared.spec.suspend:
         return None
-    return ObjectCondition("Suspended", "it is set aside, as it asks", is_ready=True)
+    return ObjectCondition(Suspended(), is_ready=True)
 
 
 def _held(about: About) -> ObjectCondition | None:
     for each in about.decisions:
         if isinstance(each.act, Hold):
             waits = each.act.until is not None
-            return ObjectCondition(each.reason.code, sentence(each.reason), is_reconciling=waits, is_stalled=not waits)
+            return ObjectCondition(each.reason, is_reconciling=waits, is_stalled=not waits)
     return None
 
 
 def _on_its_way(about: About) -> ObjectCondition | None:
     acts = [each for each in about.decisions if not isinstance(each.act, Hold) and not each.would]
-    if not acts:
-        return None
-    return ObjectCondition(acts[0].reason.code, sentence(acts[0].reason), is_reconciling=True)
+    return ObjectCondition(acts[0].reason, is_reconciling=True) if acts else None
 
 
 def _observed(about: About) -> ObjectCondition | None:
     declared = about.declared
     if declared is None or not isinstance(declared.spec, GpuPool) or declared.spec.mode != "Observe":
         return None
-    would = len([each for each in about.decisions if each.would])
-    told = f"mode Observe: nothing is written, and {would or 'nothing'} would be done for what its template yields"
-    return ObjectCondition("Observed", told, is_ready=True)
+    return ObjectCondition(Observed(sum(each.would for each in about.decisions)), is_ready=True)
 
 
 # Where no rule applies.
-FOLLOWED = ObjectCondition("Followed", "it is followed", is_ready=True)
+FOLLOWED = ObjectCondition(Followed(), is_ready=True)
 
 RULES: tuple[Callable[[About], ObjectCondition | None], ...] = (
     _invalid,
@@ -252,24 +248,3 @@ RULES: tuple[Callable[[About], ObjectCondition | None], ...] = (
     _on_its_way,
     _observed,
 )
-
-
-def _title(key: Key) -> str:
-    return "/".join(key)
-
-
-def _line(problem: Problem) -> str:
-    """A problem with its remedy; where it is, the object says."""
-    return f"{problem.code}: {problem.sentence}" + (f"; {problem.remedy}" if problem.remedy else "")
-
-
-def _first_of(problems: tuple[str, ...]) -> str:
-    more = len(problems) - 1
-    return problems[0] + (f" (and {more} more)" if more else "")
-
-
-def problem_lines(problems: tuple[Problem, ...]) -> Iterator[str]:
-    """Each with its place, for where all of them stand together."""
-    for each in problems:
-        place = ":".join([each.file, *(str(number) for number in (each.line, each.column) if number > 0)])
-        yield f"{place}: {_line(each)}"

@@ -7,8 +7,10 @@ from typing import Any, Union, get_args, get_origin, get_type_hints
 import msgspec
 
 from reconciler.model.instant import Instant, timestamp
+from reconciler.model.obstacle import Obstacle
 from reconciler.model.plan.action import Ref
 from reconciler.model.plan.reason import Facts, Reason
+from reconciler.plan.obstacle_words import obstacle_words
 from reconciler.plan.sentences import sentence
 
 
@@ -26,6 +28,8 @@ def _plain(value: Any, hint: Any) -> Any:
     """`hint`: its type as declared; a moment is known by that alone."""
     if isinstance(value, Reason):
         return {"reason": value.code, "facts": facts_document(value.facts), "sentence": sentence(value)}
+    if isinstance(value, Obstacle):
+        return obstacle_words(value)
     if isinstance(value, tuple):
         of = next(iter(get_args(hint)), None)
         return [_plain(each, of) for each in value]

@@ -13,6 +13,7 @@ from reconciler.model.plan.action import Hold
 from reconciler.model.plan.consequence import Cause, Consequence
 from reconciler.plan.capacity.words import limit_words
 from reconciler.plan.impact.blame import Blame, blame
+from reconciler.plan.obstacle_words import obstacles_words
 from reconciler.report.canonical_json import canonical_json
 from reconciler.report.decision_text import DecisionText
 from reconciler.report.plans.blocked import blocked_titles
@@ -162,6 +163,6 @@ def _consequences(consequences: tuple[Consequence, ...], cause: Cause | Literal[
             wave=each.wave,
             seconds=each.seconds,
             held_by=[HeldBy(hindrance.title, count) for hindrance, count in each.held_by],
-            homeless=[HomelessTold(told.owner, told.why, told.pods) for told in each.homeless],
+            homeless=[HomelessTold(told.owner, obstacles_words(told.why), told.pods) for told in each.homeless],
             begins_at=_time(each.first_at),
         )

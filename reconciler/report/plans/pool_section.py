@@ -12,6 +12,7 @@ from reconciler.model.plan.consequence import Consequence, Fate
 from reconciler.model.plan.purchase import Stage
 from reconciler.plan.impact.blame import Blame, pool_of
 from reconciler.plan.impact.words import bought_when, bought_words
+from reconciler.plan.obstacle_words import obstacles_words
 from reconciler.report.blocks import Block, Column, Group, Note, Notes, Row, Section, Table, Tone, line
 from reconciler.report.plans.departures import Departures
 from reconciler.report.plans.planned import Planned, PoolLine
@@ -201,4 +202,4 @@ def _homeless(coming: tuple[Consequence, ...]) -> Iterator[Note]:
         stay = "Karpenter leaves their nodes as they are" if each.fate == "blocked" else "they stay Pending"
         for told in each.homeless:
             who = f"{told.pods} of the {counted(each.pods, 'pod')} ({told.owner})"
-            yield Note("error", f"{who} would fit nowhere: {told.why}. So {stay}.")
+            yield Note("error", f"{who} would fit nowhere: {obstacles_words(told.why)}. So {stay}.")

@@ -7,6 +7,7 @@ from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 import msgspec
 
 from reconciler.model.instant import Instant
+from reconciler.model.obstacle import Obstacle
 from reconciler.model.plan.action import Ref
 from reconciler.model.plan.reason import Facts, Reason
 from reconciler.plan.reason_catalog import REASONS
@@ -37,6 +38,7 @@ A fact with a question mark is left out where there is nothing to tell.
 """
 _SIMPLE: dict[Any, str] = {
     str: "text",
+    Obstacle: "text",
     int: "number",
     bool: "true or false",
     Instant: "time",

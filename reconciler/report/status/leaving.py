@@ -7,8 +7,9 @@ import msgspec
 from reconciler.model import names
 from reconciler.model.human_time import clock, moment
 from reconciler.model.instant import Instant
+from reconciler.model.plan.action import Ref
 from reconciler.model.plan.consequence import Consequence, Fate
-from reconciler.plan.explain.about import by_guard
+from reconciler.plan.explain.consequences import by_guard
 from reconciler.plan.files.planning_result import PlanningResult
 from reconciler.plan.guards.observing import Observation, inaction_of
 from reconciler.plan.impact.words import bought_when, bought_words
@@ -71,7 +72,7 @@ def leaving_of(scene: PlanningResult) -> tuple[Leaving, ...]:
     return tuple(sorted(found, key=lambda each: (each.pool, each.first_at or 0, each.how)))
 
 
-def _of(scene: PlanningResult, consequence: Consequence, guard: str) -> Leaving:
+def _of(scene: PlanningResult, consequence: Consequence, guard: Ref | None) -> Leaving:
     times = [each.at for each in consequence.shares if each.at is not None]
     return Leaving(
         consequence.pool or consequence.node_pool,
@@ -81,7 +82,7 @@ def _of(scene: PlanningResult, consequence: Consequence, guard: str) -> Leaving:
         min(times, default=None),
         max(times, default=None),
         observation=_why_not_done(scene, consequence),
-        guard=guard,
+        guard=guard.title if guard is not None else "",
     )
 
 

@@ -8,6 +8,7 @@ from reconciler.fleet.filters.unmovable import unmodelled
 from reconciler.fleet.questions import fits
 from reconciler.fleet.snapshot.snapshot import Snapshot
 from reconciler.model.cluster.pod import Pod
+from reconciler.plan.obstacle_words import obstacle_words
 
 
 @dataclass(frozen=True)
@@ -44,9 +45,10 @@ def say(fleet: Snapshot, pod: Pod) -> Ours:
     rows = _rows(fleet)
     masked = passed(fleet, pod)
     one_by_one = frozenset(name for name, row in rows.items() if judging.fits(pod_class, row))
-    why_not = {name: fits(fleet, pod, name) for name in rows}
+    why_not = {name: tuple(map(obstacle_words, fits(fleet, pod, name))) for name in rows}
     told = frozenset(name for name, reasons in why_not.items() if not reasons)
     contradictions = []
+    beyond = unmodelled(pod_class, fleet)
     if masked != one_by_one:
         contradictions.append(f"the mask has {sorted(masked)}, one by one it is {sorted(one_by_one)}")
     if masked != told:
@@ -55,7 +57,8 @@ def say(fleet: Snapshot, pod: Pod) -> Ours:
         each.name: frozenset(name for name, row in rows.items() if each.fits(pod_class, row, fleet))
         for each in judging.predicates
     }
-    return Ours(masked, why_not, by_predicate, unmodelled(pod_class, fleet), tuple(contradictions))
+    beyond_words = obstacle_words(beyond) if beyond is not None else ""
+    return Ours(masked, why_not, by_predicate, beyond_words, tuple(contradictions))
 
 
 def _rows(fleet: Snapshot) -> dict[str, int]:

@@ -48,7 +48,7 @@ PLANTS = (
         "sentences may be made at the edge, and facts and codes of other things be read",
         {
             "reconciler/report/a.py": f"{_IMPORT}told = sentence(reason)\n",
-            "reconciler/plan/explain/b.py": f"{_IMPORT}told = words_of(reason)\n",
+            "reconciler/report/explain/b.py": f"{_IMPORT}told = words_of(reason)\n",
             "reconciler/kube/c.py": "x = answer.code == 404\ny = refusals.sentence(each)\n",
             "reconciler/plan/d.py": "x = isinstance(reason.facts, Frozen)\ny = Counter(reason.code)\n",
             "reconciler/plan/e.py": 'x = reason.fact("pod")\n',

@@ -17,8 +17,6 @@ WORDS = frozenset({f"{EXPLAIN}.sentence", f"{EXPLAIN}.words_of"})
 EDGES = (
     "reconciler/report/",
     "reconciler/plan/sentences.py",
-    "reconciler/plan/explain/",
-    "reconciler/plan/status/",
 )
 READS = frozenset({"startswith", "endswith", "find", "index", "partition", "rpartition", "split", "removeprefix"})
 READS |= {"removesuffix", "replace", "strip", "rstrip", "lstrip"}

@@ -12,6 +12,7 @@ from reconciler.fleet.binpack.pending_pods import Waiting
 from reconciler.fleet.binpack.steps import Steps
 from reconciler.model import names
 from reconciler.model.cluster.pod import Pod
+from reconciler.model.obstacle import Obstacle
 
 
 class Sharing:
@@ -24,7 +25,7 @@ class Sharing:
         self._steps = steps
         self._load: dict[int, int] = {}
         self.order: list[tuple[int, int]] = []  # class, place; one for each pod that is tied, as they are to be bound
-        self.refused: dict[int, tuple[int, str]] = {}  # class -> how many of its pods go nowhere, and why
+        self.refused: dict[int, tuple[int, Obstacle]] = {}  # class -> how many of its pods go nowhere, and why
         self.tied = [neighbours.concern(company.of[each.number]) for each in waiting]
 
     def share_out(self, costs: dict[int, list[int]]) -> None:

@@ -6,12 +6,11 @@ from reconciler.fleet.binpack.domains.pod_terms import Near, PodTerms, Relation
 from reconciler.fleet.binpack.nodes.host_rules import Profile, Profiles
 from reconciler.fleet.binpack.nodes.pod_groups import Gathered, Lot, distinct
 from reconciler.fleet.binpack.offers import Indices, Market
+from reconciler.fleet.obstacles import CompanionsAtOdds, CompanionsTooLarge
 from reconciler.fleet.rows import Counts, Mask
 from reconciler.model import names
 from reconciler.model.cluster.pod import Pod
-
-TOO_LARGE = "no node has room for it beside the pods that it must share a host with"
-AT_ODDS = "it must share a host with pods that it must be kept apart from"
+from reconciler.model.obstacle import Obstacle
 
 _Placed = dict[tuple[int, int], list[Pod]]  # by class and place
 
@@ -28,7 +27,7 @@ class Flock:
         self.means: dict[int, int] = {}
         self.rules: dict[int, int] = {}
 
-    def add(self, pod: Pod, relation: Relation, request: Counts, allowed: Mask) -> str:
+    def add(self, pod: Pod, relation: Relation, request: Counts, allowed: Mask) -> Obstacle | None:
         """One more, if some node has room for all of them; else why not."""
         means = dict(self.means)
         for number in relation.means:
@@ -38,14 +37,14 @@ class Flock:
             for number, most in (self.rules | relation.rules).items()
         }
         if any(means.get(number, 0) > most for number, most in rules.items()):
-            return AT_ODDS
+            return CompanionsAtOdds()
         both = allowed if self.allowed is None else self.allowed & allowed
         together = self.request + request
         if not (self._market.holding(together) & both[self._market.look] & self._in_place).any():
-            return TOO_LARGE
+            return CompanionsTooLarge()
         self.unit.append(pod)
         self.request, self.allowed, self.means, self.rules = together, both, means, rules
-        return ""
+        return None
 
 
 class Gathering:
@@ -53,7 +52,7 @@ class Gathering:
 
     def __init__(self, company: PodTerms, asked: Counts, allowed: list[Mask]) -> None:
         self._profiles = Profiles()
-        self.refused: list[tuple[Pod, str]] = []  # pods that can't be with the others of their flock, and why
+        self.refused: list[tuple[Pod, Obstacle]] = []  # pods that can't be with the others of their flock, and why
         self._company = company
         self._asked = asked
         self._allowed = allowed

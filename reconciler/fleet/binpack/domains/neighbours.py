@@ -4,7 +4,8 @@ from reconciler.fleet.binpack.domains.domains import Evenness, Places
 from reconciler.fleet.binpack.domains.pod_terms import Near, PodTerms, Relation
 from reconciler.fleet.binpack.existing_nodes import Standing
 from reconciler.fleet.binpack.pending_pods import Waiting
-from reconciler.fleet.topology.terms import SpreadRule
+from reconciler.fleet.obstacles import AffinityNowhereMet, NoPlaceByTerms, SpreadUnevenAnywhere
+from reconciler.model.obstacle import Obstacle
 
 _Domain = tuple[int, str, str]  # of whom, within which label, its value
 
@@ -99,16 +100,16 @@ class Neighbours:
         relation = self._company.of[number]
         return not relation.spread and not relation.apart and relation.means.isdisjoint(self._evenness)
 
-    def why(self, number: int) -> str:
+    def why(self, number: int) -> Obstacle:
         """Why one more pod of a class may go nowhere."""
         relation = self._company.of[number]
         if relation.near is not None and not any(self._is_near(relation.near, at) for at in range(self._places.count)):
-            asked = " and ".join(map(str, relation.near.matchers))
-            return f"its affinity asks for {asked}, and none are where it could be"
+            return AffinityNowhereMet(tuple(map(str, relation.near.matchers)))
         for _, rule, evenness in self._rules.get(number, ()):
             if not any(evenness.allows(rule, place) for place in range(self._places.count)):
-                return _uneven(rule, evenness)
-        return "its terms about other pods leave it no place"
+                domains = tuple(sorted(evenness.counts.items()))
+                return SpreadUnevenAnywhere(rule.key, rule.max_skew, str(rule.matcher), domains, rule.min_domains)
+        return NoPlaceByTerms()
 
     def _is_near(self, near: Near, place: int) -> bool:
         if near.is_first and not self._total.get(near.meant):
@@ -147,10 +148,3 @@ class Neighbours:
         if at not in self._values:
             self._values[at] = self._places.value(key, place)
         return self._values[at]
-
-
-def _uneven(rule: SpreadRule, evenness: Evenness) -> str:
-    counts = sorted(evenness.counts.items())
-    shown = ", ".join(f"{value} has {count}" for value, count in counts[:5])
-    few = f", and {len(counts)} of at least {rule.min_domains} domains" if len(counts) < rule.min_domains else ""
-    return f"it must be spread over {rule.key} with maxSkew {rule.max_skew}, and of {rule.matcher} {shown}{few}"

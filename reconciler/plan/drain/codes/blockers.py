@@ -1,6 +1,7 @@
 """What keeps a pod where it is, and so its node."""
 
 from reconciler.model.instant import Instant
+from reconciler.model.obstacle import Obstacle
 from reconciler.model.plan.action import Ref
 from reconciler.model.plan.reason import CodeFacts, Reason
 from reconciler.plan.capacity.claims import ClaimDoubt
@@ -134,7 +135,7 @@ class SystemPod(PodBlocker, frozen=True):
 class PodPlaceUnknown(PodBlocker, frozen=True):
     template = "where {pod} would fit can't be told ({why}), " + _KEPT
 
-    why: str
+    why: Obstacle
 
 
 class PodSeveralBudgets(BudgetBlocker, frozen=True):

@@ -1,4 +1,4 @@
-"""Pods of one node that are kept for the same reason: what lifts it is done to all of them, and told once.
+"""Pods of one node that are kept for the same reason: what lifts it is done to all of them at once.
 
 Otherwise candidates would have to be looked for again after each of a hundred pods.
 """
@@ -28,7 +28,6 @@ from reconciler.plan.drain.codes.blockers import (
     SystemPod,
 )
 from reconciler.plan.drain.context import DrainContext
-from reconciler.plan.explain.counterfactuals.edits import Edit
 from reconciler.plan.nodes.eviction import Remaining
 
 # Each such pod keeps the node, whatever becomes of the others; those of one budget go with one edit of it.
@@ -48,7 +47,6 @@ _OF_EACH = frozenset(
         PodBudgetSpent,
     }
 )
-_MOST_NAMED = 10
 
 
 def all_like(inputs: Inputs, weighed: DrainEligibility) -> Iterator[Reason]:
@@ -73,19 +71,3 @@ def _of(reason: Reason) -> object:
         case PodBlocker(pod=pod):
             return pod
     return None
-
-
-def together(edits: list[Edit]) -> list[str]:
-    """What is told of all: the same of several things is told once."""
-    groups: dict[tuple[str, str], list[str]] = {}
-    for each in edits:
-        kind, words = each.about.partition("/")[0], each.told.removeprefix(each.about)
-        groups.setdefault((kind, words), []).append(each.about)
-    return [_each_of(kind, sorted(dict.fromkeys(about))) + words for (kind, words), about in groups.items()]
-
-
-def _each_of(kind: str, about: list[str]) -> str:
-    if len(about) == 1:
-        return about[0]
-    named = about[:_MOST_NAMED] + ([f"{len(about) - _MOST_NAMED} more"] if len(about) > _MOST_NAMED else [])
-    return f"each of these {len(about)} {'pods' if kind == 'Pod' else f'{kind}s'} ({', '.join(named)})"

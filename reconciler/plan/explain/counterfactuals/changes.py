@@ -1,8 +1,10 @@
 """The nearest change that would make a node a candidate for a drain, and what else stands behind it: a table by reason.
 
 The change is made, in thought, and candidates are looked for again; what stands in the way then is lifted in its turn.
-Only what, all of it done, makes the node a candidate is told.
+Only what, all of it done, makes the node a candidate counts.
 """
+
+from functools import partial
 
 import msgspec
 
@@ -57,27 +59,34 @@ from reconciler.plan.drain.codes.eligibility import (
 )
 from reconciler.plan.drain.planner import drain
 from reconciler.plan.explain.counterfactuals import of_nodes, of_pods, of_policies
-from reconciler.plan.explain.counterfactuals.alike import all_like, together
-from reconciler.plan.explain.counterfactuals.edits import Edit, Line, once_it_is_time
+from reconciler.plan.explain.counterfactuals.alike import all_like
+from reconciler.plan.explain.counterfactuals.change import (
+    AnnotationRemoved,
+    Change,
+    DisruptionEnds,
+    NoGpuClaim,
+    NotUnsafeToEvict,
+    PodAnnotated,
+    RunsNotToCompletion,
+    together,
+)
+from reconciler.plan.explain.counterfactuals.edits import Line, once_it_is_time
 from reconciler.plan.nodes import ownership
-from reconciler.plan.reason_catalog import REASONS
 from reconciler.plan.reasons import Declared
 
-_MOST_EDITS = 6  # what takes more is not near; the same done to several pods counts once
+_MOST_CHANGES = 6  # what takes more is not near; the same done to several pods counts once
 _MOST_ROUNDS = 20
 
-_SAFE = of_pods.with_annotations("carries cluster-autoscaler.kubernetes.io/safe-to-evict: true", safe_to_evict="true")
+_SAFE = of_pods.with_annotations(partial(PodAnnotated, key=names.SAFE_TO_EVICT, value="true"), safe_to_evict="true")
 
 LINES: dict[Declared, Line] = {
     # What others do with it
-    ownership.DisruptedByKarpenter: of_nodes.without_taint(names.DISRUPTED, "Karpenter does not disrupt {node}"),
+    ownership.DisruptedByKarpenter: of_nodes.without_taint(names.DISRUPTED, DisruptionEnds),
     ownership.DriverUpgrade: of_nodes.driver_upgraded,
     ownership.CordonedByOthers: of_nodes.not_cordoned,
     FrozenNode: of_nodes.thawed,
-    BeingDrained: of_nodes.without_taint(names.DRAINING, f"the taint {names.DRAINING} of {{node}} is taken off"),
-    ScaledDown: of_nodes.without_taint(
-        names.DELETION_TIME, f"the taint {names.DELETION_TIME} of {{node}} is taken off"
-    ),
+    BeingDrained: of_nodes.without_taint(names.DRAINING),
+    ScaledDown: of_nodes.without_taint(names.DELETION_TIME),
     OthersTurn: of_nodes.others_done,
     # The node itself
     NodeSettles: of_nodes.settled,
@@ -97,16 +106,16 @@ LINES: dict[Declared, Line] = {
     NotEvaluated: of_nodes.its_turn,
     NotTried: of_pods.gone,
     # Its pods
-    PodDoNotDisrupt: of_pods.with_annotations("does not carry karpenter.sh/do-not-disrupt", do_not_disrupt=""),
-    PodRunsToCompletion: of_pods.with_annotations("does not say that it runs to completion", safe_to_evict=""),
-    PodNotSafeToEvict: of_pods.with_annotations("does not say that it is not safe to evict", safe_to_evict=""),
+    PodDoNotDisrupt: of_pods.with_annotations(partial(AnnotationRemoved, key=names.DO_NOT_DISRUPT), do_not_disrupt=""),
+    PodRunsToCompletion: of_pods.with_annotations(RunsNotToCompletion, safe_to_evict=""),
+    PodNotSafeToEvict: of_pods.with_annotations(NotUnsafeToEvict, safe_to_evict=""),
     SmartPodStays: of_pods.gone,
     GangStays: of_pods.no_gang,
     GangBudget: of_pods.budget_opened,
     GangWithoutPlace: of_pods.with_room,
     TooManyForGang: of_policies.more_at_once,
     GangOfAnotherPolicy: of_pods.no_gang,
-    PodOfClaim: of_pods.with_annotations("is of no GpuClaim", claim=""),
+    PodOfClaim: of_pods.with_annotations(NoGpuClaim, claim=""),
     PodWithoutController: _SAFE,
     PodOfCustomController: _SAFE,
     PodControllerGone: _SAFE,
@@ -121,35 +130,25 @@ LINES: dict[Declared, Line] = {
 }
 
 
-def changes_of(inputs: Inputs, weighed: DrainEligibility) -> str:
-    """One sentence: what would have to be otherwise; nothing where nothing near would do."""
-    after, told = flipped(inputs, weighed)
-    return " and ".join(told) if after is not None else ""
-
-
-def flipped(inputs: Inputs, weighed: DrainEligibility) -> tuple[Inputs | None, list[str]]:
+def flipped(inputs: Inputs, weighed: DrainEligibility) -> tuple[Inputs | None, tuple[Change, ...]]:
     """The inputs with which it is a candidate, and what was changed; None where it is none for all that."""
-    edits: list[Edit] = []
+    changes: list[Change] = []
     current: DrainEligibility | None = weighed
     for _ in range(_MOST_ROUNDS):
-        if current is None or current.is_candidate or len(together(edits)) >= _MOST_EDITS:
+        if current is None or current.is_candidate or len(together(changes)) >= _MOST_CHANGES:
             break
-        before = len(edits)
+        before = len(changes)
         for reason in all_like(inputs, current):
-            edit = _edit(inputs, msgspec.structs.replace(current, reason=reason))
+            line = LINES.get(type(reason.facts))
+            edit = line(inputs, msgspec.structs.replace(current, reason=reason)) if line is not None else None
             if edit is not None:
                 inputs = edit.inputs
-                edits.append(edit)
-        if len(edits) == before:
-            return None, together(edits)
+                changes.append(edit.change)
+        if len(changes) == before:
+            return None, together(changes)
         current = weighed_again(inputs, weighed.node)
-    is_one = bool(edits) and current is not None and current.is_candidate
-    return (inputs if is_one else None), together(edits)
-
-
-def _edit(inputs: Inputs, weighed: DrainEligibility) -> Edit | None:
-    line = LINES.get(REASONS[weighed.reason.code])
-    return line(inputs, weighed) if line is not None else None
+    is_one = bool(changes) and current is not None and current.is_candidate
+    return (inputs if is_one else None), together(changes)
 
 
 def weighed_again(inputs: Inputs, node: str) -> DrainEligibility | None:

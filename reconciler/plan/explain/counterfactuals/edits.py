@@ -16,6 +16,7 @@ from reconciler.model.plan.drain_eligibility import DrainEligibility
 from reconciler.model.plan.inputs import Inputs
 from reconciler.plan.drain.codes.blockers import PodBlocker
 from reconciler.plan.drain.codes.eligibility import DrainFailedLately, NodeSettles, NotTried, PodLeavesSlowly
+from reconciler.plan.explain.counterfactuals.change import Change, TimePasses
 
 replace = msgspec.structs.replace
 
@@ -24,8 +25,7 @@ class Edit(msgspec.Struct, frozen=True):
     """The inputs after it, and what it is."""
 
     inputs: Inputs
-    told: str
-    about: str = ""  # what is edited, where what is told begins with it: the same of others is told together
+    change: Change
 
 
 Line = Callable[[Inputs, DrainEligibility], Edit | None]  # nothing where no such change lifts it
@@ -85,7 +85,7 @@ def once_it_is_time(inputs: Inputs, weighed: DrainEligibility) -> Edit | None:
         case NodeSettles(time=at) | DrainFailedLately(until=at):
             # Times are told in whole seconds.
             until = instant(timestamp(at))
-            return Edit(replace(inputs, now=max(inputs.now, until)), f"it is {timestamp(at)} or later")
+            return Edit(replace(inputs, now=max(inputs.now, until)), TimePasses(at))
     return None
 
 

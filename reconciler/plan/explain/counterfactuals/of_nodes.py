@@ -1,5 +1,7 @@
 """Changes of nodes, and of what others do with them, by which a node would become a candidate."""
 
+from collections.abc import Callable
+
 from reconciler.fleet.fleet import Fleet
 from reconciler.model import names
 from reconciler.model.cluster.metadata import Condition, Metadata, OwnerReference
@@ -9,6 +11,21 @@ from reconciler.model.cluster.unstructured import Unstructured
 from reconciler.model.plan.drain_eligibility import DrainEligibility
 from reconciler.model.plan.inputs import Inputs
 from reconciler.plan.drain.codes.eligibility import DrainPoolUnready, FrozenNode, OthersTurn
+from reconciler.plan.explain.counterfactuals.change import (
+    Change,
+    DriverUpgraded,
+    GpusReturned,
+    NodeReady,
+    NodesReady,
+    NodeUncordoned,
+    OptOutRemoved,
+    PlannerDone,
+    PodArrives,
+    PoolResumed,
+    TaintRemoved,
+    Thawed,
+    TurnComes,
+)
 from reconciler.plan.explain.counterfactuals.edits import (
     Edit,
     Line,
@@ -20,17 +37,17 @@ from reconciler.plan.explain.counterfactuals.edits import (
     with_node,
     with_policy,
 )
-from reconciler.plan.guards.frozen import Freezes
+from reconciler.plan.guards.frozen import Freezes, Scope
 from reconciler.plan.nodes.ownership import NodeOptedOut
 from reconciler.plan.sums import brake
 
 _ANNOTATIONS = {names.SCALE_DOWN_DISABLED: "scale_down_disabled", names.DO_NOT_DISRUPT: "do_not_disrupt"}
 
 
-def without_taint(key: str, told: str) -> Line:
+def without_taint(key: str, change: Callable[[str], Change] | None = None) -> Line:
     def line(inputs: Inputs, weighed: DrainEligibility) -> Edit | None:
         after = with_node(inputs, weighed.node, lambda node: untainted(node, key))
-        return Edit(after, told.format(node=f"Node/{weighed.node}"))
+        return Edit(after, change(weighed.node) if change is not None else TaintRemoved(weighed.node, key))
 
     return line
 
@@ -39,13 +56,13 @@ def settled(inputs: Inputs, weighed: DrainEligibility) -> Edit | None:
     """Its startup taint has to go first: until then time does not count."""
     node = next(each for each in inputs.observed.nodes if each.name == weighed.node)
     if node.taint(names.ARRIVING) is not None:
-        return without_taint(names.ARRIVING, f"the taint {names.ARRIVING} of {{node}} is taken off")(inputs, weighed)
+        return without_taint(names.ARRIVING)(inputs, weighed)
     return once_it_is_time(inputs, weighed)
 
 
 def not_cordoned(inputs: Inputs, weighed: DrainEligibility) -> Edit | None:
     after = with_node(inputs, weighed.node, lambda node: replace(node, spec=replace(node.spec, unschedulable=False)))
-    return Edit(after, f"Node/{weighed.node} is not cordoned")
+    return Edit(after, NodeUncordoned(weighed.node))
 
 
 def driver_upgraded(inputs: Inputs, weighed: DrainEligibility) -> Edit | None:
@@ -53,7 +70,7 @@ def driver_upgraded(inputs: Inputs, weighed: DrainEligibility) -> Edit | None:
         labels = {**node.metadata.labels, names.UPGRADE_STATE: "upgrade-done"}
         return replace(node, metadata=replace(node.metadata, labels=labels))
 
-    return Edit(with_node(inputs, weighed.node, done), f"the driver of Node/{weighed.node} is upgraded")
+    return Edit(with_node(inputs, weighed.node, done), DriverUpgraded(weighed.node))
 
 
 def opted_in(inputs: Inputs, weighed: DrainEligibility) -> Edit | None:
@@ -62,7 +79,7 @@ def opted_in(inputs: Inputs, weighed: DrainEligibility) -> Edit | None:
         return None
     field = _ANNOTATIONS[opted_out.key]
     after = with_node(inputs, weighed.node, lambda node: annotated(node, **{field: ""}))
-    return Edit(after, f"Node/{weighed.node} does not carry {opted_out.key}: {opted_out.value}")
+    return Edit(after, OptOutRemoved(weighed.node, opted_out.key, opted_out.value))
 
 
 def thawed(inputs: Inputs, weighed: DrainEligibility) -> Edit | None:
@@ -72,21 +89,23 @@ def thawed(inputs: Inputs, weighed: DrainEligibility) -> Edit | None:
         return None
     if facts.until is None:
         after = with_policy(inputs, "pools", weighed.pool, suspend=False)
-        return Edit(after, f"GpuPool/{weighed.pool} is not suspended")
+        return Edit(after, PoolResumed(weighed.pool))
     observed = inputs.observed
     fleet = Fleet(observed)
     before = Freezes(inputs, fleet).of_node(weighed.node)
+    if before is None:
+        return None
     own = tuple(annotated(each, frozen_until="") for each in observed.namespaces)
     everything = seen_with(inputs, namespaces=own)
     if Freezes(everything, fleet).of_node(weighed.node) != before:
-        return Edit(everything, "not everything is frozen")
+        return Edit(everything, Thawed(Scope("everything")))
     pools = tuple(map(_thawed, observed.node_pools))
     policies = tuple(_thawed(each) if each.kind in {"GpuPool", "ChangeGuard"} else each for each in observed.policies)
     wide = seen_with(inputs, node_pools=pools, policies=policies)
     if Freezes(wide, fleet).of_node(weighed.node) != before:
-        return Edit(wide, f"{facts.what} is not frozen")
+        return Edit(wide, Thawed(before.scope))
     after = with_node(inputs, weighed.node, lambda node: annotated(node, frozen_until=""))
-    return Edit(after, f"{facts.what} is not frozen")
+    return Edit(after, Thawed(before.scope))
 
 
 def _thawed(whole: Unstructured) -> Unstructured:
@@ -99,7 +118,7 @@ def nothing_lent(inputs: Inputs, weighed: DrainEligibility) -> Edit | None:
         return any(each.kind == "Node" and each.name == weighed.node for each in owners)
 
     left = tuple(each for each in inputs.observed.leases if not is_of_it(each.metadata.owner_references))
-    return Edit(seen_with(inputs, leases=left), f"no GPU of Node/{weighed.node} is lent")
+    return Edit(seen_with(inputs, leases=left), GpusReturned(weighed.node))
 
 
 def with_work(inputs: Inputs, weighed: DrainEligibility) -> Edit | None:
@@ -108,7 +127,7 @@ def with_work(inputs: Inputs, weighed: DrainEligibility) -> Edit | None:
     metadata = Metadata("some", "default", f"some-on-{weighed.node}", owner_references=(owner,))
     running = PodStatus("Running", conditions=(Condition("Ready", "True"),))
     pods = (*inputs.observed.pods, Pod(metadata, PodSpec(weighed.node), running))
-    return Edit(seen_with(inputs, pods=pods), f"a pod runs on Node/{weighed.node} that may be moved")
+    return Edit(seen_with(inputs, pods=pods), PodArrives(weighed.node))
 
 
 def more_ready(inputs: Inputs, weighed: DrainEligibility) -> Edit | None:
@@ -121,11 +140,11 @@ def more_ready(inputs: Inputs, weighed: DrainEligibility) -> Edit | None:
     of_pool = [each for each in inputs.observed.nodes if each.pool == weighed.pool and not each.is_ready]
     names_of = {each.name for each in of_pool[:wanted]}
     after = tuple(_ready(each) if each.name in names_of else each for each in inputs.observed.nodes)
-    return Edit(seen_with(inputs, nodes=after), f"{wanted} more nodes of {weighed.pool} are ready")
+    return Edit(seen_with(inputs, nodes=after), NodesReady(weighed.pool, wanted))
 
 
 def ready(inputs: Inputs, weighed: DrainEligibility) -> Edit | None:
-    return Edit(with_node(inputs, weighed.node, _ready), f"Node/{weighed.node} is ready")
+    return Edit(with_node(inputs, weighed.node, _ready), NodeReady(weighed.node))
 
 
 def _ready(node: Node) -> Node:
@@ -137,11 +156,9 @@ def its_turn(inputs: Inputs, weighed: DrainEligibility) -> Edit | None:
     """So many are tried in any case, and the next plan begins with the first that was left out."""
     drained = replace(inputs.memory.drained, begin_at=weighed.node)
     after = replace(inputs, memory=replace(inputs.memory, drained=drained))
-    return Edit(after, "it is its turn, in the next plans")
+    return Edit(after, TurnComes())
 
 
 def others_done(inputs: Inputs, weighed: DrainEligibility) -> Edit | None:
     facts = weighed.reason.facts
-    return (
-        Edit(inputs, f"{facts.planner} has done with it, in the next plan") if isinstance(facts, OthersTurn) else None
-    )
+    return Edit(inputs, PlannerDone(facts.planner)) if isinstance(facts, OthersTurn) else None

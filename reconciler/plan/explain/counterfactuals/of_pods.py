@@ -1,5 +1,7 @@
 """Changes of pods, their budgets and claims by which their node would become a candidate."""
 
+from collections.abc import Callable
+
 from reconciler.fleet.amounts import pod_held
 from reconciler.fleet.asked_gpus import asked_gpus
 from reconciler.model import names
@@ -14,6 +16,15 @@ from reconciler.model.plan.refs import pod_ref
 from reconciler.plan.capacity.gangs import Gangs, title_of
 from reconciler.plan.drain.codes.blockers import GangBudget, GangOfAnotherPolicy, GangStays
 from reconciler.plan.drain.codes.eligibility import UtilizationTooHigh
+from reconciler.plan.explain.counterfactuals.change import (
+    BudgetAllows,
+    BudgetsSelectOthers,
+    Change,
+    GangRefRemoved,
+    NodeLikeIt,
+    PodGone,
+    PodsGone,
+)
 from reconciler.plan.explain.counterfactuals.edits import (
     Edit,
     Line,
@@ -30,13 +41,13 @@ from reconciler.plan.nodes.eviction import PodBudgets
 _STAYS = "zz-another"  # looked at before all others
 
 
-def with_annotations(told: str, **annotations: str) -> Line:
+def with_annotations(change: Callable[[tuple[Ref, ...]], Change], **annotations: str) -> Line:
     def line(inputs: Inputs, weighed: DrainEligibility) -> Edit | None:
         ref = ref_of_pod_in(weighed)
         if ref is None:
             return None
         after = with_pod(inputs, ref, lambda pod: annotated(pod, **annotations))
-        return Edit(after, f"{ref.title} {told}", ref.title)
+        return Edit(after, change((ref,)))
 
     return line
 
@@ -50,7 +61,7 @@ def gone(inputs: Inputs, weighed: DrainEligibility) -> Edit | None:
     drained = inputs.memory.drained
     left = tuple(each for each in drained.evicted if each.title != f"{ref.namespace}/{ref.name}")
     memory = replace(inputs.memory, drained=replace(drained, evicted=left))
-    return Edit(replace(after, memory=memory), f"{ref.title} is gone", ref.title)
+    return Edit(replace(after, memory=memory), PodGone((ref,)))
 
 
 def budget_opened(inputs: Inputs, weighed: DrainEligibility) -> Edit | None:
@@ -62,9 +73,9 @@ def budget_opened(inputs: Inputs, weighed: DrainEligibility) -> Edit | None:
     facts = weighed.reason.facts
     wanted = facts.pods if isinstance(facts, GangBudget) else 1
     allowed = max(wanted, budgets[0].status.disruptions_allowed + 1)
-    counted = "a disruption" if allowed == 1 else f"{allowed} disruptions"
-    title = budgets[0].title
-    return Edit(with_budget(inputs, title, allowed), f"{title} allows {counted}", title)
+    budget = budgets[0]
+    ref = Ref("PodDisruptionBudget", budget.metadata.namespace, budget.metadata.name)
+    return Edit(with_budget(inputs, budget.title, allowed), BudgetAllows((ref,), allowed))
 
 
 def one_budget(inputs: Inputs, weighed: DrainEligibility) -> Edit | None:
@@ -75,8 +86,7 @@ def one_budget(inputs: Inputs, weighed: DrainEligibility) -> Edit | None:
     left = tuple(each for each in inputs.observed.budgets if each.title not in titles)
     if pod is None:
         return None
-    told = f"{' and '.join(sorted(titles))} {'does' if len(titles) == 1 else 'do'} not select Pod/{pod.title}"
-    return Edit(seen_with(inputs, budgets=left), told)
+    return Edit(seen_with(inputs, budgets=left), BudgetsSelectOthers(tuple(sorted(titles)), f"Pod/{pod.title}"))
 
 
 def no_gang(inputs: Inputs, weighed: DrainEligibility) -> Edit | None:
@@ -95,9 +105,9 @@ def no_gang(inputs: Inputs, weighed: DrainEligibility) -> Edit | None:
         spec = {key: said for key, said in whole.spec.items() if key != "gangRef"}
         return replace(whole, rest={**whole.rest, "spec": spec})
 
-    titles = " and ".join(f"GpuClaim/{namespace}/{name}" for namespace, name in sorted(claims))
+    refs = tuple(Ref("GpuClaim", namespace, name) for namespace, name in sorted(claims))
     after = seen_with(inputs, policies=tuple(map(freed, inputs.observed.policies)))
-    return Edit(after, f"{titles} has no gangRef") if claims else None
+    return Edit(after, GangRefRemoved(refs)) if claims else None
 
 
 def with_room(inputs: Inputs, weighed: DrainEligibility) -> Edit | None:
@@ -116,7 +126,7 @@ def with_room(inputs: Inputs, weighed: DrainEligibility) -> Edit | None:
     node = Node(own, replace(before.spec, taints=left), replace(before.status, conditions=ready))
     kept = annotated(Pod(Metadata(_STAYS, "default", _STAYS), PodSpec(_STAYS), _RUNNING), safe_to_evict="false")
     after = seen_with(inputs, nodes=(*inputs.observed.nodes, node), pods=(*inputs.observed.pods, kept))
-    return Edit(after, f"there is another node like Node/{weighed.node}, in use and with room")
+    return Edit(after, NodeLikeIt(weighed.node))
 
 
 _RUNNING = PodStatus("Running", conditions=(Condition("Ready", "True"),))
@@ -128,13 +138,13 @@ def less_work(inputs: Inputs, weighed: DrainEligibility) -> Edit | None:
     if not isinstance(facts, UtilizationTooHigh):
         return None
     too_much = facts.used - facts.threshold * facts.total // 100
-    after: list[str] = []
+    gone: list[Ref] = []
     for amount, _, pod in _amounts(inputs, weighed.node, facts.resource):
         if too_much > 0:
-            after.append(pod.title)
+            gone.append(pod)
             too_much -= amount
             inputs = with_pod(inputs, pod, lambda _: None)
-    return Edit(inputs, f"{' and '.join(after)} {'is' if len(after) == 1 else 'are'} gone") if after else None
+    return Edit(inputs, PodsGone(tuple(gone))) if gone else None
 
 
 def _amounts(inputs: Inputs, node: str, resource: str) -> list[tuple[int, str, Ref]]:

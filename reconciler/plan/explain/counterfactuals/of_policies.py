@@ -1,5 +1,7 @@
 """Changes of policies by which a node would become a candidate."""
 
+from typing import Any
+
 from reconciler.model.plan.drain_eligibility import DrainEligibility
 from reconciler.model.plan.inputs import Inputs
 from reconciler.model.policy.node_provisioner import NodeProvisioner
@@ -7,6 +9,14 @@ from reconciler.model.quantity import Quantity
 from reconciler.plan.drain.codes.blockers import TooManyForGang
 from reconciler.plan.drain.codes.eligibility import ClusterAtMinimum, PoolAtMinimum, UtilizationTooHigh
 from reconciler.plan.drain.codes.figures import Floor
+from reconciler.plan.explain.counterfactuals.change import (
+    ClusterMinLowered,
+    ParallelismRaised,
+    ProvisionerRemoved,
+    SizeField,
+    SizeLowered,
+    ThresholdRaised,
+)
 from reconciler.plan.explain.counterfactuals.edits import Edit, replace, with_policy
 from reconciler.plan.explain.counterfactuals.of_pods import less_work
 from reconciler.plan.sizes_by_time import provisioners_now
@@ -21,7 +31,7 @@ def threshold(inputs: Inputs, weighed: DrainEligibility) -> Edit | None:
     if percent > 100:
         return less_work(inputs, weighed)
     after = with_policy(inputs, "drains", weighed.policy, utilization_threshold_percent=percent)
-    return Edit(after, f"utilizationThresholdPercent of DrainPolicy/{weighed.policy} is {percent} or more")
+    return Edit(after, ThresholdRaised(weighed.policy, percent))
 
 
 def cluster_min(inputs: Inputs, weighed: DrainEligibility) -> Edit | None:
@@ -36,9 +46,8 @@ def cluster_min(inputs: Inputs, weighed: DrainEligibility) -> Edit | None:
         if not policy.spec.suspend and least is not None and least.milli > left.milli:
             lower = {**policy.spec.cluster_min, resource: left}
             after = with_policy(after, "drains", policy.name, cluster_min=lower)
-            names.append(f"DrainPolicy/{policy.name}")
-    told = f"clusterMin of {' and of '.join(names)} wants {left} of {resource} or less"
-    return Edit(after, told) if names else None
+            names.append(policy.name)
+    return Edit(after, ClusterMinLowered(tuple(names), resource, str(left))) if names else None
 
 
 def more_at_once(inputs: Inputs, weighed: DrainEligibility) -> Edit | None:
@@ -51,7 +60,7 @@ def more_at_once(inputs: Inputs, weighed: DrainEligibility) -> Edit | None:
     all_of_them = max(nodes, policy.spec.max_scale_down_parallelism)
     wider = {"max_drain_parallelism": nodes, "max_scale_down_parallelism": all_of_them}
     after = with_policy(inputs, "drains", weighed.policy, **wider)
-    return Edit(after, f"maxDrainParallelism of DrainPolicy/{weighed.policy} is {nodes} or more")
+    return Edit(after, ParallelismRaised(weighed.policy, nodes))
 
 
 def smaller_pool(inputs: Inputs, weighed: DrainEligibility) -> Edit | None:
@@ -67,34 +76,19 @@ def smaller_pool(inputs: Inputs, weighed: DrainEligibility) -> Edit | None:
     if fields is None:
         left = tuple(each for each in inputs.desired.provisioners if each.name != name)
         after = replace(inputs, desired=replace(inputs.desired, provisioners=left))
-        return Edit(after, f"there is no NodeProvisioner/{name}")
-    told = " and ".join(
-        f"{_FIELDS[field]} of NodeProvisioner/{name} is {_told(field, value)}" for field, value in fields.items()
-    )
-    if wish.spec.schedules and fields.keys() & {"min_size", "warm_nodes"}:
-        after = with_policy(inputs, "provisioners", name, **fields, schedules=[])
-        return Edit(after, f"{told} and no schedule asks for more")
-    return Edit(with_policy(inputs, "provisioners", name, **fields), told)
+        return Edit(after, ProvisionerRemoved(name))
+    without_schedules = bool(wish.spec.schedules and fields.keys() & {"min_size", "warm_nodes"})
+    others: dict[str, Any] = {"schedules": []} if without_schedules else {}
+    after = with_policy(inputs, "provisioners", name, **fields, **others)
+    return Edit(after, SizeLowered(name, tuple(fields.items()), without_schedules))
 
 
-_FIELDS = {
-    "min_gpu_utilization_percent": "minGPUUtilizationPercent",
-    "min_unutilized_gpu_nodes": "minUnutilizedGPUNodes",
-    "warm_nodes": "warmNodes",
-    "min_size": "minSize",
-}
-
-
-def _told(field: str, value: int) -> str:
-    return f"{value} or {'more' if field == 'min_gpu_utilization_percent' else 'less'}"
-
-
-def _lower(wish: NodeProvisioner, floor: Floor, wanted: int) -> dict[str, int] | None:
+def _lower(wish: NodeProvisioner, floor: Floor, wanted: int) -> dict[SizeField, int] | None:
     """The figures by which no more than so many nodes are kept (see floor_of); nothing where none does it."""
     used, total, each = floor.gpus_used, floor.gpus_total, floor.gpus_per_node
     if not each or wanted < 0:
         return None
-    fields: dict[str, int] = {}
+    fields: dict[SizeField, int] = {}
     percent = wish.min_gpu_utilization_percent
     enough = max(percent, 100 * used // total + 1, 100 * used // ((wanted + 1) * each) + 1)
     if enough > percent:

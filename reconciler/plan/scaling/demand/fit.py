@@ -17,6 +17,7 @@ from reconciler.fleet.pod_class import PodClass
 from reconciler.fleet.snapshot.snapshot import Snapshot
 from reconciler.model.cluster.node import Node
 from reconciler.model.cluster.pod import Pod
+from reconciler.model.obstacle import Obstacle, order_of
 from reconciler.plan.capacity.refusals import NoFit, NotServed, Unserved, Why
 from reconciler.plan.capacity.waiting import asks_for_gpus
 from reconciler.plan.scaling.pool_view import PoolView
@@ -82,8 +83,12 @@ class Refusing:
             rows = self._rows[pool.name] = [self._what_if.bring(node) for node in _new_nodes(pool)]
         if not rows:
             return NotServed(Unserved.NO_INSTANCE_TYPE)
-        reasons = [judging.first_reason(pod_class, row) for row in rows]
-        return NoFit(min(reasons)) if all(reasons) else None
+        reasons: list[Obstacle] = []
+        for row in rows:
+            if (reason := judging.first_reason(pod_class, row)) is None:
+                return None
+            reasons.append(reason)
+        return NoFit(min(reasons, key=order_of))
 
 
 def _holding(what_if: Snapshot, rows: Iterable[tuple[PoolShapes, list[int]]], pod: Pod) -> Iterator[str]:

@@ -7,24 +7,12 @@ from reconciler.model import names
 from reconciler.model.desired import Declared
 from reconciler.model.instant import Instant, timestamp
 from reconciler.model.plan.action import Hold
+from reconciler.model.plan.decision import Decision
+from reconciler.model.plan.reason import Facts
 from reconciler.model.plan.size_evaluation import SizeEvaluation
 from reconciler.model.policy.node_provisioner import NodeProvisioner
-from reconciler.plan.explain.about import (
-    COMES,
-    About,
-    Asked,
-    UnknownSubject,
-    coming_words,
-    counted,
-    placed,
-    told,
-    unread,
-    would_be,
-)
-from reconciler.plan.explain.decisions import decisions_about
-from reconciler.plan.explain.pool import headline
-from reconciler.plan.explain.scale_down import marked_words, size_words
-from reconciler.plan.explain.standing_orders import freeze_rows, guard_rows
+from reconciler.plan.explain.consequences import COMES
+from reconciler.plan.explain.decisions import Asked, decisions_about
 from reconciler.plan.files.planning_result import PlanningResult
 from reconciler.plan.guards.frozen import Freezes
 from reconciler.plan.guards.reasons import HeldByGuard
@@ -34,8 +22,11 @@ from reconciler.plan.sentences import sentence
 from reconciler.plan.sizes_by_time import provisioners_now
 from reconciler.plan.sums.usage import use_of
 from reconciler.plan.windows import changes_at, closed, is_open
-
-Row = tuple[str, str]
+from reconciler.report.explain.about import About, Row, UnknownSubject, coming_words, placed, told, unread, would_be
+from reconciler.report.explain.pool import headline
+from reconciler.report.explain.scale_down import marked_words, size_words
+from reconciler.report.explain.standing_orders import freeze_rows, guard_rows
+from reconciler.report.wording import counted
 
 
 def about_provisioner(scene: PlanningResult, name: str) -> About:
@@ -131,9 +122,10 @@ def _about_to(scene: PlanningResult, evaluated: SizeEvaluation) -> Iterator[Row]
         if each.planner == PLANNER and each.pool == evaluated.pool and each.subject.kind == "Node"
         if not isinstance(each.act, Hold) and each.subject.name not in marked
     ]
-    codes = dict.fromkeys(each.reason.code for each in others)
-    for code in codes:
-        alike = [each for each in others if each.reason.code == code]
+    groups: dict[type[Facts], list[Decision]] = {}
+    for each in others:
+        groups.setdefault(type(each.reason.facts), []).append(each)
+    for alike in groups.values():
         yield "about to", f"{counted(len(alike), 'node')}: {told(scene, alike[0])}"
 
 

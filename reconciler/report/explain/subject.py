@@ -3,15 +3,15 @@
 from difflib import get_close_matches
 
 from reconciler.model.cluster.kinds import SEEN
-from reconciler.plan.explain.about import About, Asked, UnknownSubject, told, unread
-from reconciler.plan.explain.any_object import about_object
-from reconciler.plan.explain.decisions import decisions_about
-from reconciler.plan.explain.node import about_node
-from reconciler.plan.explain.pod import about_pod
-from reconciler.plan.explain.pool import about_pool
-from reconciler.plan.explain.provisioner import about_provisioner
+from reconciler.plan.explain.decisions import Asked, decisions_about
 from reconciler.plan.files.planning_result import PlanningResult
 from reconciler.plan.impact.impact import with_impact
+from reconciler.report.explain.about import About, UnknownSubject, told, unread
+from reconciler.report.explain.any_object import about_object
+from reconciler.report.explain.node import about_node
+from reconciler.report.explain.pod import about_pod
+from reconciler.report.explain.pool import about_pool
+from reconciler.report.explain.provisioner import about_provisioner
 
 # Kinds that are asked about by their own names; a plan may name others, which templates yield.
 OTHERS = frozenset({"drainpolicy", "changeguard", *(each.kind.lower() for each in SEEN)})

@@ -6,25 +6,25 @@ from collections.abc import Iterator
 from reconciler.model.plan.consequence import Fate
 from reconciler.model.pool_use import Use
 from reconciler.plan.capacity.shortages import short_of, short_words
-from reconciler.plan.explain.about import (
-    COMES,
+from reconciler.plan.explain.consequences import COMES, by_guard
+from reconciler.plan.files.planning_result import PlanningResult
+from reconciler.plan.guards.frozen import Freezes
+from reconciler.plan.sums.usage import use_of
+from reconciler.report.explain.about import (
     About,
+    Row,
     UnknownSubject,
-    by_guard,
     coming_words,
     condition_of,
-    counted,
     fate_of,
     placed,
     unread,
     would_be,
 )
-from reconciler.plan.explain.decisions import decided_rows, tally
-from reconciler.plan.explain.scale_down import marked_words
-from reconciler.plan.explain.standing_orders import freeze_rows, guard_rows
-from reconciler.plan.files.planning_result import PlanningResult
-from reconciler.plan.guards.frozen import Freezes
-from reconciler.plan.sums.usage import use_of
+from reconciler.report.explain.decisions import decided_rows, tally
+from reconciler.report.explain.scale_down import marked_words
+from reconciler.report.explain.standing_orders import freeze_rows, guard_rows
+from reconciler.report.wording import counted
 
 NODE_POOLS = "nodepools.karpenter.sh"
 
@@ -103,7 +103,7 @@ def headline(scene: PlanningResult, use: Use) -> str:
     return f"{counted(use.nodes, 'node')}, {use.busy_nodes} busy, {used}"
 
 
-def _rows(scene: PlanningResult, name: str) -> Iterator[tuple[str, str]]:
+def _rows(scene: PlanningResult, name: str) -> Iterator[Row]:
     pool = scene.inputs.desired.pool(name)
     yield "policy", f"mode {pool.spec.mode}, {placed(pool.origin())}" if pool else "none: nothing is decided for it"
     live = next((each for each in scene.inputs.observed.node_pools if each.name == name), None)

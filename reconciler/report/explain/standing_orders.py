@@ -3,19 +3,19 @@
 from collections.abc import Iterator
 
 from reconciler.model.plan.guard_verdict import GuardVerdict
-from reconciler.plan.explain.about import placed
 from reconciler.plan.files.planning_result import PlanningResult
 from reconciler.plan.guards.frozen import Freeze
 from reconciler.plan.guards.words import MEASURES
+from reconciler.report.explain.about import Row, placed
 
 
-def freeze_rows(freeze: Freeze | None) -> Iterator[tuple[str, str]]:
+def freeze_rows(freeze: Freeze | None) -> Iterator[Row]:
     """The widest, if there is any."""
     if freeze is not None:
         yield "frozen", f"{freeze.what}, {freeze.told}: only untainting and releasing go on"
 
 
-def guard_rows(scene: PlanningResult, pool: str) -> Iterator[tuple[str, str]]:
+def guard_rows(scene: PlanningResult, pool: str) -> Iterator[Row]:
     """Each guard of the pool, what it has counted in the hour, and allows."""
     said = {each.guard: each for each in scene.plan.guarded if not each.would}
     for guard in scene.inputs.desired.guards:

@@ -4,7 +4,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from reconciler.model.instant import Instant, timestamp
+from reconciler.model.plan.size_evaluation import SizeEvaluation
+from reconciler.plan.sentences import sentence
 from reconciler.plan.status.conditions import ObjectCondition, conditions_of
+from reconciler.report.conditions.messages import message_of, problem_line
 
 LONGEST = 1_024  # characters of a sentence
 MOST_PROBLEMS = 100
@@ -28,12 +31,25 @@ def body_of(standing: ObjectCondition, generation: int, live: Mapping[str, Any],
                 "status": status,
                 **observed,
                 "lastTransitionTime": at or timestamp(Instant(now - now % 1_000)),
-                "reason": each.reason,
-                "message": each.message[:LONGEST],
+                "reason": each.why.code,
+                "message": message_of(each.why)[:LONGEST],
             }
         )
-    problems = [each[:LONGEST] for each in standing.problems[:MOST_PROBLEMS]]
-    return {**observed, "conditions": conditions, "problems": problems, **dict(standing.report)}
+    problems = [problem_line(each)[:LONGEST] for each in standing.problems[:MOST_PROBLEMS]]
+    size = _size_of(standing.size) if standing.size is not None else {}
+    return {**observed, "conditions": conditions, "problems": problems, **size}
+
+
+def _size_of(evaluated: SizeEvaluation) -> Body:
+    return {
+        "currentSize": evaluated.size,
+        "targetSize": evaluated.target,
+        "tainted": evaluated.tainted,
+        "busy": evaluated.use.busy_nodes,
+        "gpusUsed": evaluated.use.gpus_used,
+        "gpusTotal": evaluated.use.gpus_total,
+        "reason": sentence(evaluated.reason)[:LONGEST],
+    }
 
 
 def is_same(body: Body, live: Mapping[str, Any]) -> bool:

@@ -4,9 +4,10 @@ from collections.abc import Iterator
 
 from reconciler.model.human_time import clock
 from reconciler.model.plan.drain_eligibility import DrainEligibility
-from reconciler.plan.explain.about import About, Asked, UnknownSubject, counted, placed, told
-from reconciler.plan.explain.decisions import decisions_about
+from reconciler.plan.explain.decisions import Asked, decisions_about
 from reconciler.plan.files.planning_result import PlanningResult
+from reconciler.report.explain.about import About, Row, UnknownSubject, placed, told
+from reconciler.report.wording import counted
 
 
 def about_object(scene: PlanningResult, subject: Asked) -> About:
@@ -35,7 +36,7 @@ def _policy(scene: PlanningResult, subject: Asked) -> str:
     return ""
 
 
-def _rows(scene: PlanningResult, subject: Asked) -> Iterator[tuple[str, str]]:
+def _rows(scene: PlanningResult, subject: Asked) -> Iterator[Row]:
     drain = next((each for each in scene.inputs.desired.drains if each.name == subject.name), None)
     if drain is None or subject.kind.lower() != "drainpolicy":
         return

@@ -12,23 +12,8 @@ from reconciler.model.plan.decision import Decision
 from reconciler.model.plan.drain_eligibility import DrainEligibility
 from reconciler.plan.drain.codes.eligibility import BeingDrained, ScaledDown
 from reconciler.plan.drain.reasons import PLANNER as DRAIN
-from reconciler.plan.explain.about import (
-    About,
-    Asked,
-    UnknownSubject,
-    counted,
-    fate_of,
-    placed,
-    told,
-    unread,
-    would,
-    would_be,
-)
-from reconciler.plan.explain.blocking_pods import MOST_TOLD, keeping_rows
-from reconciler.plan.explain.counterfactuals.changes import changes_of
-from reconciler.plan.explain.decisions import decisions_about
-from reconciler.plan.explain.scale_down import Going, going, is_still, kept_from, leaves_at, stop_rows, why_rows
-from reconciler.plan.explain.standing_orders import freeze_rows, guard_rows
+from reconciler.plan.explain.decisions import Asked, decisions_about
+from reconciler.plan.explain.scale_down import Going, going, is_still
 from reconciler.plan.files.planning_result import PlanningResult
 from reconciler.plan.guards.frozen import Freezes
 from reconciler.plan.holds.standstill import PLANNER as TAINTS
@@ -37,6 +22,12 @@ from reconciler.plan.nodes.ownership import opt_out, untouchable
 from reconciler.plan.scaling.reasons import PLANNER, MarkedNodeHeld, SurplusEmptyNode
 from reconciler.plan.sentences import sentence
 from reconciler.plan.sums.usage import gpus_in_use
+from reconciler.report.explain.about import About, Row, UnknownSubject, fate_of, placed, told, unread, would, would_be
+from reconciler.report.explain.blocking_pods import MOST_TOLD, keeping_rows
+from reconciler.report.explain.changes import changes_of
+from reconciler.report.explain.scale_down import kept_words, stop_rows, why_rows
+from reconciler.report.explain.standing_orders import freeze_rows, guard_rows
+from reconciler.report.wording import counted
 
 OUR_DOMAIN = "gpu.scheduling/"
 _BY_TAINT = frozenset({BeingDrained, ScaledDown})  # true only where a planner goes on with the taint
@@ -78,7 +69,7 @@ def about_node(scene: PlanningResult, name: str) -> About:
     )
 
 
-def _evicted(scene: PlanningResult, node: Node) -> Iterator[tuple[str, str]]:
+def _evicted(scene: PlanningResult, node: Node) -> Iterator[Row]:
     """The pods that this plan asks to leave the node."""
     here = {(pod.metadata.namespace, pod.name) for pod in scene.fleet.pods_on(node.name)}
     asked = [
@@ -96,11 +87,11 @@ def _evicted(scene: PlanningResult, node: Node) -> Iterator[tuple[str, str]]:
 
 def _outcome(scene: PlanningResult, scaled: Going | None, decision: Decision) -> str:
     """What scaling does to it in as few words as will do, since the rows tell the rest."""
-    at = leaves_at(scaled) if scaled else None
+    at = scaled.leaves_at if scaled else None
     if scaled is None or at is None or scaled.is_still or not _announces(decision):
         return told(scene, decision)
-    if kept := [words for words, _ in kept_from(scaled)]:
-        return f"{would(scene, decision)}Marked; not deleted while {' and '.join(kept)}."
+    if kept := kept_words(scaled):
+        return f"{would(scene, decision)}Marked; not deleted while {kept}."
     if at <= scene.inputs.now:
         return told(scene, decision)
     words = f"ill be deleted {moment(at, scene.inputs.now)} if still empty."
@@ -130,7 +121,7 @@ def _load(scene: PlanningResult, node: Node) -> tuple[str, ...]:
     return (used, counted(len(pods), "pod") if pods else "empty")
 
 
-def _why(scene: PlanningResult, node: Node, fates: list[Consequence]) -> Iterator[tuple[str, str]]:
+def _why(scene: PlanningResult, node: Node, fates: list[Consequence]) -> Iterator[Row]:
     causes = {each.node_pool for each in fates if each.cause == "change" and each.fate not in OWN}
     for decision in scene.plan.decisions:
         if decision.subject.kind == "NodePool" and decision.subject.name in causes:
@@ -146,7 +137,7 @@ def _why(scene: PlanningResult, node: Node, fates: list[Consequence]) -> Iterato
         yield "policy", f"GpuPool/{pool.name}, mode {pool.spec.mode}, {placed(pool.origin())}"
 
 
-def _karpenter(scene: PlanningResult, node: Node) -> Iterator[tuple[str, str]]:
+def _karpenter(scene: PlanningResult, node: Node) -> Iterator[Row]:
     claim = next((each for each in scene.fleet.claims_of(node.pool) if each.status.node_name == node.name), None)
     if claim is None:
         why = scene.inputs.observed.why_unread("nodeclaims.karpenter.sh")
@@ -164,7 +155,7 @@ def _drifted(claim: NodeClaim) -> str:
     return f"drifted ({condition.reason}){since}"
 
 
-def _drained(scene: PlanningResult, node: Node) -> Iterator[tuple[str, str]]:
+def _drained(scene: PlanningResult, node: Node) -> Iterator[Row]:
     """What it was found to be when candidates for a drain were looked for."""
     for each in scene.plan.weighed:
         if each.node != node.name or (type(each.reason.facts) in _BY_TAINT and is_still(scene, node)):
@@ -192,7 +183,7 @@ def _last_tried(weighed: DrainEligibility) -> str:
     return f"at {timestamp(tried.at)}{since}{told}"
 
 
-def _in_play(scene: PlanningResult, node: Node) -> Iterator[tuple[str, str]]:
+def _in_play(scene: PlanningResult, node: Node) -> Iterator[Row]:
     desired = scene.inputs.desired
     provisioner = next((each for each in desired.provisioners if each.spec.pool_name == node.pool), None)
     drain = next((each for each in desired.drains if {"*", node.pool} & set(each.spec.pool_names)), None)

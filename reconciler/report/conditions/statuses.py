@@ -16,13 +16,13 @@ from reconciler.model.plan.decision import Decision
 from reconciler.model.plan.inputs import Inputs
 from reconciler.model.plan.plan import Plan
 from reconciler.model.plan.reason import Reason
-from reconciler.plan.capacity.shortages import short_of
-from reconciler.plan.status.body import LONGEST, MOST_PROBLEMS, body_of, is_same
-from reconciler.plan.status.conditions import RECEIVED, About, ObjectCondition, Scenery, problem_lines, standing_of
+from reconciler.plan.status.conditions import ObjectCondition, Scenery
+from reconciler.plan.status.conditions import received as judged_next
 from reconciler.plan.status.context import StatusContext
-from reconciler.plan.status.provisioner import sized
+from reconciler.plan.status.of_kind import standing_in
 from reconciler.plan.status.reasons import PLANNER, ProblemCount, StatusTold
-from reconciler.plan.status.shortage import with_shortages
+from reconciler.report.conditions.body import LONGEST, MOST_PROBLEMS, body_of, is_same
+from reconciler.report.conditions.messages import message_of, placed_line
 
 NAME = names.STATUS_CONFIG_MAP
 LONGEST_DIGEST = 128  # characters
@@ -43,15 +43,15 @@ def received(observed: Observed, now: Instant) -> tuple[Decision, ...]:
     return tuple(
         decision
         for each in _policies(scenery)
-        if _is_new(each) and (decision := _told_to(each, _received(scenery, each), now))
+        if _is_new(each) and (decision := _told_to(each, judged_next(scenery, each.kind, each.name), now))
     )
 
 
 def _of_objects(scenery: Scenery) -> Iterator[Decision]:
     for each in _policies(scenery):
-        standing = _standing(scenery, each.kind, each.name)
+        standing = standing_in(scenery, each.kind, each.name)
         if _is_new(each) and not standing.is_reconciling:
-            standing = _received(scenery, each)
+            standing = judged_next(scenery, each.kind, each.name)
         if decision := _told_to(each, standing, scenery.inputs.now):
             yield decision
 
@@ -72,22 +72,16 @@ def _digest_of(resource: Unstructured) -> str | None:
     return None if digest is None else digest[:LONGEST_DIGEST]
 
 
-def _received(scenery: Scenery, resource: Unstructured) -> ObjectCondition:
-    bundle = About(scenery, resource.kind, resource.name).bundle
-    title = bundle.title if bundle else "a bundle"
-    return ObjectCondition(RECEIVED, f"{title} was received and is judged next", is_reconciling=True)
-
-
 def _told_to(resource: Unstructured, standing: ObjectCondition, now: Instant) -> Decision | None:
     """None where its status says so already."""
     digest, before = _digest_of(resource), _status_of(resource)
-    if digest is not None:
-        standing = msgspec.structs.replace(standing, report=(*standing.report, ("bundle", digest)))
     body = body_of(standing, resource.metadata.generation, before, now)
+    if digest is not None:
+        body["bundle"] = digest
     if is_same(body, before):
         return None
     subject = Ref(resource.kind, "", resource.name, resource.metadata.uid)
-    reason = Reason(StatusTold(subject, standing.message))
+    reason = Reason(StatusTold(subject, message_of(standing.why)))
     return Decision(PLANNER, subject, Status(body=_json(body)), reason)
 
 
@@ -95,22 +89,15 @@ def _status_of(resource: Unstructured) -> dict[str, Any]:
     return resource.status
 
 
-def _standing(scenery: Scenery, kind: str, name: str) -> ObjectCondition:
-    standing = standing_of(About(scenery, kind, name))
-    if kind == "GpuPool" and scenery.plan is not None and (kind, name) in scenery.declared:
-        return with_shortages(standing, short_of(scenery.plan.memory.shortages, name, scenery.inputs.now))
-    return sized(standing, scenery.sizes.get(name)) if kind == "NodeProvisioner" else standing
-
-
 def _of_all(scenery: Scenery) -> Iterator[Decision]:
     """The ConfigMap, each policy a line of it."""
     told, desired = scenery.told, scenery.inputs.desired
     before = _told_before(told)
     lines: dict[str, str] = {"revision": desired.revision, "environment": desired.environment}
-    problems = [line[:LONGEST] for line in problem_lines(told.problems)][:MOST_PROBLEMS]
+    problems = [placed_line(each)[:LONGEST] for each in told.problems[:MOST_PROBLEMS]]
     if problems:
         lines["problems"] = "\n".join(problems)
-    standings = [(f"{each.kind}.{each.name}", _standing(scenery, each.kind, each.name)) for each in desired.declared]
+    standings = [(f"{each.kind}.{each.name}", standing_in(scenery, each.kind, each.name)) for each in desired.declared]
     lines |= _fitting(
         (key, _json(body_of(standing, 0, before.get(key, {}), scenery.inputs.now)))
         for key, standing in sorted(standings, key=lambda each: each[1].is_ready)  # what waits for somebody comes first

@@ -1,7 +1,5 @@
 """What is told of a subject: a headline, what will happen, and rows of what is behind it."""
 
-from collections.abc import Iterator
-
 import msgspec
 
 from reconciler.model.human_time import clock
@@ -10,25 +8,16 @@ from reconciler.model.plan.action import Hold
 from reconciler.model.plan.consequence import Consequence, Fate
 from reconciler.model.plan.decision import Decision
 from reconciler.model.revision import short_revision
+from reconciler.plan.explain.consequences import guard_holding
 from reconciler.plan.files.planning_result import PlanningResult
 from reconciler.plan.guards.observing import Observation, inaction_of
-from reconciler.plan.guards.reasons import HeldByGuard
 from reconciler.plan.holds.classes import is_held
 from reconciler.plan.holds.resting import is_at_rest, supposed_by
 from reconciler.plan.impact.words import bought_when, bought_words
 from reconciler.plan.sentences import sentence
+from reconciler.report.wording import counted
 
-
-class Asked(msgspec.Struct, frozen=True):
-    """The subject that a person asked about."""
-
-    kind: str
-    name: str
-    namespace: str = ""
-
-    @property
-    def title(self) -> str:
-        return "/".join(part for part in (self.kind, self.namespace, self.name) if part)
+Row = tuple[str, str]  # its label, and what it says
 
 
 class About(msgspec.Struct, frozen=True):
@@ -37,7 +26,7 @@ class About(msgspec.Struct, frozen=True):
     title: str
     headline: str
     outcome: str
-    rows: tuple[tuple[str, str], ...] = ()
+    rows: tuple[Row, ...] = ()
     decisions: tuple[Decision, ...] = ()
 
 
@@ -49,11 +38,6 @@ def unread(scene: PlanningResult, *kinds: str) -> str:
     """That one of the kinds could not be read, and why: what is not seen then may be there. Nothing when all could."""
     found = next((each for each in scene.inputs.observed.unread if each.kind in kinds), None)
     return f"{found.kind} could not be read: {found.why}" if found else ""
-
-
-def counted(number: int, noun: str) -> str:
-    """A number and what it counts: 1 pod, 2 pods."""
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def placed(origin: Origin | None) -> str:
@@ -99,39 +83,7 @@ def condition_of(scene: PlanningResult, consequence: Consequence) -> str:
     if inaction := inaction_of(scene.inputs, scene.fleet, consequence.pool):
         return would_if(inaction)
     guard = guard_holding(scene, consequence)
-    return f"Once {guard} lets it: " if guard else ""
-
-
-def by_guard(scene: PlanningResult, consequence: Consequence) -> Iterator[tuple[str, Consequence]]:
-    """The parts of it that one guard holds, each with the guard; first what no guard holds."""
-    groups: dict[str, list[str]] = {}
-    for name in consequence.nodes if consequence.cause == "change" else ():
-        own = consequence.only((name,))
-        groups.setdefault(guard_holding(scene, own) if own is not None else "", []).append(name)
-    if len(groups) <= 1:
-        yield next(iter(groups), ""), consequence
-        return
-    for guard, nodes in sorted(groups.items()):
-        part = consequence.only(nodes)
-        if part is not None:
-            yield guard, part
-
-
-def guard_holding(scene: PlanningResult, consequence: Consequence) -> str:
-    """The guard that holds what it follows from: the edit of the NodePool, or what is done to its nodes one by one. No
-    guard holds a purchase, but for nodes that follow on those which an edit removes."""
-    if consequence.fate in COMES and (consequence.order is None or consequence.order.stage != "refill"):
-        return ""
-    is_ours = consequence.fate in {"scaled", "drained"}
-    kind, names = ("Node", set(consequence.nodes)) if is_ours else ("NodePool", {consequence.node_pool})
-    for each in scene.plan.decisions:
-        if each.subject.kind == kind and each.subject.name in names:
-            facts = each.reason.facts if isinstance(each.act, Hold) else None
-            if isinstance(facts, HeldByGuard):
-                return facts.guard.title
-            if not is_ours:
-                return ""
-    return ""
+    return f"Once {guard.title} lets it: " if guard is not None else ""
 
 
 FATES: dict[Fate, str] = {
@@ -147,8 +99,6 @@ FATES: dict[Fate, str] = {
     "scheduled": "is bought by a schedule",
     "limited": "is wanted, and held back by a limit",
 }
-# Nodes that are not there yet.
-COMES: frozenset[Fate] = frozenset({"bought", "scheduled", "limited"})
 
 
 def fate_of(scene: PlanningResult, consequence: Consequence) -> str:

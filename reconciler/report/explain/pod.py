@@ -8,13 +8,14 @@ from reconciler.model.instant import timestamp
 from reconciler.model.plan.consequence import Consequence
 from reconciler.plan.capacity.identity import SmartPodIdentity
 from reconciler.plan.capacity.waiting import is_coming
-from reconciler.plan.explain.about import About, Asked, UnknownSubject, fate_of, told, unread, would_be
-from reconciler.plan.explain.decisions import decisions_about
-from reconciler.plan.explain.gated_pod import smart_rows, waiting_rows
-from reconciler.plan.explain.node import about_node
-from reconciler.plan.explain.places import where_it_fits
+from reconciler.plan.explain.decisions import Asked, decisions_about
 from reconciler.plan.files.planning_result import PlanningResult
 from reconciler.plan.nodes.eviction import FOREVER, PodBudgets, stays_until
+from reconciler.plan.obstacle_words import obstacles_words
+from reconciler.report.explain.about import About, Row, UnknownSubject, fate_of, told, unread, would_be
+from reconciler.report.explain.gated_pod import smart_rows, waiting_rows
+from reconciler.report.explain.node import about_node
+from reconciler.report.explain.places import where_it_fits
 
 
 def about_pod(scene: PlanningResult, namespace: str, name: str) -> About:
@@ -58,7 +59,7 @@ def _headline(scene: PlanningResult, pod: Pod) -> str:
     return ", ".join((pod.status.phase or "not seen by a kubelet", where, f"{scene.fleet.asked_gpus.of(pod)} GPUs"))
 
 
-def _rows(scene: PlanningResult, pod: Pod) -> Iterator[tuple[str, str]]:
+def _rows(scene: PlanningResult, pod: Pod) -> Iterator[Row]:
     if owner := pod.metadata.controller:
         yield "made by", f"{owner.kind}/{owner.name}"
     if pod.stays_with_its_node:
@@ -81,14 +82,14 @@ def _rows(scene: PlanningResult, pod: Pod) -> Iterator[tuple[str, str]]:
         yield "its node", f"not known: {why}"
 
 
-def _homeless(pod: Pod, fates: Sequence[Consequence]) -> Iterator[tuple[str, str]]:
+def _homeless(pod: Pod, fates: Sequence[Consequence]) -> Iterator[Row]:
     for fate in fates:
         for homeless in fate.homeless:
             if homeless.owner == pod.made_by:
-                yield "after it", f"it would fit nowhere: {homeless.why}"
+                yield "after it", f"it would fit nowhere: {obstacles_words(homeless.why)}"
 
 
-def _waits(pod: Pod) -> Iterator[tuple[str, str]]:
+def _waits(pod: Pod) -> Iterator[Row]:
     waiting = next(
         (each for each in pod.status.conditions if each.type == "PodScheduled" and each.status != "True"), None
     )

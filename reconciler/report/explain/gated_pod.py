@@ -12,15 +12,16 @@ from reconciler.plan.capacity.offerings import LaunchOption
 from reconciler.plan.capacity.requests import Requested, Requests
 from reconciler.plan.capacity.waiting import is_gated
 from reconciler.plan.capacity.words import choice_words
-from reconciler.plan.explain.about import counted
 from reconciler.plan.files.planning_result import PlanningResult
 from reconciler.plan.smart_pods.lift_gates import REFUSED
 from reconciler.plan.smart_pods.phases import Phase, read
+from reconciler.report.explain.about import Row
+from reconciler.report.wording import counted
 
 _MOST_TOLD = 5
 
 
-def waiting_rows(scene: PlanningResult, pod: Pod) -> Iterator[tuple[str, str]]:
+def waiting_rows(scene: PlanningResult, pod: Pod) -> Iterator[Row]:
     """Of a pod that is not placed: why it waits, and each smart pod that was made for it."""
     if pod.node:
         return
@@ -42,7 +43,7 @@ def waiting_rows(scene: PlanningResult, pod: Pod) -> Iterator[tuple[str, str]]:
             yield "asked for", f"by Pod/{each.pod.title}: {_choice(each)}, {_stands(each)}{_for(scene, each.pod)}"
 
 
-def smart_rows(scene: PlanningResult, pod: Pod) -> Iterator[tuple[str, str]]:
+def smart_rows(scene: PlanningResult, pod: Pod) -> Iterator[Row]:
     """Of a smart pod; nothing of any other."""
     each = next((each for each in _all(scene) if each.pod is pod), None)
     if each is None:
