@@ -13,9 +13,9 @@ from reconciler.model.plan.decision import Decision
 from reconciler.model.plan.reason import HoldClass, Reason
 from reconciler.plan.guards.observing import Observation
 from reconciler.plan.holds.classes import is_held
-from reconciler.plan.sentences import sentence
 from reconciler.report.blocks import Detail, Item, Tone
 from reconciler.report.edited import Edited
+from reconciler.report.sentences import sentence
 
 # More decisions for one and the same reason say no more.
 MOST_ALIKE = 5

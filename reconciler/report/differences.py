@@ -14,7 +14,7 @@ from reconciler.plan.files.differences import (
     TakesMore,
     UnreadNow,
 )
-from reconciler.plan.sentences import sentence
+from reconciler.report.sentences import sentence
 
 _MOST_NAMED = 5
 

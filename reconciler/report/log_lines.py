@@ -12,8 +12,8 @@ from reconciler.model.plan.cycle_result import CycleResult
 from reconciler.model.plan.decision import Decision
 from reconciler.model.plan.outcome import Outcome
 from reconciler.model.plan.trouble import Trouble
-from reconciler.plan.sentences import sentence
 from reconciler.report.decision_text import place_of
+from reconciler.report.sentences import sentence
 from reconciler.report.visible import visible
 
 Level = Literal["info", "warning", "error"]

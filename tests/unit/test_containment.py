@@ -23,9 +23,9 @@ from reconciler.plan.manifests.planner import manifests
 from reconciler.plan.planner import PLANNERS, plan
 from reconciler.plan.scaling.planner import scaling
 from reconciler.plan.scaling.reasons import NodeOfProvisioner
-from reconciler.plan.sentences import sentence
 from reconciler.plan.smart_pods.planner import smart_pods
 from reconciler.report.log_lines import lines
+from reconciler.report.sentences import sentence
 from reconciler.serve.metrics import Metrics
 from tests.unit.drain_stage import World as DrainWorld
 from tests.unit.drawn_fleets import Drawn

@@ -19,7 +19,7 @@ from reconciler.plan.drain.codes.emptying import PodLeaves
 from reconciler.plan.drain.memory import remembered
 from reconciler.plan.drain.reasons import PLANNER, REASONS
 from reconciler.plan.reason_catalog import decoded
-from reconciler.plan.sentences import sentence
+from reconciler.report.sentences import sentence
 from tests.unit.drain_stage import World, homes, tables
 from tests.unit.drain_told import told
 from tests.unit.scaling_stage import after

@@ -16,9 +16,9 @@ from reconciler.plan.files.planning_result import PlanningResult
 from reconciler.plan.impact.impact import with_impact
 from reconciler.plan.planner import plan
 from reconciler.plan.scaling.reasons import PLANNER as SCALES
-from reconciler.plan.sentences import sentence
 from reconciler.report.explain.about import About, UnknownSubject
 from reconciler.report.explain.subject import answer, asked
+from reconciler.report.sentences import sentence
 from tests.unit import drain_stage, guards_stage, manifests_stage, scaling_stage, smart_stage
 from tests.unit.test_guard_limits import TABLES as GUARDED
 from tests.unit.test_manifests_planner import CASES as MANIFESTS

@@ -12,9 +12,9 @@ from reconciler.plan.explain.decisions import Asked
 from reconciler.plan.explain.scale_down import Going, going
 from reconciler.plan.files.planning_result import PlanningResult
 from reconciler.plan.scaling.counterfactual_size import kept_if
-from reconciler.plan.sentences import sentence
 from reconciler.report.explain.about import About
 from reconciler.report.explain.subject import about
+from reconciler.report.sentences import sentence
 from tests.unit.scaling_stage import World
 
 CASE: dict[str, Any] = {

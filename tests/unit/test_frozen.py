@@ -11,9 +11,9 @@ from reconciler.model.plan.decision import Decision
 from reconciler.plan.check import BrokenInvariant, check
 from reconciler.plan.files.planning_result import PlanningResult
 from reconciler.plan.guards.frozen import REASONS, RELEASE, Freezes
-from reconciler.plan.sentences import sentence
 from reconciler.report.explain.subject import about, asked
 from reconciler.report.plans.build import planned_of
+from reconciler.report.sentences import sentence
 from reconciler.report.status.build import overview_of
 from reconciler.report.status.overview import overview_document
 from tests.unit.guards_stage import MINUTE_MS, World, table

@@ -11,7 +11,7 @@ from reconciler.model.plan.guard_verdict import GuardVerdict
 from reconciler.model.plan.memory import Memory
 from reconciler.model.plan.plan import Plan
 from reconciler.plan.guards.reasons import REASONS
-from reconciler.plan.sentences import sentence
+from reconciler.report.sentences import sentence
 from tests.unit.guards_stage import MINUTE_MS, World, numbers, table
 
 TABLES = {name: table(name) for name in ("limits.yaml", "hours.yaml", "approvals.yaml")}

@@ -17,13 +17,13 @@ from reconciler.model.plan.action import Hold
 from reconciler.model.policy.change_guard import ChangeGuard
 from reconciler.model.quantity import Duration
 from reconciler.plan.files.planning_result import PlanningResult
-from reconciler.plan.sentences import sentence
 from reconciler.report.document import Document
 from reconciler.report.explain.subject import about, asked
 from reconciler.report.plans.build import planned_of, told_of
 from reconciler.report.plans.guard_section import with_ways_on
 from reconciler.report.plans.plan_document import plan_document
 from reconciler.report.plans.plan_schema import plan_schema
+from reconciler.report.sentences import sentence
 from reconciler.report.status.build import overview_of
 from reconciler.report.status.overview import overview_document
 from tests.unit import drain_stage, scaling_stage

@@ -9,8 +9,8 @@ from reconciler.model.plan.action import Apply, Hold
 from reconciler.model.plan.inputs import Inputs
 from reconciler.model.policy.change_guard import ChangeGuard
 from reconciler.plan.guards.cluster_identity import told_of_guards
-from reconciler.plan.sentences import sentence
 from reconciler.report.plans.build import planned_of
+from reconciler.report.sentences import sentence
 from tests.unit.manifests_stage import POLICY, inputs_of
 from tests.unit.plan_samples import ALONE
 

@@ -15,7 +15,7 @@ from reconciler.plan.draft import Draft, Verdict
 from reconciler.plan.manifests.feature import FEATURE
 from reconciler.plan.manifests.planner import manifests
 from reconciler.plan.reasons import by_code
-from reconciler.plan.sentences import sentence
+from reconciler.report.sentences import sentence
 from tests.unit.manifests_stage import POLICY, WISHED, decide, inputs_of, patched, table
 
 UNDECLARED: dict[str, Any] = {"wish": "nothing", "pools": {"l4": {}}}

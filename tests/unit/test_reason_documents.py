@@ -19,10 +19,10 @@ from reconciler.plan.guards.set_aside import BehindSetAside
 from reconciler.plan.holds.standstill import TaintStays
 from reconciler.plan.manifests.reasons import EditDriftsSome, NodeLabel, NodeLacksLabels, NotOurs
 from reconciler.plan.reason_catalog import REASONS, decoded
-from reconciler.plan.sentences import sentence
 from reconciler.report.plans.facts_document import facts_document
 from reconciler.report.schema.files import PLAN, published_files
 from reconciler.report.schema.reasons_page import facts_of, reasons_page
+from reconciler.report.sentences import sentence
 from tests.unit.some_reasons import reason_of
 
 SCHEMA = json.loads(published_files()[PLAN])

@@ -40,10 +40,10 @@ from reconciler.plan.scaling.growth import Claimants, Growth
 from reconciler.plan.scaling.marks import MarkTime
 from reconciler.plan.scaling.reasons import ForPods, HeldWhile, KeptWhile, NextWindow, SizedBy
 from reconciler.plan.scaling.size import SizeReason
-from reconciler.plan.sentences import PARTS, WORDS, asked, fact_words, sentence
 from reconciler.plan.smart_pods.reasons import Unbought
 from reconciler.plan.status.reasons import ProblemCount
 from reconciler.report.plans.facts_document import facts_document
+from reconciler.report.sentences import PARTS, WORDS, asked, fact_words, sentence
 from tests.unit.some_reasons import reason_of
 
 TYPED = REASONS

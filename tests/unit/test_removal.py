@@ -7,7 +7,7 @@ from reconciler.model.cluster.metadata import Annotations, Metadata
 from reconciler.model.cluster.node import Node, NodeSpec, NodeTaint
 from reconciler.model.instant import Instant, instant
 from reconciler.plan.nodes.ownership import RULES, opt_out, untouchable
-from reconciler.plan.sentences import sentence
+from reconciler.report.sentences import sentence
 
 GOING = "2026-11-02T08:00:00Z"
 CREATED, LATER = "2026-11-02T07:00:00Z", "2026-11-02T09:00:00Z"

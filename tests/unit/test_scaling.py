@@ -11,7 +11,7 @@ from reconciler.plan.reasons import code_of
 from reconciler.plan.scaling.feature import FEATURE
 from reconciler.plan.scaling.planner import scaling
 from reconciler.plan.scaling.reasons import NoMoreNodes
-from reconciler.plan.sentences import sentence
+from reconciler.report.sentences import sentence
 from tests.unit.scaling_stage import World, table
 from tests.unit.scaling_told import told
 

@@ -6,8 +6,8 @@ import pytest
 
 from reconciler.plan.feature.feature import declared_in
 from reconciler.plan.reasons import code_of
-from reconciler.plan.sentences import sentence
 from reconciler.plan.smart_pods import reasons
+from reconciler.report.sentences import sentence
 from tests.unit.smart_stage import FOLDER, SmartWorld, table, told
 
 CASES = {name: case for file in sorted(FOLDER.glob("*.yaml")) for name, case in table(file.name).items()}

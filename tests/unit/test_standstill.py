@@ -17,11 +17,11 @@ from reconciler.plan.files.planning_result import PlanningResult
 from reconciler.plan.guards.observing import Observation, observes
 from reconciler.plan.holds.standstill import REASONS
 from reconciler.plan.impact.impact import with_impact
-from reconciler.plan.sentences import sentence
 from reconciler.report import write
 from reconciler.report.explain.subject import about, asked
 from reconciler.report.plans.build import Compared, planned_of
 from reconciler.report.plans.plan_document import plan_document
+from reconciler.report.sentences import sentence
 from reconciler.report.status.build import overview_of
 from reconciler.report.status.overview import overview_document
 from reconciler.report.suppressed import conditions

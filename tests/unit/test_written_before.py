@@ -23,7 +23,7 @@ from reconciler.plan.guards.reasons import ObjectUnversioned
 from reconciler.plan.nodes.ownership import DriverUpgrade, NodeLeaving
 from reconciler.plan.planner import plan
 from reconciler.plan.reason_catalog import REASONS
-from reconciler.plan.sentences import sentence
+from reconciler.report.sentences import sentence
 from reconciler.sources.history import records
 from reconciler.sources.history.read import NotKept, kept
 from tests.unit.configmap_server import ConfigMaps

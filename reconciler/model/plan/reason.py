@@ -1,7 +1,7 @@
 """Why something is done, or is not: the typed facts of one code, and the line of policy that asked for it.
 
 Each planner declares its codes as classes of facts, with the template of their sentence (plan/*/reasons.py). A sentence
-is made where a person reads it (plan/sentences.py), and is never read back.
+is made where a person reads it (report/sentences.py), and is never read back.
 """
 
 from typing import Any, ClassVar, Literal

@@ -5,9 +5,9 @@ from typing import Any
 
 from reconciler.model.instant import Instant, timestamp
 from reconciler.model.plan.size_evaluation import SizeEvaluation
-from reconciler.plan.sentences import sentence
 from reconciler.plan.status.conditions import ObjectCondition, conditions_of
 from reconciler.report.conditions.messages import message_of, problem_line
+from reconciler.report.sentences import sentence
 
 LONGEST = 1_024  # characters of a sentence
 MOST_PROBLEMS = 100

@@ -7,9 +7,9 @@ from reconciler.model.plan.reason import Reason
 from reconciler.model.plan.size_evaluation import LimitKind
 from reconciler.model.problem import Problem
 from reconciler.plan.capacity.shortages import short_words
-from reconciler.plan.sentences import sentence
 from reconciler.plan.status import messages
 from reconciler.plan.status.messages import Message, WaitingForBundle, Why
+from reconciler.report.sentences import sentence
 
 _IN_FORCE = "the last good policies stay in force"
 _NOT_LIMITED: Mapping[LimitKind, str] = {

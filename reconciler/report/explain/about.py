@@ -14,7 +14,7 @@ from reconciler.plan.guards.observing import Observation, inaction_of
 from reconciler.plan.holds.classes import is_held
 from reconciler.plan.holds.resting import is_at_rest, supposed_by
 from reconciler.plan.impact.words import bought_when, bought_words
-from reconciler.plan.sentences import sentence
+from reconciler.report.sentences import sentence
 from reconciler.report.wording import counted
 
 Row = tuple[str, str]  # its label, and what it says

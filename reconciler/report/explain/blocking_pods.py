@@ -8,8 +8,8 @@ from reconciler.plan.drain.backoff.keepers import pod_of
 from reconciler.plan.drain.codes.eligibility import BeingDrained
 from reconciler.plan.explain.blocking_pods import blocking_reasons
 from reconciler.plan.files.planning_result import PlanningResult
-from reconciler.plan.sentences import sentence
 from reconciler.report.explain.about import Row
+from reconciler.report.sentences import sentence
 
 MOST_TOLD = 10
 

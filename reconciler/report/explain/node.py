@@ -20,13 +20,13 @@ from reconciler.plan.holds.standstill import PLANNER as TAINTS
 from reconciler.plan.holds.standstill import STOPPED
 from reconciler.plan.nodes.ownership import opt_out, untouchable
 from reconciler.plan.scaling.reasons import PLANNER, MarkedNodeHeld, SurplusEmptyNode
-from reconciler.plan.sentences import sentence
 from reconciler.plan.sums.usage import gpus_in_use
 from reconciler.report.explain.about import About, Row, UnknownSubject, fate_of, placed, told, unread, would, would_be
 from reconciler.report.explain.blocking_pods import MOST_TOLD, keeping_rows
 from reconciler.report.explain.changes import changes_of
 from reconciler.report.explain.scale_down import kept_words, stop_rows, why_rows
 from reconciler.report.explain.standing_orders import freeze_rows, guard_rows
+from reconciler.report.sentences import sentence
 from reconciler.report.wording import counted
 
 OUR_DOMAIN = "gpu.scheduling/"

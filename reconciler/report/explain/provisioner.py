@@ -18,7 +18,6 @@ from reconciler.plan.guards.frozen import Freezes
 from reconciler.plan.guards.reasons import HeldByGuard
 from reconciler.plan.impact.scale_down import departing
 from reconciler.plan.scaling.reasons import PLANNER
-from reconciler.plan.sentences import sentence
 from reconciler.plan.sizes_by_time import provisioners_now
 from reconciler.plan.sums.usage import use_of
 from reconciler.plan.windows import changes_at, closed, is_open
@@ -26,6 +25,7 @@ from reconciler.report.explain.about import About, Row, UnknownSubject, coming_w
 from reconciler.report.explain.pool import headline
 from reconciler.report.explain.scale_down import marked_words, size_words
 from reconciler.report.explain.standing_orders import freeze_rows, guard_rows
+from reconciler.report.sentences import sentence
 from reconciler.report.wording import counted
 
 

@@ -25,8 +25,8 @@ from reconciler.plan.scaling.reasons import TargetGrows, TargetSize
 from reconciler.plan.scaling.removal_order import KeyName
 from reconciler.plan.scaling.size import decide_size
 from reconciler.plan.scaling.words import KEPT_WHILE
-from reconciler.plan.sentences import fact_words, sentence, words_of
 from reconciler.report.explain.about import Row, placed
+from reconciler.report.sentences import fact_words, sentence, words_of
 from reconciler.report.wording import counted
 
 

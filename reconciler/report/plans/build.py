@@ -19,13 +19,13 @@ from reconciler.plan.impact.impact import with_impact
 from reconciler.plan.impact.pricing import Priced
 from reconciler.plan.impact.scale_down import Departing, departing
 from reconciler.plan.planner import unread_of_use
-from reconciler.plan.sentences import sentence
 from reconciler.report.contained import Contained
 from reconciler.report.decision_text import DecisionText
 from reconciler.report.edited import edited
 from reconciler.report.plans.plan_shape import Amount
 from reconciler.report.plans.planned import Planned
 from reconciler.report.plans.pool_lines import Future, future_with, future_without, pool_lines
+from reconciler.report.sentences import sentence
 from reconciler.report.setting import Setting, set_aside_notices
 
 

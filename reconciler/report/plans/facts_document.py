@@ -11,7 +11,7 @@ from reconciler.model.obstacle import Obstacle
 from reconciler.model.plan.action import Ref
 from reconciler.model.plan.reason import Facts, Reason
 from reconciler.plan.obstacle_words import obstacle_words
-from reconciler.plan.sentences import sentence
+from reconciler.report.sentences import sentence
 
 
 def facts_document(facts: Facts) -> dict[str, Any]:

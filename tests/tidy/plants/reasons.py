@@ -3,7 +3,7 @@
 from tests.tidy.plant import Plant
 from tests.tidy.rules.reasons import LISTED, programs_read_facts_and_no_prose
 
-_IMPORT = "from reconciler.plan.sentences import sentence, words_of\n"
+_IMPORT = "from reconciler.report.sentences import sentence, words_of\n"
 
 PLANTS = (
     Plant(
