@@ -3,7 +3,9 @@
 import os
 from pathlib import Path
 
-REPOSITORY = Path(__file__).resolve().parents[2]
+from tests import folders
+
+REPOSITORY = folders.REPOSITORY
 MODULE = REPOSITORY / "tests" / "control_plane"
 
 

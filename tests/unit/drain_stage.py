@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -44,11 +43,12 @@ from reconciler.plan.drain.planner import drain
 from reconciler.plan.planner import plan
 from reconciler.plan.recent_evictions import owner_of
 from reconciler.plan.scaling.planner import scaling
+from tests import folders
 from tests.unit.drain_objects import annotations, claims, imagined, node_of, or_nothing, owner, pod_spec, tried, uids
 from tests.unit.policy_texts import convert
 from tests.unit.scaling_stage import NOW, POLICY, after
 
-FOLDER = Path(__file__).parents[1] / "cases" / "drain"
+FOLDER = folders.CASES / "drain"
 SELECTED = "app"
 KNOWN = frozenset(kind for _, kind in WATCHED)
 

@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -35,9 +34,10 @@ from reconciler.plan.draft import Draft, Verdict
 from reconciler.plan.guards.digests import policy_digest
 from reconciler.plan.manifests.reasons import Missing
 from reconciler.plan.planner import plan
+from tests import folders
 from tests.unit.manifests_stage import POLICY, pool
 
-FOLDER = Path(__file__).parents[1] / "cases" / "guards"
+FOLDER = folders.CASES / "guards"
 NOW = Instant(1_793_000_000_000)
 MINUTE_MS = 60_000
 GPUS = 8

@@ -1,7 +1,6 @@
 """Plans with all that they lead to, as tests/cases/impact/ describes them; see the top of its files."""
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -15,11 +14,12 @@ from reconciler.report.plans.build import Compared, planned_of
 from reconciler.report.plans.plan_document import plan_document
 from reconciler.report.plans.planned import Planned
 from reconciler.report.wording import difference
+from tests import folders
 from tests.unit.plan_samples import ALONE, SETTING, spread
 from tests.unit.scaling_stage import MACHINE, NOW
 from tests.unit.smart_stage import SmartWorld
 
-FOLDER = Path(__file__).parents[1] / "cases" / "impact"
+FOLDER = folders.CASES / "impact"
 PRICED = {"name": MACHINE, "pricePerHour": {"on-demand": "20", "spot": "5"}}
 COMES = frozenset({"bought", "scheduled", "limited"})
 

@@ -1,6 +1,5 @@
 """A small cluster for the planner of manifests, as tests/cases/manifests/*.yaml describe it; see the top of each."""
 
-from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -24,8 +23,9 @@ from reconciler.model.quantity import Quantity
 from reconciler.plan.draft import Draft, Verdict
 from reconciler.plan.karpenter.template_hash import HASH_VERSION, template_hash
 from reconciler.plan.manifests.planner import manifests
+from tests import folders
 
-FOLDER = Path(__file__).parents[1] / "cases" / "manifests"
+FOLDER = folders.CASES / "manifests"
 POLICY = Origin("policies/a100.yaml", 4, "4c1f9e2")
 MACHINE = "p4d.24xlarge"
 

@@ -1,7 +1,6 @@
 """A pool and its provisioner, as tests/cases/scaling/steps.yaml describes them; see the top of that."""
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import yaml
@@ -30,11 +29,12 @@ from reconciler.model.policy.node_provisioner import NodeProvisioner
 from reconciler.plan.check import check
 from reconciler.plan.planner import plan
 from reconciler.plan.scaling.planner import scaling
+from tests import folders
 from tests.unit import evicted_pods
 from tests.unit.guards_stage import numbers
 from tests.unit.policy_texts import convert, drain_policies
 
-FOLDER = Path(__file__).parents[1] / "cases" / "scaling"
+FOLDER = folders.CASES / "scaling"
 NOW = instant("2026-11-02T08:00:00Z")
 POLICY = Origin("policies/a100.yaml", 23, "4c1f9e2")
 LONG_AGO = "2026-10-01T00:00:00Z"

@@ -1,7 +1,6 @@
 """Smart pods and who waits for them, as tests/cases/smart_pods/ describes them; see the top of its files."""
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -31,10 +30,11 @@ from reconciler.plan.drain.codes.emptying import Drained, DrainedNodeNeeded, Pod
 from reconciler.plan.planner import plan
 from reconciler.plan.scaling.planner import scaling
 from reconciler.plan.smart_pods.planner import smart_pods
+from tests import folders
 from tests.unit import restricted
 from tests.unit.scaling_stage import MACHINE, NOW, POLICY, World, after
 
-FOLDER = Path(__file__).parents[1] / "cases" / "smart_pods"
+FOLDER = folders.CASES / "smart_pods"
 
 Json = dict[str, Any]
 

@@ -1,6 +1,5 @@
 """Nodes that bear taints of ours, as tests/cases/holds/standstill.yaml describes them."""
 
-from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -16,10 +15,11 @@ from reconciler.plan.drain.planner import drain
 from reconciler.plan.files.planning_result import PlanningResult
 from reconciler.plan.planner import plan
 from reconciler.plan.scaling.planner import scaling
+from tests import folders
 from tests.unit import drain_stage
 from tests.unit.scaling_stage import after
 
-FILE = Path(__file__).parents[1] / "cases" / "holds" / "standstill.yaml"
+FILE = folders.CASES / "holds" / "standstill.yaml"
 HERE, THERE = "9b3c6f0e-52d1-4c0a-9f5e-0d6f6a1c7e21", "2f54a17b-52d1-4c0a-9f5e-0d6f6a1c7e21"
 
 Json = dict[str, Any]

@@ -1,7 +1,6 @@
 """Small clusters with volumes, device claims and nominations, from what a table of cases says of them."""
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -12,6 +11,7 @@ from reconciler.fleet.snapshot.snapshot import Snapshot
 from reconciler.model.cluster.observed import Observed
 from reconciler.model.cluster.pod import Pod
 from reconciler.plan.obstacle_words import obstacle_words
+from tests import folders
 
 Case = Mapping[str, Any]
 Object = dict[str, Any]
@@ -24,7 +24,7 @@ ROOM = {"cpu": "8", "memory": "32Gi", "pods": "10"}
 
 
 def table(name: str) -> dict[str, Case]:
-    found: dict[str, Case] = yaml.safe_load((Path(__file__).parents[1] / "cases" / "fleet" / name).read_text())
+    found: dict[str, Case] = yaml.safe_load((folders.CASES / "fleet" / name).read_text())
     return found
 
 

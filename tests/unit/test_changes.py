@@ -1,7 +1,6 @@
 """What a pull request changes in the policies: the table of fields, whole objects, templates, and where each stands."""
 
 import json
-from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -22,9 +21,10 @@ from reconciler.policy.rules.kinds import kind_named
 from reconciler.policy.shape import describe
 from reconciler.schema.generated import POLICY_KINDS
 from reconciler.sources.renderer import BoundedRenderer
+from tests import folders
 from tests.policies import specimens
 
-CASES = yaml.safe_load((Path(__file__).parents[1] / "cases" / "policy_changes" / "fields.yaml").read_text())
+CASES = yaml.safe_load((folders.CASES / "policy_changes" / "fields.yaml").read_text())
 
 POOL = """\
 apiVersion: gpu.scheduling/v1

@@ -1,7 +1,6 @@
 """What a pool's nodes cost an hour: the table of cases, and what holds for every pool."""
 
 from collections import Counter
-from pathlib import Path
 
 import pytest
 import yaml
@@ -14,9 +13,10 @@ from reconciler.model.desired import Declared
 from reconciler.model.policy.gpu_pool import GpuPool
 from reconciler.model.quantity import Money
 from reconciler.plan.sums.cost import Machine, bill, machine_of, micro_dollars_per_hour
+from tests import folders
 from tests.unit.fates_stage import Words, gpu_pool
 
-CASES = yaml.safe_load((Path(__file__).parents[1] / "cases" / "cost" / "bills.yaml").read_text())
+CASES = yaml.safe_load((folders.CASES / "cost" / "bills.yaml").read_text())
 SORTS = ("reserved", "on-demand", "spot")
 
 

@@ -1,6 +1,5 @@
 """How many nodes of a NodePool may be disrupted at once: the table of cases, and what holds for every budget."""
 
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,9 +9,10 @@ from hypothesis import strategies as some
 
 from reconciler.model.instant import instant
 from reconciler.plan.karpenter.budgets import allowed_at_once
+from tests import folders
 from tests.unit.fates_stage import NOW
 
-CASES = yaml.safe_load((Path(__file__).parents[1] / "cases" / "karpenter" / "budgets.yaml").read_text())
+CASES = yaml.safe_load((folders.CASES / "karpenter" / "budgets.yaml").read_text())
 
 
 @pytest.mark.parametrize("name", CASES)

@@ -1,6 +1,5 @@
 """Which claims an edit of a NodePool drifts: the table of cases, and the table of edits."""
 
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,8 +12,9 @@ from reconciler.model.cluster.unstructured import Unstructured, UnstructuredMeta
 from reconciler.plan.karpenter.drift import Drift, drift_of
 from reconciler.plan.karpenter.edits import EFFECTS, effect_of, which_fields
 from reconciler.plan.karpenter.template_hash import HASHED_PATHS, template_hash
+from tests import folders
 
-FOLDER = Path(__file__).parents[1] / "cases" / "karpenter"
+FOLDER = folders.CASES / "karpenter"
 CASES: dict[str, Any] = yaml.safe_load((FOLDER / "drift.yaml").read_text())
 EDITS: dict[str, Any] = yaml.safe_load((FOLDER / "edits.yaml").read_text())
 

@@ -6,7 +6,6 @@ import random
 import subprocess
 import sys
 from hashlib import sha256
-from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -27,11 +26,12 @@ from reconciler.model.origin import Origin
 from reconciler.model.plan.inputs import Inputs
 from reconciler.plan.files.dump import FORMAT, BadDump, read, redacted, write
 from reconciler.policy.rules.kinds import KINDS
+from tests import folders
 from tests.policies.specimens import allowed
 from tests.unit.real_objects import OBJECTS, SECRET, Object, kept_pod, listed
 from tests.unit.test_json_schema import as_read
 
-ROOT = Path(__file__).parents[2]
+ROOT = folders.REPOSITORY
 WISHES = {
     "GpuPool": "pools",
     "NodeProvisioner": "provisioners",

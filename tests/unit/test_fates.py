@@ -1,7 +1,6 @@
 """What becomes of nodes that Karpenter drifts or deletes: the table of cases, and what holds for every fleet."""
 
 from collections import Counter
-from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -15,9 +14,10 @@ from reconciler.model.plan.consequence import Consequence, summed
 from reconciler.model.quantity import Money
 from reconciler.plan.karpenter.disruption_forecast import Surroundings, fates
 from reconciler.plan.sums.cost import Tariff, machine_of, successor
+from tests import folders
 from tests.unit.fates_stage import POOL, Words, drift_of, names_of, node_pool, observed, spec_of, surroundings
 
-CASES = yaml.safe_load((Path(__file__).parents[1] / "cases" / "karpenter" / "fates.yaml").read_text())
+CASES = yaml.safe_load((folders.CASES / "karpenter" / "fates.yaml").read_text())
 
 
 def told(case: Words, around: Surroundings | None = None) -> tuple[Consequence, ...]:

@@ -1,6 +1,5 @@
 """Where the real scheduler let pods of small fleets: what was once got wrong, or is easily got wrong, stays right."""
 
-from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -9,9 +8,10 @@ import yaml
 
 from reconciler.fleet.snapshot.snapshot import Snapshot
 from reconciler.model.cluster.observed import Observed
+from tests import folders
 from tests.stages.scheduling.ours import say
 
-CASES = yaml.safe_load((Path(__file__).parents[1] / "cases" / "fleet" / "agreed.yaml").read_text())
+CASES = yaml.safe_load((folders.CASES / "fleet" / "agreed.yaml").read_text())
 
 
 @pytest.mark.parametrize("name", CASES)

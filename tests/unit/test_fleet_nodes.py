@@ -1,6 +1,5 @@
 """Where a pod may be for what a node is and has, and what pods ask for: the tables of cases."""
 
-from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -12,9 +11,10 @@ from reconciler.fleet.filters.chain import FilterChain
 from reconciler.fleet.questions import fits
 from reconciler.model.cluster.pod import Pod
 from reconciler.plan.obstacle_words import obstacle_words
+from tests import folders
 from tests.unit.fleet_stage import pod, what_if
 
-FOLDER = Path(__file__).parents[1] / "cases" / "fleet"
+FOLDER = folders.CASES / "fleet"
 NODES: dict[str, Any] = yaml.safe_load((FOLDER / "nodes.yaml").read_text())
 # Amounts are texts, as the API server sends them.
 AMOUNTS: dict[str, Any] = yaml.load((FOLDER / "amounts.yaml").read_text(), yaml.BaseLoader)  # noqa: S506

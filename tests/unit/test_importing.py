@@ -18,13 +18,14 @@ from reconciler.kube.cluster_file import read_cluster
 from reconciler.model.bundle import Bundle, Text
 from reconciler.model.cluster.observed import Observed
 from reconciler.sources.defaults import default_templates
+from tests import folders
 
 DEFAULT = next(
     content[content.index("apiVersion:") :]
     for text in default_templates()
     if text.path == "node_pool.yaml.j2" and (content := text.content.decode())
 )
-FOLDER = Path(__file__).parents[1] / "cases" / "importing"
+FOLDER = folders.CASES / "importing"
 CASES = sorted(FOLDER.glob("*.yaml"))
 Plain = dict[str, Any]
 

@@ -19,9 +19,10 @@ from reconciler.policy.rules.kinds import KINDS, kind_named
 from reconciler.policy.tree import Mapping, Mark, Node
 from reconciler.policy.yaml.yaml_text import read
 from reconciler.schema.generated import POLICY_KINDS, generated_files
+from tests import folders
 from tests.policies import specimens
 
-POLICIES = Path(__file__).parents[1] / "policies"
+POLICIES = folders.TESTS / "policies"
 SHARED = POLICIES / "good" / "shared"
 FULL = {kind.name: Draft7Validator(schema_of(kind)) for kind in KINDS}
 OVERLAY = {kind.name: Draft7Validator(overlay_schema_of(kind)) for kind in KINDS}

@@ -1,6 +1,5 @@
 """Whether a claim still is what its NodePool requires: the table of cases, and what holds for all labels."""
 
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,10 +9,9 @@ from hypothesis import strategies as some
 
 from reconciler.plan.karpenter.requirements import demands, meets
 from reconciler.plan.karpenter.template import Requirement
+from tests import folders
 
-CASES: dict[str, Any] = yaml.safe_load(
-    (Path(__file__).parents[1] / "cases" / "karpenter" / "requirements.yaml").read_text()
-)
+CASES: dict[str, Any] = yaml.safe_load((folders.CASES / "karpenter" / "requirements.yaml").read_text())
 
 
 @pytest.mark.parametrize("name", CASES)

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -10,8 +9,9 @@ import pytest
 
 from reconciler.controller.policies import Origins, check, saved_problems
 from reconciler.model.desired import Desired, Manifest
+from tests import folders
 
-REPOSITORY = Path(__file__).parents[2]
+REPOSITORY = folders.REPOSITORY
 Change = Callable[[Any], Any]
 
 

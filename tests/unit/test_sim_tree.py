@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 
 from reconciler.cli.main import main
+from tests import folders
 
-REPOSITORY = Path(__file__).parents[2]
+REPOSITORY = folders.REPOSITORY
 EXAMPLE = REPOSITORY / "examples" / "quiet-day"
 SECRET = "auths: hunter2"
 HEAD = {"apiVersion": "gpu.scheduling/v1", "kind": "Scenario", "metadata": {"name": "a"}}

@@ -1,6 +1,5 @@
 """How many nodes a pool shall keep: the table of cases, and what holds for every pool."""
 
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,8 +10,9 @@ from hypothesis import strategies as some
 from reconciler.model.policy.node_provisioner import NodeProvisioner
 from reconciler.model.pool_use import Use
 from reconciler.plan.scaling.size import decide_size
+from tests import folders
 
-CASES = yaml.safe_load((Path(__file__).parents[1] / "cases" / "scaling" / "size.yaml").read_text())
+CASES = yaml.safe_load((folders.CASES / "scaling" / "size.yaml").read_text())
 
 
 def keeping(least: int, most: int, percent: int, unutilized: int) -> NodeProvisioner:

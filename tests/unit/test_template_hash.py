@@ -2,7 +2,6 @@
 
 import json
 import random
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,10 +11,9 @@ from hypothesis import strategies as some
 
 from reconciler.plan.karpenter.durations import nanoseconds, nanoseconds_unless_never
 from reconciler.plan.karpenter.template_hash import HASHED_PATHS, field_hashes, template_hash
+from tests import folders
 
-CASES: dict[str, Any] = yaml.safe_load(
-    (Path(__file__).parents[1] / "cases" / "karpenter" / "template_hash.yaml").read_text()
-)
+CASES: dict[str, Any] = yaml.safe_load((folders.CASES / "karpenter" / "template_hash.yaml").read_text())
 CLASS = {"group": "karpenter.kwok.sh", "kind": "KWOKNodeClass", "name": "lab"}
 
 

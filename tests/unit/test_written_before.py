@@ -26,10 +26,11 @@ from reconciler.plan.reason_catalog import REASONS
 from reconciler.report.sentences import sentence
 from reconciler.sources.history import records
 from reconciler.sources.history.read import NotKept, kept
+from tests import folders
 from tests.unit.configmap_server import ConfigMaps
 from tests.unit.manifests_stage import inputs_of
 
-FILES = Path(__file__).parent.parent / "recorded_files" / "before_typed_reasons"
+FILES = folders.TESTS / "recorded_files" / "before_typed_reasons"
 DECIDED = json.loads((FILES / "decisions.json").read_text())
 
 

@@ -1,6 +1,5 @@
 """Small clusters where pods ask about other pods, as tests/cases/fleet/{interpod,spread}.yaml describe them."""
 
-from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -9,10 +8,11 @@ import yaml
 from reconciler.fleet.snapshot.snapshot import Snapshot
 from reconciler.model.cluster.observed import Observed
 from reconciler.model.cluster.pod import Pod
+from tests import folders
 
 Json = dict[str, Any]
 
-FOLDER = Path(__file__).parents[1] / "cases" / "fleet"
+FOLDER = folders.CASES / "fleet"
 NODES: dict[str, Json] = {"a1": {"zone": "a"}, "a2": {"zone": "a"}, "b1": {"zone": "b"}}
 ROOM = {"cpu": "100", "memory": "100Gi", "pods": "110"}
 
