@@ -5,7 +5,7 @@ from hypothesis import strategies as some
 from reconciler.fleet.binpack.shape import Offering, Shape
 from reconciler.model import names
 from reconciler.model.cluster.metadata import LabelExpression, LabelSelector, Metadata
-from reconciler.model.cluster.node import Node, NodeSpec, NodeStatus, NodeTaint
+from reconciler.model.cluster.node import NodeTaint
 from reconciler.model.cluster.observed import Observed
 from reconciler.model.cluster.pod import (
     Affinity,
@@ -23,6 +23,7 @@ from reconciler.model.cluster.pod import (
     Spread,
     Toleration,
 )
+from tests import builders
 
 ZONES = ("a", "b", "c")
 APPS = ("x", "y", "z")
@@ -137,9 +138,9 @@ def fleets(draw: some.DrawFn) -> Observed:
         name = f"node-{number}"
         labels = {names.HOSTNAME: name, names.ZONE: draw(some.sampled_from(ZONES)), names.CAPACITY_TYPE: "spot"}
         labels |= {"rack": "r0"} if draw(some.booleans()) else {}
-        status = NodeStatus(allocatable={"cpu": "4", "memory": "8Gi", "pods": "110"})
+        has = {"cpu": "4", "memory": "8Gi", "pods": "110"}
         taints = (GPU,) if draw(some.booleans()) else ()
-        nodes.append(Node(Metadata(name, labels=labels), NodeSpec(taints=taints), status))
+        nodes.append(builders.node(name, has=has, labels=labels, taints=taints))
     running = []
     for number in range(draw(some.integers(0, 4)) if nodes else 0):
         name = f"running-{number}"

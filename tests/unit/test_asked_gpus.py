@@ -12,14 +12,15 @@ from reconciler.fleet.snapshot.snapshot import Snapshot
 from reconciler.model import names
 from reconciler.model.cluster.lease import Lease, LeaseSpec
 from reconciler.model.cluster.metadata import Annotations, Metadata, OwnerReference
-from reconciler.model.cluster.node import Node, NodeStatus
+from reconciler.model.cluster.node import Node
 from reconciler.model.cluster.observed import Observed
-from reconciler.model.cluster.pod import Container, Pod, PodSpec, PodStatus, Resources
+from reconciler.model.cluster.pod import Pod
 from reconciler.model.cluster.unstructured import Unstructured, UnstructuredMetadata
 from reconciler.model.instant import Instant
 from reconciler.plan.sums.usage import gpus_in_use
 from reconciler.simulate.objects import Written
 from reconciler.simulate.results.totals import Whereabouts
+from tests import builders
 
 GPUS = 8
 NODES = ("n0", "n1", "n2")
@@ -28,15 +29,20 @@ MADE = "2026-11-02T08:00:00Z"
 
 
 def node(name: str) -> Node:
-    amounts = {names.NVIDIA_GPU: str(GPUS), "cpu": "96", "memory": "1000Gi", "pods": "110"}
-    return Node(Metadata(name, uid=f"uid-{name}", labels={names.POOL: "a"}), status=NodeStatus(amounts, amounts))
+    has = {"cpu": "96", "memory": "1000Gi", "pods": "110"}
+    return builders.node(name, gpus=GPUS, has=has, labels={names.POOL: "a"})
 
 
 def pod(name: str, gpus: int, claim: str, on: str) -> Pod:
-    requests = {"cpu": "1"} | ({names.NVIDIA_GPU: str(gpus)} if gpus else {})
-    metadata = Metadata(name, "team", f"uid-{name}", annotations=Annotations(claim=claim), creation_timestamp=MADE)
-    spec = PodSpec(node_name=on, containers=(Container("main", Resources(requests)),))
-    return Pod(metadata, spec, PodStatus("Running" if on else "Pending"))
+    return builders.pod(
+        name,
+        gpus=gpus or None,
+        asks={"cpu": "1"},
+        namespace="team",
+        annotations=Annotations(claim=claim),
+        creation_timestamp=MADE,
+        node_name=on,
+    )
 
 
 def claim(name: str, count: Any) -> Unstructured:

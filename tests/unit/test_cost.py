@@ -7,13 +7,12 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as some
 
-from reconciler.model.cluster.metadata import Metadata
 from reconciler.model.cluster.node import Node
 from reconciler.model.desired import Declared
 from reconciler.model.policy.gpu_pool import GpuPool
 from reconciler.model.quantity import Money
 from reconciler.plan.sums.cost import Machine, bill, machine_of, micro_dollars_per_hour
-from tests import folders
+from tests import builders, folders
 from tests.unit.fates_stage import Words, gpu_pool
 
 CASES = yaml.safe_load((folders.CASES / "cost" / "bills.yaml").read_text())
@@ -22,7 +21,7 @@ SORTS = ("reserved", "on-demand", "spot")
 
 def node(name: str, instance_type: str, capacity_type: str) -> Node:
     labels = {"node.kubernetes.io/instance-type": instance_type, "karpenter.sh/capacity-type": capacity_type}
-    return Node(Metadata(name=name, labels=labels))
+    return builders.node(name, labels=labels)
 
 
 def nodes_of(case: Words) -> list[Node]:

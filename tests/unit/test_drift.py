@@ -6,13 +6,13 @@ import pytest
 import yaml
 
 from reconciler.model import names
-from reconciler.model.cluster.karpenter import ClaimStatus, NodeClaim
-from reconciler.model.cluster.metadata import Annotations, Condition, Metadata
+from reconciler.model.cluster.karpenter import NodeClaim
+from reconciler.model.cluster.metadata import Annotations, Condition
 from reconciler.model.cluster.unstructured import Unstructured, UnstructuredMetadata
 from reconciler.plan.karpenter.drift import Drift, drift_of
 from reconciler.plan.karpenter.edits import EFFECTS, effect_of, which_fields
 from reconciler.plan.karpenter.template_hash import HASHED_PATHS, template_hash
-from tests import folders
+from tests import builders, folders
 
 FOLDER = folders.CASES / "karpenter"
 CASES: dict[str, Any] = yaml.safe_load((FOLDER / "drift.yaml").read_text())
@@ -56,8 +56,9 @@ def claim(name: str, said: dict[str, Any]) -> NodeClaim:
         conditions.append(Condition("Drifted", "True", reason))
     labels = {names.KARPENTER_POOL: said.get("pool", "a100"), "zone": said.get("zone", "a")}
     gone = "2026-11-02T08:00:00Z" if said.get("leaving") else ""
-    metadata = Metadata(name, labels=labels, annotations=annotations, deletion_timestamp=gone)
-    return NodeClaim(metadata, status=ClaimStatus(conditions=tuple(conditions)))
+    return builders.claim(
+        name, labels=labels, annotations=annotations, deletion_timestamp=gone, conditions=tuple(conditions)
+    )
 
 
 @pytest.mark.parametrize("name", CASES)

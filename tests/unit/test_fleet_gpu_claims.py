@@ -8,23 +8,19 @@ from reconciler.fleet.filters.chain import FilterChain
 from reconciler.fleet.filters.gpu_claims import GpuClaims
 from reconciler.fleet.snapshot.snapshot import Snapshot
 from reconciler.model import names
-from reconciler.model.cluster.metadata import Annotations, Metadata
-from reconciler.model.cluster.node import Node, NodeStatus
+from reconciler.model.cluster.metadata import Annotations
 from reconciler.model.cluster.observed import Observed
 from reconciler.model.cluster.pod import Pod
 from reconciler.plan.obstacle_words import obstacle_words
+from tests import builders
 
 AMOUNTS = {"cpu": "8", "memory": "8Gi", "pods": "10"}
 POOLS = ("", "a100", "l4")
 LABELS = (names.KARPENTER_POOL, names.POOL)
 
 
-def node(name: str, labels: dict[str, str]) -> Node:
-    return Node(Metadata(name, labels=labels), status=NodeStatus(AMOUNTS, AMOUNTS))
-
-
 def pod(claim: str) -> Pod:
-    return Pod(Metadata("train-0", "team", "uid", labels={"app": "train"}, annotations=Annotations(claim=claim)))
+    return builders.pod("train-0", namespace="team", labels={"app": "train"}, annotations=Annotations(claim=claim))
 
 
 NODES = some.lists(some.dictionaries(some.sampled_from(LABELS), some.sampled_from(POOLS)), max_size=6)
@@ -34,7 +30,11 @@ NODES = some.lists(some.dictionaries(some.sampled_from(LABELS), some.sampled_fro
 def test_what_is_said_of_all_nodes_is_what_is_said_of_each(
     labels: list[dict[str, str]], pools: frozenset[str], lent: frozenset[str]
 ) -> None:
-    fleet = Snapshot(Observed(nodes=tuple(node(f"n{number}", each) for number, each in enumerate(labels))))
+    fleet = Snapshot(
+        Observed(
+            nodes=tuple(builders.node(f"n{number}", has=AMOUNTS, labels=each) for number, each in enumerate(labels))
+        )
+    )
     asked, predicate = fleet.classes.of(pod("one")), fleet.part(GpuClaims)
     with predicate.judged({("team", "one"): pools}, lent):
         mask = predicate.mask(asked, fleet)
@@ -46,7 +46,7 @@ def test_what_is_said_of_all_nodes_is_what_is_said_of_each(
 
 
 def test_nothing_is_ruled_out_where_nobody_says_what_the_claim_asks_for() -> None:
-    fleet = Snapshot(Observed(nodes=(node("n", {names.KARPENTER_POOL: "l4"}),)))
+    fleet = Snapshot(Observed(nodes=(builders.node("n", has=AMOUNTS, labels={names.KARPENTER_POOL: "l4"}),)))
     judging, predicate = fleet.part(FilterChain), fleet.part(GpuClaims)
     asked = fleet.classes.of(pod("one"))
     with predicate.judged({("team", "two"): frozenset()}, frozenset()):

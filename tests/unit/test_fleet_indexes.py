@@ -6,11 +6,12 @@ import pytest
 
 from reconciler.fleet.fleet import Fleet
 from reconciler.model import names
-from reconciler.model.cluster.karpenter import ClaimStatus, NodeClaim
-from reconciler.model.cluster.metadata import Condition, Metadata
-from reconciler.model.cluster.node import Node, NodeSpec, NodeTaint
+from reconciler.model.cluster.karpenter import NodeClaim
+from reconciler.model.cluster.metadata import Condition
+from reconciler.model.cluster.node import Node, NodeTaint
 from reconciler.model.cluster.observed import Observed
-from reconciler.model.cluster.pod import Pod, PodSpec
+from reconciler.model.cluster.pod import Pod
+from tests import builders
 
 POOLS = ("a", "b", "")
 NODES = tuple(f"n{number}" for number in range(5))
@@ -19,20 +20,19 @@ NODES = tuple(f"n{number}" for number in range(5))
 def node(chance: random.Random, name: str) -> Node:
     taints = (NodeTaint(names.DISRUPTED, "NoSchedule"),) * chance.randrange(2)
     leaving = chance.choice(["", "2026-11-16T08:00:00Z"])
-    return Node(
-        Metadata(name, labels={names.POOL: chance.choice(POOLS)}, deletion_timestamp=leaving), NodeSpec(taints=taints)
-    )
+    labels = {names.POOL: chance.choice(POOLS)}
+    return builders.node(name, labels=labels, deletion_timestamp=leaving, taints=taints)
 
 
 def claim(chance: random.Random, name: str) -> NodeClaim:
     told = (Condition("Drifted", chance.choice(["True", "False"])),) * chance.randrange(2)
     labels = {names.KARPENTER_POOL: chance.choice(POOLS)}
     leaving = chance.choice(["", "2026-11-16T08:00:00Z"])
-    return NodeClaim(Metadata(name, labels=labels, deletion_timestamp=leaving), status=ClaimStatus(conditions=told))
+    return builders.claim(name, labels=labels, deletion_timestamp=leaving, conditions=told)
 
 
 def pod(chance: random.Random, name: str) -> Pod:
-    return Pod(Metadata(name, chance.choice(["x", "y"])), PodSpec(node_name=chance.choice(["", *NODES])))
+    return builders.pod(name, namespace=chance.choice(["x", "y"]), node_name=chance.choice(["", *NODES]))
 
 
 def next_of(chance: random.Random, before: tuple, make, most: int) -> tuple:  # type: ignore[no-untyped-def,type-arg]
@@ -76,9 +76,9 @@ def test_an_advanced_fleet_answers_as_a_new_one(seed: int) -> None:
 
 def test_a_list_that_was_handed_out_stays_as_it_was() -> None:
     chance = random.Random(1)
-    one = Pod(Metadata("one"), PodSpec(node_name="n1"))
+    one = builders.pod("one", node_name="n1")
     fleet = Fleet(Observed(pods=(one,)))
     before = fleet.pods_on("n1")
-    fleet.advance(Observed(pods=(one, pod(chance, "two"), Pod(Metadata("three"), PodSpec(node_name="n1")))))
+    fleet.advance(Observed(pods=(one, pod(chance, "two"), builders.pod("three", node_name="n1"))))
     assert [each.name for each in fleet.pods_on("n1") if each.name in {"one", "three"}] == ["one", "three"]
     assert list(before) == [one]

@@ -11,10 +11,11 @@ from reconciler.fleet.snapshot.pool import PoolTotals
 from reconciler.model import names
 from reconciler.model.cluster.lease import Lease, LeaseSpec
 from reconciler.model.cluster.metadata import Condition, Metadata, OwnerReference
-from reconciler.model.cluster.node import Node, NodeSpec, NodeStatus, NodeTaint
+from reconciler.model.cluster.node import Node, NodeTaint
 from reconciler.model.cluster.observed import Observed
-from reconciler.model.cluster.pod import Container, Pod, PodSpec, PodStatus, Resources
+from reconciler.model.cluster.pod import Pod
 from reconciler.plan.sums.usage import is_busy, is_empty, use_of
+from tests import builders
 
 POOLS = ("a", "b", "")
 NODES = tuple(f"n{number}" for number in range(4))
@@ -34,19 +35,21 @@ def nodes(draw: some.DrawFn, name: str) -> Node:
     taint = draw(some.sampled_from([names.DISRUPTED, names.DRAINING, names.DELETION_TIME, "nvidia.com/gpu"]))
     leaving = draw(some.sampled_from(["", "", LEAVING]))
     ready = Condition("Ready", draw(some.sampled_from(["True", "True", "False"])))
-    has = {names.NVIDIA_GPU: draw(some.sampled_from(["0", "4", "8"]))}
-    metadata = Metadata(name, labels=labels, deletion_timestamp=leaving)
-    return Node(metadata, NodeSpec(taints=(NodeTaint(taint, "NoSchedule"),)), NodeStatus(has, has, (ready,)))
+    taints = (NodeTaint(taint, "NoSchedule"),)
+    gpus = draw(some.sampled_from([0, 4, 8]))
+    return builders.node(name, gpus=gpus, labels=labels, deletion_timestamp=leaving, taints=taints, conditions=(ready,))
 
 
 @some.composite
 def pods(draw: some.DrawFn, name: str) -> Pod:
-    asked = Resources(requests={names.NVIDIA_GPU: draw(some.sampled_from(["0", "1", "6"]))})
-    owner = OwnerReference("DaemonSet", "agent", "u", controller=True)
-    owners = (owner,) * draw(some.integers(0, 1))
-    phase = draw(some.sampled_from(["Pending", "Running", "Succeeded"]))
-    spec = PodSpec(node_name=draw(some.sampled_from(["", *NODES])), containers=(Container("main", resources=asked),))
-    return Pod(Metadata(name, "default", owner_references=owners), spec, PodStatus(phase=phase))
+    return builders.pod(
+        name,
+        gpus=draw(some.sampled_from([0, 1, 6])),
+        namespace="default",
+        owner_references=builders.controlled_by("DaemonSet", "agent") * draw(some.integers(0, 1)),
+        phase=draw(some.sampled_from(["Pending", "Running", "Succeeded"])),
+        node_name=draw(some.sampled_from(["", *NODES])),
+    )
 
 
 @some.composite
@@ -130,7 +133,7 @@ def test_pools_are_counted_as_by_a_walk_over_everything(story: list[Observed], a
 
 
 def test_a_list_of_a_pool_stays_as_it_was_handed_out() -> None:
-    one, two = (Node(Metadata(name, labels={names.POOL: "a"})) for name in ("one", "two"))
+    one, two = (builders.node(name, labels={names.POOL: "a"}) for name in ("one", "two"))
     fleet = Fleet(Observed(nodes=(one,)))
     before = fleet.pool("a").nodes
     fleet.advance(Observed(nodes=(one, two)))

@@ -13,6 +13,7 @@ from reconciler.model.cluster.unstructured import Unstructured, UnstructuredMeta
 from reconciler.model.cluster.workload import Workload
 from reconciler.plan.karpenter.reschedulability import Goes, homeless_of
 from reconciler.plan.obstacle_words import obstacles_words
+from tests import builders
 
 TRAINING = {"key": "dedicated", "value": "training", "effect": "NoSchedule"}
 UNTOLERATED = "it does not tolerate the taint dedicated=training:NoSchedule"
@@ -24,11 +25,7 @@ def spec(*, labels: dict[str, str] | None = None, **template: Any) -> dict[str, 
 
 def node(name: str, node_pool: str, gpus: int = 8, **labels: Any) -> Node:
     marked = {"karpenter.sh/nodepool": node_pool, "kubernetes.io/hostname": name, **labels}
-    amounts = {"nvidia.com/gpu": str(gpus), "pods": "110"}
-    return msgspec.convert(
-        {"metadata": {"name": name, "labels": marked}, "status": {"allocatable": amounts}},
-        Node,
-    )
+    return builders.node(name, gpus=gpus, has={"pods": "110"}, labels=marked)
 
 
 def pod(name: str, on: str, gpus: int = 1, **more: Any) -> Pod:

@@ -12,8 +12,7 @@ from reconciler.importer.imported import imported
 from reconciler.importer.live_spec import live_spec
 from reconciler.importer.portion import asked_types
 from reconciler.model import names
-from reconciler.model.cluster.metadata import Metadata
-from reconciler.model.cluster.node import Node, NodeStatus
+from reconciler.model.cluster.node import Node
 from reconciler.model.cluster.observed import Observed
 from reconciler.model.cluster.unstructured import Unstructured, UnstructuredMetadata
 from reconciler.plan.karpenter.template_hash import template_hash
@@ -21,6 +20,7 @@ from reconciler.plan.manifests.compare import compare
 from reconciler.plan.manifests.wanted_manifest import wish_of
 from reconciler.policy.manifests.structural import Structural
 from reconciler.policy.rules.hardware import gpus_of
+from tests import builders
 from tests.unit.karpenter_schema import structural  # noqa: F401  a fixture
 from tests.unit.node_pool_specs import live_specs
 
@@ -45,8 +45,8 @@ def node(pool: Unstructured) -> Node:
     told = {"instance-gpu-name": model, "instance-gpu-count": str(count), "instance-gpu-memory": "40960"}
     labels = {f"karpenter.k8s.aws/{key}": value for key, value in told.items()}
     labels |= {names.KARPENTER_POOL: pool.name, names.INSTANCE_TYPE: instance_type}
-    capacity = {"cpu": "96", "memory": "1176329748Ki", "pods": "250", names.NVIDIA_GPU: str(count)}
-    return Node(Metadata(f"node-of-{pool.name}", labels=labels), status=NodeStatus(capacity=capacity))
+    has = {"cpu": "96", "memory": "1176329748Ki", "pods": "250"}
+    return builders.node(f"node-of-{pool.name}", gpus=count, has=has, labels=labels)
 
 
 # Ten at a time, as rendering starts a process; and each step of shrinking a failure would start one too.

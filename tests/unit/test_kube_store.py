@@ -13,6 +13,7 @@ from reconciler.model.cluster.observed import QUIET_MS, Observed, Quiet, Unread
 from reconciler.model.cluster.pod import Pod
 from reconciler.model.cluster.workload import Workload
 from reconciler.model.instant import Instant, instant
+from tests import builders
 
 START = instant("2026-11-02T08:00:00Z")
 
@@ -48,11 +49,11 @@ class Stage:
 
 
 def node(name: str, version: int, **labels: str) -> Node:
-    return Node(Metadata(name, uid=name, resource_version=str(version), labels=labels))
+    return builders.node(name, resource_version=str(version), labels=labels)
 
 
 def pod(namespace: str, name: str, version: int) -> Pod:
-    return Pod(Metadata(name, namespace, resource_version=str(version)))
+    return builders.pod(name, namespace=namespace, resource_version=str(version))
 
 
 def names(observed: Observed) -> dict[str, str]:

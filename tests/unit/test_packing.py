@@ -10,14 +10,13 @@ from reconciler.fleet.binpack.result import Packed
 from reconciler.fleet.binpack.shape import Limits, Offering, Shape
 from reconciler.fleet.snapshot.snapshot import Snapshot
 from reconciler.model import names
-from reconciler.model.cluster.metadata import LabelSelector, Metadata
-from reconciler.model.cluster.node import Node, NodeStatus, NodeTaint
+from reconciler.model.cluster.metadata import LabelSelector
+from reconciler.model.cluster.node import Node, NodeTaint
 from reconciler.model.cluster.observed import Observed
 from reconciler.model.cluster.pod import (
     Affinity,
     Container,
     Pod,
-    PodSpec,
     PodTerm,
     PodTerms,
     Port,
@@ -27,6 +26,7 @@ from reconciler.model.cluster.pod import (
 )
 from reconciler.model.cluster.pod_volume import ClaimSource, Volume
 from reconciler.plan.obstacle_words import obstacle_words
+from tests import builders
 
 GPU = "nvidia.com/gpu"
 EACH_OTHER = LabelSelector({"app": "web"})
@@ -73,8 +73,7 @@ def shape(name: str, cpus: int, price: int, **more: Any) -> Shape:
 
 def pod(name: str, cpu: str = "1", app: str = "web", **spec: Any) -> Pod:
     requests = {"cpu": cpu} | ({GPU: spec.pop(GPU)} if GPU in spec else {})
-    spec = {"containers": (Container(resources=Resources(requests)),)} | spec
-    return Pod(Metadata(name, "default", uid=name, labels={"app": app}), PodSpec(**spec))
+    return builders.pod(name, asks=requests, namespace="default", labels={"app": app}, **spec)
 
 
 def pods(count: int, **spec: Any) -> list[Pod]:
@@ -86,8 +85,7 @@ def apart(key: str) -> Affinity:
 
 
 def node(name: str, zone: str) -> Node:
-    labels = {names.HOSTNAME: name, names.ZONE: zone}
-    return Node(Metadata(name, labels=labels), status=NodeStatus(allocatable=amounts(8)))
+    return builders.node(name, labels={names.HOSTNAME: name, names.ZONE: zone}, has=amounts(8))
 
 
 def standing(running: dict[str, int]) -> Observed:

@@ -8,8 +8,7 @@ import pytest
 
 from reconciler.fleet.fleet import Fleet
 from reconciler.model import names
-from reconciler.model.cluster.metadata import Metadata
-from reconciler.model.cluster.node import Node, NodeSpec, NodeTaint
+from reconciler.model.cluster.node import Node, NodeTaint
 from reconciler.model.cluster.observed import Observed, Unread
 from reconciler.model.cluster.unstructured import Unstructured, UnstructuredMetadata
 from reconciler.model.desired import Declared, Desired
@@ -24,6 +23,7 @@ from reconciler.model.policy.gpu_pool import GpuPool
 from reconciler.plan import planner
 from reconciler.plan.check import BrokenInvariant, check
 from reconciler.plan.draft import Verdict
+from tests import builders
 from tests.unit.some_reasons import some_reason
 
 POOL = {
@@ -40,8 +40,7 @@ MANIFEST = '{"apiVersion":"karpenter.sh/v1","kind":"NodePool","metadata":{"name"
 
 
 def node(name: str = "n1", deletion: str = "", pool: str = "a100", taints: tuple[NodeTaint, ...] = ()) -> Node:
-    metadata = Metadata(name=name, uid=f"uid-{name}", deletion_timestamp=deletion, labels={names.KARPENTER_POOL: pool})
-    return Node(metadata, NodeSpec(taints=taints))
+    return builders.node(name, deletion_timestamp=deletion, labels={names.KARPENTER_POOL: pool}, taints=taints)
 
 
 def inputs(mode: str = "Enforce", **observed: object) -> Inputs:

@@ -8,18 +8,20 @@ from reconciler.model.cluster.node import Node, NodeSpec, NodeTaint
 from reconciler.model.instant import Instant, instant
 from reconciler.plan.nodes.ownership import RULES, opt_out, untouchable
 from reconciler.report.sentences import sentence
+from reconciler.plan.sentences import sentence
+from tests import builders
 
 GOING = "2026-11-02T08:00:00Z"
 CREATED, LATER = "2026-11-02T07:00:00Z", "2026-11-02T09:00:00Z"
 DISRUPTED = NodeTaint(names.DISRUPTED, "NoSchedule")
 CASES = {
-    "a node that is being deleted": (Node(Metadata("n", deletion_timestamp=GOING)), "NodeLeaving"),
-    "a node that Karpenter disrupts": (Node(Metadata("n"), NodeSpec(taints=(DISRUPTED,))), "DisruptedByKarpenter"),
+    "a node that is being deleted": (builders.node("n", deletion_timestamp=GOING), "NodeLeaving"),
+    "a node that Karpenter disrupts": (builders.node("n", taints=(DISRUPTED,)), "DisruptedByKarpenter"),
     "a node whose GPU driver is being upgraded": (
-        Node(Metadata("n", labels={names.UPGRADE_STATE: "drain-required"})),
+        builders.node("n", labels={names.UPGRADE_STATE: "drain-required"}),
         "DriverUpgrade",
     ),
-    "a node that somebody cordoned": (Node(Metadata("n"), NodeSpec(unschedulable=True)), "CordonedByOthers"),
+    "a node that somebody cordoned": (builders.node("n", unschedulable=True), "CordonedByOthers"),
 }
 
 
@@ -45,7 +47,7 @@ OPTING_OUT = {
 def test_a_node_opts_out_of_removal_by_an_annotation(
     annotations: Annotations, opts_out: bool, until: Instant | None
 ) -> None:
-    node = Node(Metadata("n", creation_timestamp=CREATED, annotations=annotations))
+    node = builders.node("n", creation_timestamp=CREATED, annotations=annotations)
     found = opt_out(node, instant(GOING))
     assert (found is not None) is opts_out
     if found is not None:

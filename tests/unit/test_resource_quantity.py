@@ -9,10 +9,9 @@ from hypothesis import strategies as st
 
 from reconciler.fleet.amounts import counted, pod_request
 from reconciler.model import names
-from reconciler.model.cluster.metadata import Metadata
-from reconciler.model.cluster.node import Node, NodeStatus
-from reconciler.model.cluster.pod import Container, Pod, PodSpec, Resources
+from reconciler.model.cluster.pod import Pod
 from reconciler.model.resource_quantity import LARGEST_EXPONENT, LONGEST, MOST, billionths, whole_number
+from tests import builders
 
 BILLION = 10**9
 
@@ -107,17 +106,18 @@ def test_nothing_is_raised_for_any_text(text: str) -> None:
 
 
 def pod(**requests: str) -> Pod:
-    asked = {names.NVIDIA_GPU if name == "gpus" else name: text for name, text in requests.items()}
-    return Pod(Metadata("p"), PodSpec(containers=(Container(resources=Resources(asked)),)))
+    return builders.pod(
+        "p", asks={names.NVIDIA_GPU if name == "gpus" else name: text for name, text in requests.items()}
+    )
 
 
 def test_gpus_are_counted_however_they_are_written() -> None:
-    node = Node(Metadata("n"), status=NodeStatus(allocatable={names.NVIDIA_GPU: "8e0"}))
+    node = builders.node("n", has={names.NVIDIA_GPU: "8e0"})
     assert (pod(gpus="8e0").gpus, node.gpus) == (8, 8)
     assert pod_request(pod(gpus="8e0")) == counted(node.status.allocatable) == {names.NVIDIA_GPU: 8}
 
 
 def test_what_a_pod_asks_for_unreadably_is_the_most_and_what_a_node_has_unreadably_is_nothing() -> None:
-    node = Node(Metadata("n"), status=NodeStatus(allocatable={names.NVIDIA_GPU: "9" * 5000}))
+    node = builders.node("n", has={names.NVIDIA_GPU: "9" * 5000})
     assert (pod(gpus="9" * 5000).gpus, node.gpus) == (MOST, 0)
     assert pod_request(pod(cpu="9" * 5000)) == {"cpu": MOST}

@@ -3,8 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as some
 
-from reconciler.model.cluster.metadata import Metadata
-from reconciler.model.cluster.pod import Container, Pod, PodSpec, Resources
+from reconciler.model.cluster.pod import Pod
 from reconciler.model.policy.gpu_pool import Devices, GpuPool, InstanceType, NodeClassRef
 from reconciler.model.quantity import Quantity
 from reconciler.model.resource_quantity import amount_offered
@@ -12,6 +11,7 @@ from reconciler.plan.capacity.offerings import LaunchOption
 from reconciler.plan.capacity.request import Request
 from reconciler.plan.capacity.wanted_node import Wanted
 from reconciler.plan.smart_pods.create import memory_of, vram_of
+from tests import builders
 
 GI = 2**30
 sizes = some.integers(1, 64 * 1024)  # Gi
@@ -27,8 +27,7 @@ def pool(gpus: int, of_one: int, declared: int | None) -> GpuPool:
 
 
 def waiting(asked: int | None) -> Pod:
-    requests = {} if asked is None else {"memory": f"{asked}Gi"}
-    return Pod(Metadata("train"), PodSpec(containers=(Container(resources=Resources(requests=requests)),)))
+    return builders.pod("train", asks={} if asked is None else {"memory": f"{asked}Gi"})
 
 
 def asked_bytes(spec: GpuPool, left: int, pods: tuple[Pod, ...], has_live_node: bool) -> int:

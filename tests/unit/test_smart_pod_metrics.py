@@ -6,10 +6,10 @@ import msgspec
 import pytest
 
 from reconciler.model.bundle import Bundle, Text
-from reconciler.model.cluster.karpenter import ClaimStatus, NodeClaim
-from reconciler.model.cluster.metadata import Annotations, Condition, Metadata
+from reconciler.model.cluster.karpenter import NodeClaim
+from reconciler.model.cluster.metadata import Annotations, Condition
 from reconciler.model.cluster.observed import Observed, Unread
-from reconciler.model.cluster.pod import Pod, PodSpec, PodStatus
+from reconciler.model.cluster.pod import Pod
 from reconciler.model.desired import Desired
 from reconciler.model.instant import Instant, instant, timestamp
 from reconciler.model.plan.action import Annotate, Apply, Delete, Ref
@@ -22,6 +22,7 @@ from reconciler.model.plan.plan import Plan
 from reconciler.policy.resolve import resolve
 from reconciler.protocol.write_order import verb_of
 from reconciler.serve.metrics import Metrics
+from tests import builders
 from tests.stages.alerting import rules
 from tests.unit.rights_stage import POOL, WISHED
 from tests.unit.some_reasons import reason_of
@@ -58,18 +59,21 @@ def looked(seconds: int, *objects: Pod | NodeClaim, desired: Desired | None = No
 def pod(name: str, phase: str = "", made: int = 0, since: str = "", status: str = "Pending") -> Pod:
     """A smart pod that may live for 100 s."""
     labels = {"gpu.scheduling/component": "smart-scheduler", "gpu.scheduling/pool": "a100"}
-    metadata = Metadata(
-        name, "gpu-system", f"uid-{name}", creation_timestamp=timestamp(after(made)), labels=labels,
+    return builders.pod(
+        name,
+        namespace="gpu-system",
+        creation_timestamp=timestamp(after(made)),
+        labels=labels,
         annotations=Annotations(phase=phase, since=since),
-    )  # fmt: skip
-    return Pod(metadata, PodSpec(active_deadline_seconds=100), PodStatus(status))
+        active_deadline_seconds=100,
+        phase=status,
+    )
 
 
 def claim(name: str, made: int = 0, ready: int | None = None) -> NodeClaim:
     told = "" if ready is None else timestamp(after(ready))
     condition = Condition("Initialized", "Unknown" if ready is None else "True", last_transition_time=told)
-    metadata = Metadata(name, uid=f"uid-{name}", creation_timestamp=timestamp(after(made)))
-    return NodeClaim(metadata, status=ClaimStatus(conditions=(condition,)))
+    return builders.claim(name, creation_timestamp=timestamp(after(made)), conditions=(condition,))
 
 
 def told(*cycles: CycleResult) -> dict[str, float]:
@@ -184,7 +188,7 @@ def test_the_rate_of_success_is_of_those_that_got_their_machine_or_did_not() -> 
 
 
 def test_those_that_there_are_are_told_by_phase_and_those_that_went_as_none() -> None:
-    stranger = Pod(Metadata("other", "gpu-system"))
+    stranger = builders.pod("other", namespace="gpu-system")
     seen = looked(50, pod("a"), pod("b", "Pending", made=20), pod("c", "NodeReady"), pod("d", "Odd"), stranger)
     found = told(seen)
     active = {name: value for name, value in found.items() if "smart_pods_active" in name and value}

@@ -5,7 +5,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reconciler.loop import decide
-from reconciler.model.cluster.metadata import Metadata
 from reconciler.model.cluster.node import Node
 from reconciler.model.cluster.observed import Observed, Unread
 from reconciler.model.cluster.observed_delta import OBJECTS, key_of
@@ -15,6 +14,7 @@ from reconciler.model.desired import Desired
 from reconciler.model.instant import Instant
 from reconciler.model.plan.inputs import Inputs
 from reconciler.model.plan.inputs_delta import Succession, Successor, successor
+from tests import builders
 from tests.unit.manifests_stage import inputs_of
 
 Moves = list[tuple[str, int, str]]
@@ -30,9 +30,9 @@ MOVES: st.SearchStrategy[list[Moves]] = st.lists(
 def made(field: str, number: int, version: int) -> Node | Pod | Unstructured:
     name, at = f"n{number}", str(version)
     if field == "nodes":
-        return Node(Metadata(name, resource_version=at))
+        return builders.node(name, resource_version=at)
     if field == "pods":
-        return Pod(Metadata(name, namespace="a", resource_version=at))
+        return builders.pod(name, namespace="a", resource_version=at)
     # Of the same name, told apart by their kind alone.
     kind = ("Pod", "PodDisruptionBudget")[number % 2]
     return Unstructured(
