@@ -3,9 +3,11 @@
 from collections.abc import Callable
 from typing import Any
 
+import msgspec
 import pytest
 
 from reconciler.model import names
+from reconciler.model.cluster.metadata import Annotations, Condition
 from reconciler.model.desired import Declared, Desired
 from reconciler.model.instant import Instant
 from reconciler.model.plan.action import Ref
@@ -18,6 +20,7 @@ from reconciler.simulate.invariants.monitor import Watching
 from reconciler.simulate.results.meter import Meter
 from reconciler.simulate.stage import Stage
 from reconciler.simulate.world import World
+from tests import builders
 from tests.unit.manifests_stage import POLICY, pool
 
 US = names.FIELD_MANAGER
@@ -74,16 +77,14 @@ class Site:
 
 def node(name: str) -> Any:
     labels = {names.KARPENTER_POOL: "a100", names.INSTANCE_TYPE: "p4d.24xlarge"}
-    ready = {"type": "Ready", "status": "True"}
-    status = {"allocatable": {names.NVIDIA_GPU: "8", "pods": "110"}, "conditions": [ready]}
-    return {"apiVersion": "v1", "kind": "Node", "metadata": {"name": name, "labels": labels}, "status": status}
+    ready = (Condition("Ready", "True"),)
+    return builders.manifest(builders.node(name, gpus=8, has={"pods": "110"}, labels=labels, conditions=ready))
 
 
 def pod(name: str, node_name: str, gpus: int = 8, annotations: dict[str, str] | None = None) -> Any:
-    container = {"name": "main", "resources": {"requests": {names.NVIDIA_GPU: str(gpus)}}}
-    metadata = {"name": name, "namespace": "default", "annotations": annotations or {}}
-    spec = {"nodeName": node_name, "containers": [container]}
-    return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec, "status": {"phase": "Running"}}
+    said = msgspec.convert(annotations or {}, Annotations)
+    built = builders.pod(name, gpus=gpus, namespace="default", annotations=said, node_name=node_name)
+    return builders.manifest(built)
 
 
 def frozen(site: Site) -> None:

@@ -9,21 +9,17 @@ from reconciler.simulate.engine import Engine
 from reconciler.simulate.objects import Key, Written
 from reconciler.simulate.stage import Stage
 from reconciler.simulate.world import World
+from tests import builders
 
 START = Instant(1_795_000_000_000)
 
 
 def node(name: str, **labels: str) -> dict[str, Any]:
-    status = {"allocatable": {"cpu": "8", "pods": "110"}}
-    metadata = {"name": name, "labels": labels}
-    return {"apiVersion": "v1", "kind": "Node", "metadata": metadata, "spec": {}, "status": status}
+    return builders.manifest(builders.node(name, has={"cpu": "8", "pods": "110"}, labels=labels))
 
 
 def pod(name: str, on: str = "") -> dict[str, Any]:
-    spec: dict[str, Any] = {"containers": [{"name": "main", "resources": {"requests": {"cpu": "1"}}}]}
-    if on:
-        spec["nodeName"] = on
-    return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, "namespace": "default"}, "spec": spec}
+    return builders.manifest(builders.pod(name, asks={"cpu": "1"}, namespace="default", node_name=on))
 
 
 def test_events_come_by_their_hour_and_then_in_the_order_in_which_they_were_asked_for() -> None:

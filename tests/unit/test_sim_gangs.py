@@ -7,6 +7,8 @@ import pytest
 
 from reconciler.fleet.fleet import Fleet
 from reconciler.model import names
+from reconciler.model.cluster.metadata import Annotations, Condition
+from reconciler.model.cluster.node import NodeTaint
 from reconciler.model.instant import Instant, timestamp
 from reconciler.model.plan.action import Ref
 from reconciler.model.plan.inputs import Inputs
@@ -16,6 +18,7 @@ from reconciler.plan.check import check
 from reconciler.plan.drain.planner import drain
 from reconciler.plan.planner import plan
 from reconciler.simulate.world import World
+from tests import builders
 from tests.unit import drain_stage
 from tests.unit.scaling_stage import NOW, after
 
@@ -85,29 +88,40 @@ def of(kind: str, name: str, *, api: str = "v1", namespace: str = "team", **more
 
 
 def node(name: str, *, drained: bool) -> Object:
-    amounts = {"cpu": "96", "memory": "100Gi", "pods": "110", names.NVIDIA_GPU: "8"}
-    ready = [{"type": "Ready", "status": "True", "lastTransitionTime": LONG_AGO}]
-    taint = {"key": names.DRAINING, "effect": "NoSchedule", "value": str(after(-30) // 1_000)}
-    made = of("Node", name, namespace="", spec={"taints": [taint]} if drained else {})
-    made["metadata"]["labels"] = {names.KARPENTER_POOL: "a100", names.HOSTNAME: name}
-    return {**made, "status": {"allocatable": amounts, "capacity": amounts, "conditions": ready}}
+    taint = NodeTaint(names.DRAINING, "NoSchedule", str(after(-30) // 1_000))
+    built = builders.node(
+        name,
+        gpus=8,
+        has={"cpu": "96", "memory": "100Gi", "pods": "110"},
+        creation_timestamp=LONG_AGO,
+        labels={names.KARPENTER_POOL: "a100", names.HOSTNAME: name},
+        taints=(taint,) if drained else (),
+        conditions=(Condition("Ready", "True", last_transition_time=LONG_AGO),),
+    )
+    return builders.manifest(built)
 
 
 def pod(name: str, on: str, gpus: int = 2) -> Object:
-    requests = {"cpu": "1", **({names.NVIDIA_GPU: str(gpus)} if gpus else {})}
-    spec = {"nodeName": on, "containers": [{"name": "main", "resources": {"requests": requests}}]}
-    status = {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}], "startTime": LONG_AGO}
-    made = of("Pod", name, spec=spec, status=status)
     app = name.partition("-")[0]
-    made["metadata"]["labels"] = {"app": app}
-    made["metadata"]["ownerReferences"] = [{"kind": "ReplicaSet", "name": app, "uid": app, "controller": True}]
-    made["metadata"]["annotations"] = {names.CLAIM: "one"} if app == "web" else {}
-    return made
+    built = builders.pod(
+        name,
+        gpus=gpus or None,
+        asks={"cpu": "1"},
+        namespace="team",
+        creation_timestamp=LONG_AGO,
+        labels={"app": app},
+        annotations=Annotations(claim="one" if app == "web" else ""),
+        owner_references=builders.controlled_by("ReplicaSet", app),
+        node_name=on,
+        start_time=LONG_AGO,
+        conditions=(Condition("Ready", "True"),),
+    )
+    return builders.manifest(built)
 
 
 def controller(app: str, replicas: int) -> Object:
     made = of("ReplicaSet", app, api="apps/v1", spec={"replicas": replicas})
-    made["metadata"]["uid"] = app
+    made["metadata"]["uid"] = f"uid-{app}"
     return made
 
 
