@@ -9,12 +9,12 @@ import yaml
 
 from reconciler.fleet.fleet import Fleet
 from reconciler.model import names
-from reconciler.model.cluster.karpenter import ClaimStatus, NodeClaim
+from reconciler.model.cluster.karpenter import NodeClaim
 from reconciler.model.cluster.metadata import Annotations, Condition, Metadata
 from reconciler.model.cluster.namespace import Namespace
-from reconciler.model.cluster.node import Node, NodeSpec, NodeStatus, NodeTaint
+from reconciler.model.cluster.node import Node, NodeTaint
 from reconciler.model.cluster.observed import Observed, Unread
-from reconciler.model.cluster.pod import Container, Pod, PodSpec, PodStatus, Resources
+from reconciler.model.cluster.pod import Pod
 from reconciler.model.cluster.unstructured import Unstructured, UnstructuredMetadata
 from reconciler.model.desired import Declared, Desired
 from reconciler.model.instant import Instant, timestamp
@@ -34,7 +34,7 @@ from reconciler.plan.draft import Draft, Verdict
 from reconciler.plan.guards.digests import policy_digest
 from reconciler.plan.manifests.reasons import Missing
 from reconciler.plan.planner import plan
-from tests import folders
+from tests import builders, folders
 from tests.unit.manifests_stage import POLICY, pool
 
 FOLDER = folders.CASES / "guards"
@@ -177,28 +177,27 @@ class World:
         keys = {"deletion-time": names.DELETION_TIME, "draining": names.DRAINING, "disrupted": names.DISRUPTED}
         came = said.get("came", {})
         taints = tuple(NodeTaint(keys[sign], "NoSchedule", "1") for sign, is_there in signs.items() if is_there)
-        metadata = Metadata(
+        return builders.node(
             f"{name}-{at}",
-            uid=f"uid-{name}-{at}",
+            gpus=GPUS,
+            has={"pods": "110"},
             resource_version="1",
             creation_timestamp=timestamp(Instant(NOW - said["came"][at] * MINUTE_MS)) if at in came else "",
             labels={names.KARPENTER_POOL: name},
             deletion_timestamp=self._deleted(said, at),
             annotations=msgspec.convert(_timed(said.get("annotations", {}).get(at, {})), Annotations),
+            taints=taints,
         )
-        allocatable = {names.NVIDIA_GPU: str(GPUS), "pods": "110"}
-        return Node(metadata, NodeSpec(taints=taints), NodeStatus(allocatable=allocatable))
 
     def _claim(self, name: str, said: Json, at: int) -> NodeClaim:
         drifted = at in numbers(str(said.get("drifted", "")))
-        metadata = Metadata(
+        return builders.claim(
             f"claim-{name}-{at}",
-            uid=f"uid-claim-{name}-{at}",
             labels={names.KARPENTER_POOL: name},
             deletion_timestamp=self._deleted(said, at),
+            node_name=f"{name}-{at}",
+            conditions=(Condition("Drifted", "True", "NodePoolDrifted"),) if drifted else (),
         )
-        conditions = (Condition("Drifted", "True", "NodePoolDrifted"),) if drifted else ()
-        return NodeClaim(metadata, status=ClaimStatus(node_name=f"{name}-{at}", conditions=conditions))
 
     def _deleted(self, said: Json, at: int) -> str:
         for minutes, who in said.get("deleted", {}).items():
@@ -282,9 +281,7 @@ def _act(verb: str) -> Action:
 
 
 def _pod(node: str, labels: dict[str, str]) -> Pod:
-    asked = (Container(resources=Resources(requests={names.NVIDIA_GPU: str(GPUS)})),)
-    metadata = Metadata(f"train-{node}", namespace="research", uid=f"uid-train-{node}", labels=labels)
-    return Pod(metadata, PodSpec(node_name=node, containers=asked), PodStatus("Running"))
+    return builders.pod(f"train-{node}", gpus=GPUS, namespace="research", labels=labels, node_name=node)
 
 
 def _node_pool(name: str, said: Json) -> Unstructured:
