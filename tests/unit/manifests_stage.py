@@ -7,11 +7,11 @@ import yaml
 
 from reconciler.fleet.fleet import Fleet
 from reconciler.model import names
-from reconciler.model.cluster.karpenter import ClaimStatus, NodeClaim
+from reconciler.model.cluster.karpenter import NodeClaim
 from reconciler.model.cluster.metadata import Annotations, Condition, Metadata
-from reconciler.model.cluster.node import Node, NodeStatus
+from reconciler.model.cluster.node import Node
 from reconciler.model.cluster.observed import Observed, Unread
-from reconciler.model.cluster.pod import Container, Pod, PodSpec, PodStatus, Resources
+from reconciler.model.cluster.pod import Pod
 from reconciler.model.cluster.unstructured import ManagedFields, Unstructured, UnstructuredMetadata
 from reconciler.model.cluster.workload import PodDisruptionBudget
 from reconciler.model.desired import Declared, Desired, Manifest
@@ -23,7 +23,7 @@ from reconciler.model.quantity import Quantity
 from reconciler.plan.draft import Draft, Verdict
 from reconciler.plan.karpenter.template_hash import HASH_VERSION, template_hash
 from reconciler.plan.manifests.planner import manifests
-from tests import folders
+from tests import builders, folders
 
 FOLDER = folders.CASES / "manifests"
 POLICY = Origin("policies/a100.yaml", 4, "4c1f9e2")
@@ -148,8 +148,8 @@ def claims(case: Json, node_pool: Unstructured) -> list[NodeClaim]:
             conditions.append(Condition("Drifted", "True", "NodeClassDrift"))
         elif case.get("claims_of_the_wish"):
             conditions.append(Condition("Drifted", "True", "NodePoolDrifted"))
-        status = ClaimStatus(node_name=f"node-{at}", provider_id=f"kwok://{at}", conditions=tuple(conditions))
-        found.append(NodeClaim(Metadata(f"claim-{at}", labels=labels, annotations=hashed), status=status))
+        of_node: Json = {"node_name": f"node-{at}", "provider_id": f"kwok://{at}", "conditions": tuple(conditions)}
+        found.append(builders.claim(f"claim-{at}", labels=labels, annotations=hashed, **of_node))
     return found
 
 
@@ -158,22 +158,16 @@ def nodes(case: Json, name: str = "a100") -> list[Node]:
     found = []
     for at in range(case.get("nodes", 0)):
         labels = {names.KARPENTER_POOL: name, names.INSTANCE_TYPE: MACHINE, **case.get("node_labels", {})}
-        metadata = Metadata(f"node-{at}", uid=f"uid-node-{at}", resource_version=f"{at + 20}", labels=labels)
-        if at < case.get("nodes_leaving", 0):
-            metadata = msgspec.structs.replace(metadata, deletion_timestamp="2026-11-02T08:00:00Z")
-        found.append(Node(metadata, status=NodeStatus(allocatable={names.NVIDIA_GPU: "8", "pods": "110"})))
+        leaving = "2026-11-02T08:00:00Z" if at < case.get("nodes_leaving", 0) else ""
+        metadata: Json = {"resource_version": f"{at + 20}", "labels": labels, "deletion_timestamp": leaving}
+        found.append(builders.node(f"node-{at}", gpus=8, has={"pods": "110"}, **metadata))
     return found
 
 
 def pods(case: Json) -> list[Pod]:
     """One on each of the first `busy` nodes, with all GPUs."""
-    asked = (Container(resources=Resources(requests={names.NVIDIA_GPU: "8"})),)
     return [
-        Pod(
-            Metadata(f"train-{at}", namespace="research"),
-            PodSpec(node_name=f"node-{at}", containers=asked),
-            PodStatus("Running"),
-        )
+        builders.pod(f"train-{at}", gpus=8, namespace="research", node_name=f"node-{at}")
         for at in range(case.get("busy", 0))
     ] + [Pod(each) for each in strangers(case, "Pod")]
 
