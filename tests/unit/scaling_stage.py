@@ -7,13 +7,13 @@ import yaml
 
 from reconciler.fleet.fleet import Fleet
 from reconciler.model import names
-from reconciler.model.cluster.karpenter import ClaimStatus, NodeClaim
+from reconciler.model.cluster.karpenter import NodeClaim
 from reconciler.model.cluster.lease import Lease, LeaseSpec
 from reconciler.model.cluster.metadata import Annotations, Condition, Metadata, OwnerReference
 from reconciler.model.cluster.namespace import Namespace
-from reconciler.model.cluster.node import Node, NodeSpec, NodeStatus, NodeTaint
+from reconciler.model.cluster.node import Node, NodeTaint
 from reconciler.model.cluster.observed import Observed, Unread
-from reconciler.model.cluster.pod import Container, Named, Pod, PodSpec, PodStatus, Resources, Toleration
+from reconciler.model.cluster.pod import Container, Named, Pod, PodSpec, Resources, Toleration
 from reconciler.model.cluster.unstructured import Unstructured, UnstructuredMetadata
 from reconciler.model.cluster.workload import Template, Workload, WorkloadSpec
 from reconciler.model.desired import Declared, Desired
@@ -29,7 +29,7 @@ from reconciler.model.policy.node_provisioner import NodeProvisioner
 from reconciler.plan.check import check
 from reconciler.plan.planner import plan
 from reconciler.plan.scaling.planner import scaling
-from tests import folders
+from tests import builders, folders
 from tests.unit import evicted_pods
 from tests.unit.guards_stage import numbers
 from tests.unit.policy_texts import convert, drain_policies
@@ -163,9 +163,11 @@ class _PoolCase:
             del labels[names.PROVISIONER]
         frozen = self._of("frozen", at)
         came = timestamp(after(-self._of("came", at, 3_600)))
-        metadata = Metadata(
+        ready = Condition("Ready", "False" if self._has("unready", at) else "True", last_transition_time=came)
+        return builders.node(
             self.name_of(at),
-            uid=f"uid-{self.name_of(at)}",
+            gpus=self._of("gpus", at, 8),
+            has={"cpu": "96", "memory": "1100Gi", "pods": "110"},
             resource_version="7",
             creation_timestamp=came,
             deletion_timestamp=LONG_AGO if self._has("leaving", at) else "",
@@ -175,11 +177,10 @@ class _PoolCase:
                 scale_down_disabled="true" if self._has("opted_out", at) else "",
                 do_not_disrupt=self._of("do_not_disrupt", at, ""),
             ),
+            unschedulable=self._has("cordoned", at),
+            taints=self._taints(at),
+            conditions=(ready,),
         )
-        amounts = {names.NVIDIA_GPU: str(self._of("gpus", at, 8)), "cpu": "96", "memory": "1100Gi", "pods": "110"}
-        ready = Condition("Ready", "False" if self._has("unready", at) else "True", last_transition_time=came)
-        status = NodeStatus(capacity=amounts, allocatable=amounts, conditions=(ready,))
-        return Node(metadata, NodeSpec(self._has("cordoned", at), self._taints(at)), status)
 
     def _taints(self, at: int) -> tuple[NodeTaint, ...]:
         found = [NodeTaint(each["key"], each["effect"]) for each in self._said.get("pool", {}).get("taints", ())]
@@ -216,14 +217,15 @@ class _PoolCase:
         for at in self._many("nodes"):
             initialized = Condition("Initialized", "Unknown" if self._has("initializing", at) else "True")
             name = self.name_of(at)
-            status = ClaimStatus(node_name="" if self._has("untold", at) else name, conditions=(initialized,))
-            found.append(NodeClaim(Metadata(f"claim-{name}", labels=labels | launched), status=status))
-        metadata = [
-            *(Metadata(f"claim-{self._name}-new-{at}", labels=labels | launched) for at in self._many("arriving")),
-            *(Metadata(f"claim-{self._name}-ordered-{at}", labels=labels) for at in self._many("ordered")),
-            *(_going(f"claim-{self._name}-gone-{at}", labels) for at in self._many("given_up")),
-        ]
-        return found + [NodeClaim(each) for each in metadata]
+            told: Json = {"node_name": "" if self._has("untold", at) else name, "conditions": (initialized,)}
+            found.append(builders.claim(f"claim-{name}", labels=labels | launched, **told))
+        for trait, word, more in (
+            ("arriving", "new", {"labels": labels | launched}),
+            ("ordered", "ordered", {"labels": labels}),
+            ("given_up", "gone", {"labels": labels, "deletion_timestamp": LONG_AGO}),
+        ):
+            found += [builders.claim(f"claim-{self._name}-{word}-{at}", **more) for at in self._many(trait)]
+        return found
 
     def _many(self, trait: str) -> range:
         return range(self._said.get(trait, 0))
@@ -254,33 +256,30 @@ def _pending(case: Json) -> Iterator[Pod]:
 
 
 def _pod(name: str, said: Json) -> Pod:
-    requests = {names.NVIDIA_GPU: str(said.get("gpus", 0)), "cpu": str(said.get("cpu", 1))}
     owner = (OwnerReference(*evicted_pods.OWNERS[said["owner"]], controller=True),) if "owner" in said else ()
     claim = f"claim-{said['claim']}" if "claim" in said else ""
     annotations = Annotations(claim=claim, waits_for=said.get("told", ""))
-    metadata = Metadata(
+    seen = timestamp(after(-said["seen"])) if "seen" in said else ""  # for how long the scheduler has not placed it
+    unschedulable = Condition("PodScheduled", "False", "Unschedulable", last_transition_time=seen)
+    return builders.pod(
         name,
-        "research",
-        f"uid-{name}",
+        gpus=said.get("gpus", 0),
+        asks={"cpu": str(said.get("cpu", 1))},
+        namespace="research",
         creation_timestamp=timestamp(after(-said["made"])) if "made" in said else "",
         deletion_timestamp=timestamp(NOW) if said.get("leaving") else "",
         labels={"app": said["owner"]} if "owner" in said else {},
         annotations=annotations,
         owner_references=owner,
-    )
-    spec = PodSpec(
         affinity=evicted_pods.ONE_A_ZONE if said.get("apart") else None,
         node_name=said.get("node", ""),
         node_selector=said.get("selects", {}),
         tolerations=tuple(Toleration(key, "Exists") for key in said.get("bears", [])),
         scheduling_gates=tuple(Named(each) for each in said.get("gates", [])),
-        containers=(Container(resources=Resources(requests=requests)),),
+        phase=said.get("phase", "Running" if "node" in said else "Pending"),
+        nominated_node_name=said.get("nominated", ""),
+        conditions=(unschedulable,) if said.get("unschedulable") else (),
     )
-    seen = timestamp(after(-said["seen"])) if "seen" in said else ""  # for how long the scheduler has not placed it
-    unschedulable = Condition("PodScheduled", "False", "Unschedulable", last_transition_time=seen)
-    conditions = (unschedulable,) if said.get("unschedulable") else ()
-    phase = said.get("phase", "Running" if "node" in said else "Pending")
-    return Pod(metadata, spec, PodStatus(phase, nominated_node_name=said.get("nominated", ""), conditions=conditions))
 
 
 def _node_pools_of_others(case: Json) -> Iterator[Unstructured]:
@@ -299,8 +298,10 @@ def _claims_of_others(case: Json) -> Iterator[NodeClaim]:
         node = f"{said['pool']}-000" if "came" in said else ""
         made = timestamp(after(-said.get("came", said.get("age", 5))))
         conditions = (Condition("Initialized", "Unknown"),)
-        status = ClaimStatus(node_name=node, allocatable={} if said.get("vague") else has, conditions=conditions)
-        yield NodeClaim(Metadata(name, labels=labels, creation_timestamp=made), status=status)
+        amounts: Json = {"allocatable": {} if said.get("vague") else has}
+        yield builders.claim(
+            name, labels=labels, creation_timestamp=made, node_name=node, conditions=conditions, **amounts
+        )
 
 
 def _nodes_of_others(case: Json) -> Iterator[Node]:
@@ -311,13 +312,9 @@ def _nodes_of_others(case: Json) -> Iterator[Node]:
         taints = [NodeTaint("node.kubernetes.io/not-ready", "NoSchedule"), NodeTaint(names.UNREGISTERED, "NoExecute")]
         taints += [NodeTaint(each["key"], each["effect"]) for each in said.get("startup_taints", ())]
         has = {"cpu": "64", "memory": "256Gi", "pods": "110"}
-        status = NodeStatus(capacity=has, allocatable=has, conditions=(Condition("Ready", "False"),))
-        metadata = Metadata(f"{said['pool']}-000", creation_timestamp=made, labels=labels)
-        yield Node(metadata, NodeSpec(taints=tuple(taints)), status)
-
-
-def _going(name: str, labels: dict[str, str]) -> Metadata:
-    return Metadata(name, labels=labels, deletion_timestamp=LONG_AGO)
+        metadata: Json = {"creation_timestamp": made, "labels": labels}
+        unready = (Condition("Ready", "False"),)
+        yield builders.node(f"{said['pool']}-000", has=has, taints=tuple(taints), conditions=unready, **metadata)
 
 
 def bound_pod(name: str, node: str) -> Pod:
