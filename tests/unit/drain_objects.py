@@ -9,10 +9,9 @@ from reconciler.model.cluster.metadata import (
     Annotations,
     Condition,
     LabelSelector,
-    Metadata,
     OwnerReference,
 )
-from reconciler.model.cluster.node import Node, NodeSpec, NodeStatus, NodeTaint
+from reconciler.model.cluster.node import Node, NodeTaint
 from reconciler.model.cluster.pod import Container, PodSpec, Resources, Spread, Toleration
 from reconciler.model.cluster.pod_volume import EmptyDir, Present, Volume
 from reconciler.model.cluster.unstructured import Unstructured, UnstructuredMetadata
@@ -23,6 +22,7 @@ from reconciler.model.plan.observed_taint import ObservedTaint
 from reconciler.model.plan.reason import Reason
 from reconciler.plan.drain.codes.blockers import PodWithoutPlace
 from reconciler.plan.drain.codes.figures import NodesWithoutRoom
+from tests import builders
 from tests.unit.scaling_stage import NOW, after
 
 Json = dict[str, Any]
@@ -43,9 +43,7 @@ def uids(nodes: list[str]) -> tuple[tuple[str, str], ...]:
 
 def node_of(name: str, said: Json) -> Node:
     came = timestamp(after(-said.get("came", 3_600)))
-    amounts = {"cpu": str(said.get("cpu", 96)), "memory": said.get("memory", "1000Gi"), "pods": "110"}
-    if gpus := said.get("gpus", 8):
-        amounts[names.NVIDIA_GPU] = str(gpus)
+    has = {"cpu": str(said.get("cpu", 96)), "memory": said.get("memory", "1000Gi"), "pods": "110"}
     labels = {
         names.POOL if said.get("by_hand") else names.KARPENTER_POOL: said.get("pool", "a100"),
         names.INSTANCE_TYPE: "p4d.24xlarge",
@@ -55,9 +53,12 @@ def node_of(name: str, said: Json) -> Node:
         **({names.UPGRADE_STATE: said["upgrade"]} if "upgrade" in said else {}),
         **said.get("labels", {}),
     }
-    metadata = Metadata(
+    status = "Unknown" if "silent" in said else "False" if said.get("unready") else "True"
+    turned = timestamp(after(-said["silent"])) if "silent" in said else came
+    return builders.node(
         name,
-        uid=f"uid-{name}",
+        gpus=said.get("gpus", 8) or None,
+        has=has,
         resource_version="7",
         creation_timestamp=came,
         deletion_timestamp=timestamp(NOW) if said.get("leaving") else "",
@@ -67,12 +68,10 @@ def node_of(name: str, said: Json) -> Node:
             scale_down_disabled="true" if said.get("opted_out") else "",
             do_not_disrupt=said.get("do_not_disrupt", ""),
         ),
+        unschedulable=bool(said.get("cordoned")),
+        taints=tuple(_taints(said)),
+        conditions=(Condition("Ready", status, last_transition_time=turned),),
     )
-    status = "Unknown" if "silent" in said else "False" if said.get("unready") else "True"
-    turned = timestamp(after(-said["silent"])) if "silent" in said else came
-    ready = Condition("Ready", status, last_transition_time=turned)
-    spec = NodeSpec(bool(said.get("cordoned")), tuple(_taints(said)))
-    return Node(metadata, spec, NodeStatus(amounts, amounts, (ready,)))
 
 
 def _taints(said: Json) -> Iterator[NodeTaint]:
