@@ -8,7 +8,7 @@ import yaml
 
 from reconciler.fleet.fleet import Fleet
 from reconciler.model import names
-from reconciler.model.cluster.karpenter import Asked, ClaimSpec, ClaimStatus, NodeClaim
+from reconciler.model.cluster.karpenter import Asked, NodeClaim
 from reconciler.model.cluster.metadata import Annotations, Condition, Metadata
 from reconciler.model.cluster.node import NodeTaint
 from reconciler.model.cluster.pod import Named, Pod, PodSpec
@@ -30,7 +30,7 @@ from reconciler.plan.drain.codes.emptying import Drained, DrainedNodeNeeded, Pod
 from reconciler.plan.planner import plan
 from reconciler.plan.scaling.planner import scaling
 from reconciler.plan.smart_pods.planner import smart_pods
-from tests import folders
+from tests import builders, folders
 from tests.unit import restricted
 from tests.unit.scaling_stage import MACHINE, NOW, POLICY, World, after
 
@@ -134,10 +134,14 @@ class SmartWorld:
         if said.get("launched"):
             labels |= {names.INSTANCE_TYPE: MACHINE, names.CAPACITY_TYPE: said["kind"], names.ZONE: "eu-1a"}
         bought = timestamp(after(-int(said.get("bought_ago", 0))))
-        metadata = Metadata(said["bought"], labels=labels, creation_timestamp=bought)
-        node = f"a100-{said['node']:03}" if "node" in said else ""
-        status = ClaimStatus(node_name=node, conditions=(Condition("Initialized", "Unknown"),))
-        return NodeClaim(metadata, ClaimSpec(requirements=(Asked(tag_of(pod.name)),)), status)
+        return builders.claim(
+            said["bought"],
+            labels=labels,
+            creation_timestamp=bought,
+            requirements=(Asked(tag_of(pod.name)),),
+            node_name=f"a100-{said['node']:03}" if "node" in said else "",
+            conditions=(Condition("Initialized", "Unknown"),),
+        )
 
 
 def request_for(said: Json) -> Request:
