@@ -8,11 +8,11 @@ from typing import Any
 import msgspec
 
 from reconciler.model import names
-from reconciler.model.cluster.karpenter import Asked, ClaimSpec, ClaimStatus, NodeClaim
+from reconciler.model.cluster.karpenter import Asked, NodeClaim
 from reconciler.model.cluster.lease import Lease, LeaseSpec
 from reconciler.model.cluster.metadata import Annotations, Condition, LabelSelector, Metadata, OwnerReference
 from reconciler.model.cluster.namespace import Namespace
-from reconciler.model.cluster.node import Node, NodeSpec, NodeStatus, NodeTaint
+from reconciler.model.cluster.node import Node, NodeTaint
 from reconciler.model.cluster.observed import Observed, Unread
 from reconciler.model.cluster.pod import Container, Named, Pod, PodSpec, PodStatus, Resources, Toleration
 from reconciler.model.cluster.unstructured import Unstructured, UnstructuredMetadata
@@ -31,6 +31,7 @@ from reconciler.model.policy.gpu_pool import GpuPool
 from reconciler.model.policy.node_provisioner import NodeProvisioner
 from reconciler.plan.capacity.offerings import digest_of
 from reconciler.plan.capacity.request import Request
+from tests import builders
 from tests.unit import restricted
 from tests.unit.policy_texts import convert
 from tests.unit.scaling_stage import MACHINE, NOW, POLICY, after
@@ -204,17 +205,18 @@ class Drawn:
         amounts = {"cpu": "96", "memory": "1100Gi", "pods": "110", names.NVIDIA_GPU: "8"} if self._is(90) else {}
         amounts |= {self._of(("cpu", "pods", names.NVIDIA_GPU)): self._of(AMOUNTS)} if self._is(10) else {}
         conditions = (Condition("Ready", self._often("True", "False", "Unknown")),) if self._is(90) else ()
-        metadata = Metadata(
+        return builders.node(
             name,
-            uid=f"uid-{name}",
+            has=amounts,
             resource_version=self._often("5", ""),
             creation_timestamp=self._often("2026-10-01T00:00:00Z", "", self._time()),
             deletion_timestamp=self._time() if self._is(5) else "",
             labels=labels,
             annotations=self._of_node(),
+            unschedulable=self._is(5),
+            taints=tuple(self._taints()),
+            conditions=conditions,
         )
-        spec = NodeSpec(unschedulable=self._is(5), taints=tuple(self._taints()))
-        return Node(metadata, spec, NodeStatus(amounts, amounts, conditions))
 
     def _of_node(self) -> Annotations:
         if self._is(85):
@@ -297,22 +299,24 @@ class Drawn:
         )
         labels = {names.COMPONENT: names.SMART_SCHEDULER, names.MANAGED: self._often("true", "")}
         labels |= {names.POOL: pool} if self._is(95) else {}
-        metadata = Metadata(
-            request.name,
-            names.SMART_PODS_NAMESPACE,
-            f"uid-smart-{at}",
-            "5",
-            creation_timestamp=self._often(self._time(), ""),
-            deletion_timestamp=self._time() if self._is(5) else "",
-            labels=labels,
-            annotations=annotations,
-        )
+        times = {
+            "creation_timestamp": self._often(self._time(), ""),
+            "deletion_timestamp": self._time() if self._is(5) else "",
+        }
         node = self._of(nodes).name if nodes and self._is(40) else ""
-        asked = Resources({names.NVIDIA_GPU: str(request.count)})
         refused = Condition("PodScheduled", "False", "Unschedulable", self._time())
-        status = PodStatus("Running" if node else "Pending", conditions=() if node else (refused,))
-        spec = PodSpec(node, containers=(Container(resources=asked),), tolerations=(Toleration(operator="Exists"),))
-        return Pod(metadata, spec, status)
+        said: dict[str, Any] = {"labels": labels, "annotations": annotations, **times}
+        return builders.pod(
+            request.name,
+            gpus=request.count,
+            namespace=names.SMART_PODS_NAMESPACE,
+            uid=f"uid-smart-{at}",
+            resource_version="5",
+            node_name=node,
+            tolerations=(Toleration(operator="Exists"),),
+            conditions=() if node else (refused,),
+            **said,
+        )
 
     def _budget(self, at: int) -> PodDisruptionBudget:
         selector = self._of((None, LabelSelector(), LabelSelector({"app": "web"})))
@@ -337,17 +341,16 @@ class Drawn:
                 for each in ("Launched", "Registered", "Initialized", "Drifted")
                 if self._is(50)
             )
-            metadata = Metadata(
+            yield builders.claim(
                 f"c{at}",
-                uid=f"uid-c{at}",
                 creation_timestamp=self._often(self._time(), ""),
                 deletion_timestamp=self._time() if self._is(8) else "",
                 labels=labels,
+                has={names.NVIDIA_GPU: self._of(AMOUNTS), "cpu": "96"} if self._is(60) else {},
+                requirements=(Asked(f"{names.OURS}for-x"),) if self._is(20) else (),
+                node_name=name,
+                conditions=conditions,
             )
-            capacity = {names.NVIDIA_GPU: self._of(AMOUNTS), "cpu": "96"} if self._is(60) else {}
-            status = ClaimStatus(name, capacity=capacity, allocatable=capacity, conditions=conditions)
-            spec = ClaimSpec(requirements=(Asked(f"{names.OURS}for-x"),) if self._is(20) else ())
-            yield NodeClaim(metadata, spec, status)
 
     def _memory(self, pools: tuple[Declared[GpuPool], ...], nodes: list[Node], pods: list[Pod]) -> Memory:
         if self._is(40):
