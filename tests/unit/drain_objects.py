@@ -12,7 +12,7 @@ from reconciler.model.cluster.metadata import (
     OwnerReference,
 )
 from reconciler.model.cluster.node import Node, NodeTaint
-from reconciler.model.cluster.pod import Container, PodSpec, Resources, Spread, Toleration
+from reconciler.model.cluster.pod import Spread, Toleration
 from reconciler.model.cluster.pod_volume import EmptyDir, Present, Volume
 from reconciler.model.cluster.unstructured import Unstructured, UnstructuredMetadata
 from reconciler.model.instant import timestamp
@@ -145,20 +145,19 @@ def owner(app: str, kind: Json) -> tuple[OwnerReference, ...]:
     return () if owner == "none" else (OwnerReference(owner, app, f"owner-{app}", True, version),)
 
 
-def pod_spec(kind: Json, gpus: str, node: str) -> PodSpec:
-    requests = {"cpu": str(kind.get("cpu", 1)), "memory": kind.get("memory", "1Gi")}
-    requests |= {names.NVIDIA_GPU: gpus} if gpus != "0" else {}
-    return PodSpec(
-        node_name=node,
-        node_selector=kind.get("selects", {}),
-        tolerations=tuple(Toleration(key, "Exists") for key in kind.get("bears", [])),
-        containers=(Container(resources=Resources(requests=requests)),),
-        volumes=tuple(VOLUMES[each] for each in kind.get("volumes", [])),
-        termination_grace_period_seconds=kind.get("grace"),
-        topology_spread_constraints=_spread(kind),
-        host_network=bool(kind.get("odd")),
-        host_users=False if kind.get("odd") else None,
-    )
+def pod_asks(kind: Json, gpus: str) -> Json:
+    """The requests and fields of the spec of a pod, for the builder of pods."""
+    return {
+        "gpus": int(gpus) or None,
+        "asks": {"cpu": str(kind.get("cpu", 1)), "memory": kind.get("memory", "1Gi")},
+        "node_selector": kind.get("selects", {}),
+        "tolerations": tuple(Toleration(key, "Exists") for key in kind.get("bears", [])),
+        "volumes": tuple(VOLUMES[each] for each in kind.get("volumes", [])),
+        "termination_grace_period_seconds": kind.get("grace"),
+        "topology_spread_constraints": _spread(kind),
+        "host_network": bool(kind.get("odd")),
+        "host_users": False if kind.get("odd") else None,
+    }
 
 
 def _spread(kind: Json) -> tuple[Spread, ...]:

@@ -15,7 +15,6 @@ from reconciler.model.cluster.namespace import Namespace
 from reconciler.model.cluster.observed import Observed, Quiet, Unread
 from reconciler.model.cluster.pod import (
     Pod,
-    PodStatus,
 )
 from reconciler.model.cluster.workload import (
     BudgetSpec,
@@ -43,8 +42,8 @@ from reconciler.plan.drain.planner import drain
 from reconciler.plan.planner import plan
 from reconciler.plan.recent_evictions import owner_of
 from reconciler.plan.scaling.planner import scaling
-from tests import folders
-from tests.unit.drain_objects import annotations, claims, imagined, node_of, or_nothing, owner, pod_spec, tried, uids
+from tests import builders, folders
+from tests.unit.drain_objects import annotations, claims, imagined, node_of, or_nothing, owner, pod_asks, tried, uids
 from tests.unit.policy_texts import convert
 from tests.unit.scaling_stage import NOW, POLICY, after
 
@@ -145,23 +144,24 @@ class World:
         asked = dict(word.split("=") for word in words if "=" in word)
         kind = self._apps.get(app, {})
         number, self._count[app] = self._count[app], self._count[app] + 1
-        spec = pod_spec(kind | ({"grace": int(asked["grace"])} if "grace" in asked else {}), gpus, node)
+        asks = pod_asks(kind | ({"grace": int(asked["grace"])} if "grace" in asked else {}), gpus)
         is_ready = Condition("Ready", "False" if "unready" in traits else "True")
         waits = (Condition("PodScheduled", "False", "Unschedulable"),) if not node else ()
         phase = "Succeeded" if "done" in traits else phase if node and "starting" not in traits else "Pending"
-        metadata = Metadata(
+        return builders.pod(
             f"{app}-{number}",
-            kind.get("namespace", SmartPods().namespace if kind.get("smart") is True else "team"),
-            f"uid-{app}-{number}",
+            namespace=kind.get("namespace", SmartPods().namespace if kind.get("smart") is True else "team"),
             creation_timestamp=timestamp(after(-5 if "new" in traits else -kind.get("age", 3_600))),
             deletion_timestamp=_deleted_at(traits, asked),
             deletion_grace_period_seconds=int(asked["grace"]) if "grace" in asked else None,
             labels={SELECTED: app} | ({names.COMPONENT: names.SMART_SCHEDULER} if kind.get("smart") else {}),
             annotations=annotations(kind),
             owner_references=owner(app, kind),
-        )
-        return Pod(
-            metadata, spec, PodStatus(phase, start_time=timestamp(after(-3_600)), conditions=waits or (is_ready,))
+            node_name=node,
+            phase=phase,
+            start_time=timestamp(after(-3_600)),
+            conditions=waits or (is_ready,),
+            **asks,
         )
 
     def _budgets(self) -> Iterator[PodDisruptionBudget]:
@@ -248,8 +248,11 @@ class World:
         name, gpus, *_ = said.split()
         app = name.rpartition("-")[0]
         kind = self._apps.get(app, {})
-        metadata = Metadata(name, "team", f"uid-{name}", labels={SELECTED: app}, owner_references=owner(app, kind))
-        return Pod(metadata, pod_spec(kind, gpus, node))
+        made_by = owner(app, kind)
+        asks = pod_asks(kind, gpus)
+        return builders.pod(
+            name, namespace="team", labels={SELECTED: app}, owner_references=made_by, node_name=node, phase="", **asks
+        )
 
 
 def _in_vain(pool: str, ago: int, times: int, load: Json | None = None) -> InVain:
