@@ -8,7 +8,6 @@ from reconciler.model.cluster.node import Node, NodeSpec, NodeTaint
 from reconciler.model.instant import Instant, instant
 from reconciler.plan.nodes.ownership import RULES, opt_out, untouchable
 from reconciler.report.sentences import sentence
-from reconciler.plan.sentences import sentence
 from tests import builders
 
 GOING = "2026-11-02T08:00:00Z"
