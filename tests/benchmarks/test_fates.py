@@ -12,7 +12,7 @@ from reconciler.plan.karpenter.disruption_forecast import Surroundings, fates
 from reconciler.plan.nodes.eviction import PodBudgets
 from tests.benchmarks.calibration import Unit
 from tests.results.record import Recorder, Result
-from tests.unit.fates_stage import NOW, POOL, Words, drift_of, node_pool, observed, spec_of
+from tests.unit.plan.karpenter.stage import NOW, POOL, Words, drift_of, node_pool, observed, spec_of
 
 NODES = 5_000
 PODS = 20  # a node

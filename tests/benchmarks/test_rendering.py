@@ -13,7 +13,7 @@ from reconciler.sources.defaults import default_templates, karpenter_schema
 from reconciler.sources.renderer import BoundedRenderer
 from tests.benchmarks.calibration import Unit
 from tests.results.record import Recorder, Result
-from tests.unit.test_node_pool_template import FULL
+from tests.unit.policy.manifests.test_node_pool_template import FULL
 
 POOLS = 300
 RUNS = 10

@@ -26,7 +26,7 @@ from tests.lab.lab import Lab
 from tests.lab.places import REPOSITORY
 from tests.results.record import Recorder, Result
 from tests.stages.observing import seen_by
-from tests.unit.proxy_stage import write_papers
+from tests.unit.lab.proxy_stage import write_papers
 
 RATE, SECONDS = 1_000, 60
 LEASES, LIVE_SECONDS = 200, 20

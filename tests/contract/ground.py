@@ -23,7 +23,7 @@ from tests.lab.api import Api, Credential
 from tests.lab.identities import NAMESPACE
 from tests.lab.lab import Lab
 from tests.stages.controlled import limited, taken_away
-from tests.unit.some_reasons import some_reason
+from tests.unit.plan.some_reasons import some_reason
 
 Object = dict[str, Any]
 Walk = Generator[Outcome, None, None]

@@ -6,7 +6,7 @@ from reconciler.model.plan.decision import Decision
 from reconciler.model.plan.outcome import Outcome
 from tests.contract import objects
 from tests.contract.ground import Ground, decision
-from tests.unit.some_reasons import some_reason
+from tests.unit.plan.some_reasons import some_reason
 
 
 def annotate(value: str = "yes", stale: bool = False) -> Act:

@@ -12,7 +12,7 @@ place, the line it stands in, and what to do about it. The exit code is 3 when t
 warnings alone leave it at 0.
 
 The examples are the files of `tests/policies/bad`. This page is written by
-`pytest tests/unit/test_bad_policies.py --record`.
+`pytest tests/unit/policy/test_bad_policies.py --record`.
 """
 
 

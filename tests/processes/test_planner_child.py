@@ -18,7 +18,7 @@ from reconciler.model.plan.inputs import Inputs
 from reconciler.plan.check import BrokenInvariant
 from reconciler.ports import Unavailable
 from reconciler.sources.history.read import kept
-from tests.unit.manifests_stage import inputs_of
+from tests.unit.plan.manifests.stage import inputs_of
 
 EDIT = {"wish": {"spec": {"limits": {"cpu": "480"}}}}
 

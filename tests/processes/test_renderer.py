@@ -15,7 +15,7 @@ from reconciler.model.rendering import Rendering, RenderRequest
 from reconciler.sources import renderer
 from reconciler.sources.renderer import BoundedRenderer, Bounds
 from tests.lab.places import REPOSITORY
-from tests.unit.rendering_stage import QUICK, problem_of, rendered, text_of
+from tests.unit.sources.rendering.stage import QUICK, problem_of, rendered, text_of
 
 POOL = {"name": "a100", "values": [1], "labels": {"team": "x"}, "absent": None}
 LOOP = "{% for i in range(10000) %}"
@@ -232,7 +232,7 @@ def test_no_process_is_left_behind() -> None:
 
 
 SCRIPT = """
-from tests.unit.rendering_stage import rendered
+from tests.unit.sources.rendering.stage import rendered
 values = {"a": {"x": 1, "y": 2, "z": None}, "b": {"y": 3}, "t": "text"}
 print(rendered("{{ a.keys() - b.keys() | list }} {{ a }} {{ t.upper | string }} {{ [t.upper] | join }}", values))
 print(rendered("{{ a | map('upper') | string }}{{ range | string }}{{ a.items() | string }}", values))

@@ -9,15 +9,19 @@ from reconciler.model.plan.plan import Plan
 from reconciler.plan.files.planning_result import PlanningResult
 from reconciler.plan.impact.impact import with_impact
 from reconciler.plan.planner import plan
-from tests.unit import drain_stage, guards_stage, manifests_stage, scaling_stage, smart_stage
-from tests.unit.drawn_fleets import Drawn
-from tests.unit.impact_stage import scene_of
-from tests.unit.test_frozen import CASES as FROZEN
-from tests.unit.test_guard_limits import TABLES as GUARDED
-from tests.unit.test_manifests_planner import CASES as MANIFESTS
-from tests.unit.test_plan_purchases import CASES as PURCHASES
-from tests.unit.test_scaling import CASES as SCALING
-from tests.unit.test_smart_pods import CASES as SMART
+from tests.unit.plan.drain import stage as drain_stage
+from tests.unit.plan.drawn_fleets import Drawn
+from tests.unit.plan.guards import stage as guards_stage
+from tests.unit.plan.guards.test_frozen import CASES as FROZEN
+from tests.unit.plan.guards.test_limits import TABLES as GUARDED
+from tests.unit.plan.impact.stage import scene_of
+from tests.unit.plan.manifests import stage as manifests_stage
+from tests.unit.plan.manifests.test_planner import CASES as MANIFESTS
+from tests.unit.plan.scaling import stage as scaling_stage
+from tests.unit.plan.scaling.test_scaling import CASES as SCALING
+from tests.unit.plan.smart_pods import stage as smart_stage
+from tests.unit.plan.smart_pods.test_smart_pods import CASES as SMART
+from tests.unit.report.plans.test_purchases import CASES as PURCHASES
 
 DRAWN = 240
 Plans = Iterator[tuple[str, Plan]]

@@ -19,8 +19,8 @@ from tests.stages.stories.drained.drawn import drawn
 from tests.stages.stories.drained.judging import faults_of, within
 from tests.stages.stories.drained.witness import outcome_of
 from tests.stages.stories.left import left_of
-from tests.unit.drain_stage import World
-from tests.unit.test_drain_names import Json, candidates, fleets, renamed
+from tests.unit.plan.drain.stage import World
+from tests.unit.plan.drain.test_names import Json, candidates, fleets, renamed
 
 STORIES, AT_ONCE, PROCESSES = 20_000, 100, 2
 

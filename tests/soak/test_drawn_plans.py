@@ -10,7 +10,7 @@ from reconciler.fleet.fleet import Fleet
 from reconciler.plan.check import check
 from reconciler.plan.planner import plan
 from tests.results.record import Recorder, Result
-from tests.unit.drawn_fleets import Drawn
+from tests.unit.plan.drawn_fleets import Drawn
 
 PLANS, AT_ONCE, PROCESSES = 40_000, 500, 2
 FIRST = 1_000_000  # beyond those of tests/unit

@@ -9,7 +9,7 @@ from time import monotonic
 import pytest
 
 from tests.results.record import Recorder, Result
-from tests.unit.mutated_clusters import Seeded, differences, everything
+from tests.unit.kube.mutated_clusters import Seeded, differences, everything
 
 BASES, MUTATIONS, AT_ONCE, PROCESSES = 1_000, 50, 20, 2
 FIRST = 1_000_000  # beyond those of tests/unit

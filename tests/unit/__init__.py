@@ -1,1 +1,1 @@
-"""Tests of one module each, without the lab."""
+"""Tests of one module each, without the lab, in folders that mirror the package."""

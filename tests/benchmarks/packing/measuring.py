@@ -28,7 +28,7 @@ from tests.benchmarks.packing.pending import (
     one_shape,
     price_of,
 )
-from tests.unit.packing_checker import faults
+from tests.unit.fleet.binpack.checker import faults
 
 ROUNDS = 5
 LONG_SECONDS = 3  # what takes longer is not done again

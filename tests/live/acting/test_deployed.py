@@ -4,7 +4,7 @@ import json
 from urllib.parse import urlencode
 
 from tests.lab.lab import Lab
-from tests.unit.test_deploy import CORE, objects
+from tests.unit.deploy.test_deploy import CORE, objects
 
 STRICT = urlencode({"fieldManager": "deployer", "dryRun": "All", "fieldValidation": "Strict", "force": "true"})
 

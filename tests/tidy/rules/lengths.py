@@ -20,7 +20,6 @@ OF_LIKE_ITEMS = (
     "tests/policies",
     "tests/results",
     "tests/scripts",
-    "tests/unit",
     "reconciler/policy/kinds",
     "reconciler/cli/commands",
 )

@@ -1,0 +1,261 @@
+"""Why a node is a candidate for a drain or not; and what is said to make it one, done, makes it one."""
+
+from collections import Counter
+from typing import Any
+
+import pytest
+
+from reconciler.fleet.fleet import Fleet
+from reconciler.plan.drain.codes.blockers import BLOCKERS, GangWithoutPlace, PodBudgetTaken, PodWithoutPlace
+from reconciler.plan.drain.codes.eligibility import ELIGIBILITY, IsDestination, OthersTurn
+from reconciler.plan.explain.counterfactuals.changes import LINES, flipped, weighed_again
+from reconciler.plan.explain.decisions import Asked
+from reconciler.plan.files.planning_result import PlanningResult
+from reconciler.plan.nodes.ownership import CordonedByOthers, DisruptedByKarpenter, DriverUpgrade, NodeOptedOut
+from reconciler.plan.reasons import Declared, code_of
+from reconciler.report.explain.about import About
+from reconciler.report.explain.changes import change_words, changes_of
+from reconciler.report.explain.subject import about
+from tests.unit.plan.drain.stage import World, tables
+
+CASES = tables()
+
+
+def asked(case: dict[str, Any], node: str) -> dict[str, list[str]]:
+    world = World(case)
+    answer: About = about(
+        PlanningResult(world.inputs, Fleet(world.inputs.observed), world.planned()), Asked("node", node)
+    )
+    found: dict[str, list[str]] = {}
+    for label, text in answer.rows:
+        found.setdefault(label, []).append(text)
+    return found
+
+
+def test_a_candidate_says_since_when_it_is_one() -> None:
+    (told,) = asked({"nodes": {"a": {"pods": ["web 2"], "candidate": 60}, "b": {"pods": ["web 5"]}}}, "a")["drained"]
+    assert told.startswith(
+        "a candidate: a is not needed: its pods would fit on b. It goes after 10 min. It is one since"
+    )
+
+
+def test_one_that_is_none_says_why_and_what_would_make_it_one() -> None:
+    policy = {"utilizationThresholdPercent": 49}
+    rows = asked({"nodes": {"a": {"pods": ["web 4"]}, "b": {"pods": ["web 4"]}}, "policy": policy}, "a")
+    assert rows["drained"][0].startswith("no: 4 of 8 nvidia.com/gpu of a are requested, 50 %; at 49 % or less it goes.")
+    assert rows["drained if"] == ["utilizationThresholdPercent of DrainPolicy/drains is 50 or more"]
+
+
+def test_all_that_stands_in_the_way_is_told_together() -> None:
+    apps = {"web": {"owner": "none", "budget": 0, "volumes": ["emptyDir"]}}
+    policy = {"utilizationThresholdPercent": 24}
+    case = {"nodes": {"a": {"pods": ["web 2"]}, "b": {"pods": ["job 5"]}}, "apps": apps, "policy": policy}
+    (told,) = asked(case, "a")["drained if"]
+    assert told.split(" and ") == [
+        "utilizationThresholdPercent of DrainPolicy/drains is 25 or more",
+        "Pod/team/web-0 carries cluster-autoscaler.kubernetes.io/safe-to-evict: true",
+        "PodDisruptionBudget/team/web allows a disruption",
+    ]
+
+
+def test_where_nothing_near_would_do_nothing_is_said() -> None:
+    """No node like this one has its label."""
+    apps = {"web": {"selects": {"zone": "x"}}}
+    rows = asked({"nodes": {"a": {"pods": ["web 3"]}, "b": {"pods": ["job 6"]}}, "apps": apps}, "a")
+    assert rows["drained"][0].startswith("no: no node that stays would take Pod/team/web-0")
+    assert "drained if" not in rows
+
+
+def test_one_that_was_tried_in_vain_says_when_and_since_when() -> None:
+    nodes: dict[str, Any] = {"a": {"pods": ["web 3"]}, "b": {"pods": ["web 6"]}}
+    assert asked({"nodes": nodes}, "a")["last tried"] == ["at 2026-11-02T08:00:00Z, in vain"]
+    again = asked({"nodes": nodes, "tried": {"a": [60, 600]}}, "a")["last tried"]
+    assert again == ["at 2026-11-02T08:00:00Z, in vain since 2026-11-02T07:50:00Z"]
+    assert "last tried" not in asked({"nodes": nodes}, "b")
+
+
+def test_where_nobody_looked_it_says_what_was_found_before() -> None:
+    nodes: dict[str, Any] = {
+        "a": {"pods": ["web 2"], "candidate": 60},
+        "b": {"pods": ["job 8"], "draining": 30},
+        "c": {"pods": ["web 5"]},
+    }
+    (told,) = asked({"nodes": nodes, "tried": {"a": [60, 600]}}, "a")["last tried"]
+    assert told == (
+        "at 2026-11-02T07:59:00Z, in vain since 2026-11-02T07:50:00Z: "
+        "no node that stays would take Pod/team/web-0 (resources on 1 of a100 p4d), and so it keeps a."
+    )
+
+
+def test_of_a_pool_that_is_not_named_nothing_is_said() -> None:
+    assert "drained" not in asked({"nodes": {"a": {"pods": ["web 2"]}}, "policy": "none"}, "a")
+
+
+SAFE = "cluster-autoscaler.kubernetes.io/safe-to-evict: true"
+BARE = {"bare": {"owner": "none"}}
+
+
+def bare(pods: int) -> dict[str, Any]:
+    """A node with so many pods that nobody would make anew, and another with room for all of them."""
+    nodes = {"a": {"pods": ["bare 0"] * pods}, "b": {"pods": ["job 5"]}}
+    return {"nodes": nodes, "apps": BARE}
+
+
+def test_all_pods_that_keep_it_are_named_each_with_its_reason() -> None:
+    apps: dict[str, Any] = {
+        "web": {"budget": 0},
+        "app": {"safe": "false"},
+        "log": {"volumes": ["emptyDir"]},
+        "big": {"selects": {"zone": "x"}},
+    }
+    nodes = {"a": {"pods": ["web 1", "job 0", "app 0", "log 0", "big 1"]}, "b": {"pods": ["job 5"]}}
+    rows = asked({"nodes": nodes, "apps": apps}, "a")
+    assert sorted(rows["kept by"]) == [
+        "Pod/team/app-0 carries cluster-autoscaler.kubernetes.io/safe-to-evict: false, and so it keeps a.",
+        "Pod/team/log-0 has local storage (volume scratch), and so it keeps a.",
+        "PodDisruptionBudget/team/web of Pod/team/web-0 allows no disruption now, and so it keeps a.",
+        "no node that stays would take Pod/team/big-0 (selection on 1 of a100 p4d.24xlarge), and so it keeps a.",
+    ]
+
+
+def test_one_that_was_told_already_is_not_told_again() -> None:
+    rows = asked(bare(1), "a")
+    assert rows["drained"][0].startswith("no: Pod/team/bare-0 has no controller")
+    assert "kept by" not in rows
+    assert rows["drained if"] == [f"Pod/team/bare-0 carries {SAFE}"]
+
+
+def test_pods_that_need_the_same_edit_are_told_together() -> None:
+    rows = asked(bare(7), "a")
+    titles = [f"Pod/team/bare-{number}" for number in range(7)]
+    assert rows["kept by"] == [
+        f"{each} has no controller that would make it anew, and so it keeps a." for each in titles
+    ]
+    assert rows["drained if"] == [f"each of these 7 pods ({', '.join(titles)}) carries {SAFE}"]
+
+
+def test_of_many_the_first_are_named_and_the_others_counted() -> None:
+    rows = asked(bare(25), "a")
+    assert len(rows["kept by"]) == 11
+    assert rows["kept by"][-1] == "and 15 more"
+    (told,) = rows["drained if"]
+    assert told.startswith("each of these 25 pods (Pod/team/bare-0, Pod/team/bare-1, Pod/team/bare-10, ")
+    assert told.endswith(f", 15 more) carries {SAFE}")
+
+
+@pytest.mark.parametrize("pods", [1, 6, 7, 30])
+def test_what_is_told_of_many_pods_does_make_it_a_candidate(pods: int) -> None:
+    world = World(bare(pods))
+    (weighed,) = (each for each in world.planned().weighed if each.node == "a")
+    after, told = flipped(world.inputs, weighed)
+    assert len(told) == 1
+    assert after is not None
+    again = weighed_again(after, "a")
+    assert again is not None
+    assert again.is_candidate
+    annotated = [pod for pod in after.observed.pods if pod.metadata.annotations.safe_to_evict == "true"]
+    assert [pod.node for pod in annotated] == ["a"] * pods
+
+
+def test_budgets_that_allow_nothing_are_told_together() -> None:
+    apps = {f"app{number}": {"budget": 0} for number in range(7)}
+    nodes = {"a": {"pods": [f"app{number} 0" for number in (*range(7), 0)]}, "b": {"pods": ["job 5"]}}
+    rows = asked({"nodes": nodes, "apps": apps}, "a")
+    titles = ", ".join(f"PodDisruptionBudget/team/app{number}" for number in range(7))
+    assert rows["drained if"] == [f"each of these 7 PodDisruptionBudgets ({titles}) allows a disruption"]
+    assert len(rows["kept by"]) == 8
+
+
+def test_what_others_take_of_a_budget_first_keeps_it_as_in_the_plan() -> None:
+    nodes = {"a": {"pods": ["web 1"]}, "b": {"pods": ["web 1", "bare 1"]}, "c": {"pods": ["job 4"]}}
+    first, second = asked({"nodes": nodes, "apps": {"web": {"budget": 1}} | BARE}, "b")["kept by"]
+    assert first == "Pod/team/bare-0 has no controller that would make it anew, and so it keeps b."
+    assert second.startswith("what PodDisruptionBudget/team/web of Pod/team/web-1 allows is needed for others that go")
+
+
+def test_pods_for_which_no_room_is_left_are_named_too() -> None:
+    nodes = {"a": {"pods": ["web 1", "web 1", "web 1"]}, "b": {"pods": ["job 7"]}}
+    rows = asked({"nodes": nodes}, "a")
+    assert rows["drained"][0].startswith("no: no node that stays would take Pod/team/web-0 (not beside the others on 1")
+    assert [told.partition(" (")[0] for told in rows["kept by"]] == [
+        "no node that stays would take Pod/team/web-0",
+        "no node that stays would take Pod/team/web-1",
+    ]
+    assert "(resources on 1 of a100 p4d.24xlarge)" in rows["kept by"][1]
+
+
+def test_all_that_keeps_a_gang_is_told() -> None:
+    """One of its pods runs there, the others elsewhere."""
+    nodes = {"a": {"pods": ["web 1"]}, "b": {"pods": ["app 1", "big 4"]}, "c": {"pods": ["bare 1", "job 4"]}}
+    apps: dict[str, Any] = {
+        "web": {"claim": "one", "volumes": ["emptyDir"]},
+        "app": {"claim": "two", "safe": "false"},
+        "bare": {"claim": "three", "owner": "none"},
+    }
+    claims = {each: {"count": 1, "gangRef": "llama"} for each in ("one", "two", "three")}
+    rows = asked({"nodes": nodes, "apps": apps, "claims": claims}, "a")
+    unsafe = "Pod/team/app-0 carries cluster-autoscaler.kubernetes.io/safe-to-evict: false, and so it keeps b"
+    lone = "Pod/team/bare-0 has no controller that would make it anew, and so it keeps c"
+    gang = "Pod/team/web-0 is of gang team/llama, which moves together or not at all"
+    own = "Pod/team/web-0 has local storage (volume scratch), and so it keeps a."
+    assert rows["kept by"] == [own, *(f"{gang} ({told}), and so it keeps a." for told in (unsafe, lone))]
+
+
+def test_of_a_node_that_is_being_emptied_those_are_told_that_are_not_asked() -> None:
+    nodes = {"a": {"pods": ["web 1", "job 1", "bare 1"], "draining": 60}, "b": {"pods": ["job 5"]}}
+    rows = asked({"nodes": nodes, "apps": {"web": {"budget": 0}} | BARE}, "a")
+    assert sorted(rows["kept by"]) == [
+        "Pod/team/bare-0 has no controller that would make it anew, and so it keeps a.",
+        "PodDisruptionBudget/team/web of Pod/team/web-0 allows no disruption now, and so it keeps a.",
+    ]
+
+
+KEPT: set[Declared] = {*ELIGIBILITY, *BLOCKERS, DisruptedByKarpenter, DriverUpgrade, CordonedByOthers, NodeOptedOut}
+
+
+def test_each_reason_for_which_a_node_is_none_has_its_change() -> None:
+    assert set(LINES) == KEPT
+
+
+@pytest.mark.parametrize("code", sorted(map(code_of, KEPT)))
+def test_what_is_said_to_make_it_a_candidate_does(code: str) -> None:
+    """In some case each change alone is enough, or it and those behind it are."""
+    for case in CASES.values():
+        world = World(case)
+        for weighed in world.planned().weighed if not case.get("scales") or code == OthersTurn.__name__ else ():
+            if weighed.reason.code == code and not weighed.is_candidate:
+                after, told = flipped(world.inputs, weighed)
+                if after is not None:
+                    again = weighed_again(after, weighed.node)
+                    assert again is not None
+                    assert again.is_candidate
+                    assert changes_of(world.inputs, weighed) == " and ".join(map(change_words, told))
+                    return
+    pytest.fail(f"no case shows a change that lifts {code}", pytrace=False)
+
+
+MOST_ALIKE = 12  # nodes of one reason, of a case that has many
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_change_lifts_what_it_is_told_for(name: str) -> None:
+    """Or another stands in the way then; never is a change told after which the node is none."""
+    world = World(CASES[name])
+    asked = Counter[str]()
+    for weighed in world.planned().weighed:
+        asked[weighed.reason.code] += 1
+        if asked[weighed.reason.code] > MOST_ALIKE:
+            continue
+        line = LINES.get(type(weighed.reason.facts)) if not weighed.is_candidate else None
+        edit = line(world.inputs, weighed) if line is not None else None
+        if edit is None:
+            continue
+        first = weighed_again(edit.inputs, weighed.node)
+        if first is not None and first.is_candidate:
+            assert changes_of(world.inputs, weighed) == change_words(edit.change)
+        elif type(weighed.reason.facts) not in MAY_NOT_DO:
+            assert first is None or first.reason != weighed.reason
+
+
+# A node with room is no place for what selects others, and need not be chosen; what goes first may take a budget again.
+MAY_NOT_DO = {PodWithoutPlace, GangWithoutPlace, IsDestination, PodBudgetTaken}

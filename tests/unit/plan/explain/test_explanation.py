@@ -1,0 +1,187 @@
+"""Explanations say no more than is known, and what holds a pod where it is."""
+
+import re
+from typing import Any
+
+import msgspec
+import pytest
+
+from reconciler.loop import decide
+from reconciler.model.cluster.observed import Observed, Unread
+from reconciler.model.desired import Declared, Desired
+from reconciler.model.origin import Origin
+from reconciler.model.plan.inputs import Inputs
+from reconciler.model.policy.node_provisioner import NodeProvisioner
+from reconciler.plan.explain.decisions import Asked
+from reconciler.plan.files.planning_result import PlanningResult
+from reconciler.report import write
+from reconciler.report.explain.about import About, UnknownSubject
+from reconciler.report.explain.subject import about, asked
+from reconciler.report.setting import Setting
+from reconciler.report.status.build import overview_of
+from reconciler.report.status.overview import Overview, PoolStanding, overview_document
+from tests.unit.plan.karpenter.stage import NOW, gpu_pool, observed
+from tests.unit.plan.manifests.stage import POLICY, inputs_of
+
+STAGE: dict[str, Any] = {"nodes": {"n": {"pods": [{"gpus": 8, "labels": {"app": "x"}}], "claim": False}}}
+WRITTEN = (("", Origin("p.yaml", 1)),)
+SCALES = NodeProvisioner(pool_name="p", min_size=1, max_size=9, min_gpu_utilization_percent=70)
+WISH = Desired(
+    "r",
+    "prod",
+    pools=(Declared("GpuPool", "p", gpu_pool({}), WRITTEN),),
+    provisioners=(Declared("NodeProvisioner", "p", SCALES, WRITTEN),),
+)
+SETTING = Setting("prod", "r", "c", "", NOW, NOW, "0")
+POD = Asked("pod", "n-0-0", "team")
+
+
+def rows(subject: Asked, seen: Observed) -> list[tuple[str, str]]:
+    return list(about(decide(Inputs(Desired("r", "prod"), seen, NOW)), subject).rows)
+
+
+def with_pod(**words: Any) -> Observed:
+    pod = STAGE["nodes"]["n"]["pods"][0] | words
+    return observed({"nodes": {"n": {"pods": [pod]}}})
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        ({"asks": "true"}, ["its annotation karpenter.sh/do-not-disrupt"]),
+        ({"asks": "4h", "ran": "1h"}, ["its annotation karpenter.sh/do-not-disrupt, until 2026-11-18T15:00:00Z"]),
+        ({"asks": "4h", "ran": "5h"}, []),
+        ({"asks": "soon"}, []),
+    ],
+)
+def test_a_pod_is_held_up_for_as_long_as_its_annotation_says(words: dict[str, str], told: list[str]) -> None:
+    assert [text for label, text in rows(POD, with_pod(**words)) if label == "held up by"] == told
+
+
+def test_the_budgets_of_a_pod_are_told_by_name_however_they_were_read() -> None:
+    pdbs = {name: {"labels": {"app": "x"}, "allows": 1} for name in ("b", "a")}
+    told = [text for label, text in rows(POD, observed(STAGE | {"pdbs": pdbs})) if label == "budget"]
+    assert told == [f"PodDisruptionBudget/team/{name} allows 1 more to be away" for name in ("a", "b")]
+
+
+def test_what_could_not_be_read_is_not_said_to_be_missing() -> None:
+    seen = observed(STAGE)
+    assert ("Karpenter", "knows no NodeClaim of it") in rows(Asked("node", "n-0"), seen)
+    assert ("NodePool", "there is none") in rows(Asked("pool", "p"), seen)
+    kinds = ("nodeclaims.karpenter.sh", "nodepools.karpenter.sh")
+    blind = Observed(nodes=seen.nodes, unread=tuple(Unread(kind, "403 Forbidden") for kind in kinds))
+    assert ("Karpenter", f"not known: {kinds[0]}: 403 Forbidden") in rows(Asked("node", "n-0"), blind)
+    assert ("NodePool", f"not known: {kinds[1]}: 403 Forbidden") in rows(Asked("pool", "p"), blind)
+
+
+NODES, PODS = Unread("nodes", "403 Forbidden"), Unread("pods", "403 Forbidden")
+
+
+def blind_to(*unread: Unread) -> Observed:
+    """The stage, without what could not be read."""
+    seen = observed(STAGE)
+    kinds = {each.kind for each in unread}
+    nodes, pods = () if "nodes" in kinds else seen.nodes, () if "pods" in kinds else seen.pods
+    return msgspec.structs.replace(seen, nodes=nodes, pods=pods, unread=unread)
+
+
+def answer(subject: Asked, seen: Observed, desired: Desired | None = None) -> About:
+    return about(decide(Inputs(desired or Desired("r", "prod"), seen, NOW)), subject)
+
+
+@pytest.mark.parametrize(
+    ("subject", "unread"),
+    [
+        (Asked("node", "n-0"), NODES),
+        (POD, PODS),
+        (Asked("claim", "n-0"), Unread("nodeclaims.karpenter.sh", "403 Forbidden")),
+        (Asked("pool", "other"), Unread("nodepools.karpenter.sh", "403 Forbidden")),
+    ],
+)
+def test_what_may_well_be_there_is_not_said_to_be_nowhere(subject: Asked, unread: Unread) -> None:
+    with pytest.raises(UnknownSubject, match=f"^{unread.kind} could not be read: 403 Forbidden"):
+        answer(subject, blind_to(unread))
+
+
+def test_where_pods_were_not_read_no_node_or_pool_is_said_to_be_empty() -> None:
+    for subject in (Asked("node", "n-0"), Asked("pool", "p")):
+        told = answer(subject, blind_to(PODS)).headline
+        assert "in use is not known: pods could not be read: 403 Forbidden" in told
+        assert "empty" not in told
+        assert " 0 " not in told
+
+
+def test_where_nodes_were_not_read_no_pool_is_said_to_have_none() -> None:
+    told = answer(Asked("pool", "p"), blind_to(NODES), WISH)
+    assert told.headline == "its nodes are not known: nodes could not be read: 403 Forbidden"
+    assert ("its node", "not known: nodes could not be read: 403 Forbidden") in rows(POD, blind_to(NODES))
+
+
+@pytest.mark.parametrize("unread", [NODES, PODS])
+def test_no_target_is_told_of_a_use_that_is_not_known(unread: Unread) -> None:
+    subject = Asked("provisioner", "p")
+    assert "node" in dict(answer(subject, observed(STAGE), WISH).rows)["target"]
+    told = answer(subject, blind_to(unread), WISH)
+    assert told.outcome == "Its target is not known."
+    assert dict(told.rows)["target"] == f"{unread.kind} could not be read: 403 Forbidden"
+
+
+def test_the_status_of_what_was_not_read_is_not_zero() -> None:
+    def standing(seen: Observed) -> PoolStanding:
+        scene = decide(Inputs(WISH, seen, NOW))
+        (found,) = overview_of(SETTING, scene).pools
+        return found
+
+    whole = standing(observed(STAGE))
+    assert (whole.nodes, whole.busy_nodes, whole.gpus, whole.gpus_in_use) == (1, 1, 8, 8)
+    without_pods = standing(blind_to(PODS))
+    assert (without_pods.nodes, without_pods.busy_nodes, without_pods.gpus_in_use) == (1, None, None)
+    without_nodes = standing(blind_to(NODES))
+    assert (without_nodes.nodes, without_nodes.gpus, without_nodes.busy_nodes) == (None, None, None)
+    claims = Unread("nodeclaims.karpenter.sh", "403 Forbidden")
+    assert (whole.drifted_nodes, standing(blind_to(claims)).drifted_nodes) == (0, None)
+    shown = write(overview_document(Overview(SETTING, (without_nodes,))), "text", color=False)
+    assert re.search(r"p +Observe( +\?){4} +0$", shown, re.MULTILINE)
+
+
+def scene_of(mode: str, **case: Any) -> PlanningResult:
+    """Three nodes of a100, one busy, whose NodePool gets a taint."""
+    taint = {"spec": {"template": {"spec": {"taints": [{"key": "dedicated", "effect": "NoSchedule"}]}}}}
+    return decide(inputs_of({"nodes": 3, "busy": 1, "wish": taint, "pools": {"a100": {"mode": mode}}, **case}))
+
+
+@pytest.mark.parametrize("name", ["node/node-0", "pod/research/train-0"])
+def test_in_observe_mode_a_fate_is_told_as_what_would_be(name: str) -> None:
+    begins = "it drifts" if name.startswith("node") else "its node drifts"
+    would = f"Would, if GpuPool/a100 were in mode Enforce: {begins}"
+    assert about(scene_of("Observe"), asked(name)).outcome.startswith(would)
+    assert about(scene_of("Enforce"), asked(name)).outcome.startswith(begins.capitalize())
+
+
+def test_in_observe_mode_what_a_pool_comes_to_is_told_as_what_would_be() -> None:
+    for mode, begins in (("Observe", "Would, if GpuPool/a100 were in mode Enforce: "), ("Enforce", "")):
+        rows = dict(about(scene_of(mode), asked("pool/a100")).rows)
+        assert rows["because of this change"].startswith(f"{begins}1 node: each drifts"), mode
+
+
+def test_what_happens_anyway_happens_in_observe_mode_too() -> None:
+    outcome = about(scene_of("Observe", wish={}, drifted=3), asked("node/node-0")).outcome
+    assert outcome.startswith("It drifts:")
+
+
+@pytest.mark.parametrize(
+    ("least", "told"),
+    [
+        (5, "2 nodes fewer than its target."),
+        (3, "As many nodes as its target."),
+        (1, "1 node more than its target."),
+    ],
+)
+def test_a_provisioner_says_how_far_its_pool_is_from_its_target(least: int, told: str) -> None:
+    given = inputs_of({"nodes": 3, "busy": 2})
+    spec = NodeProvisioner(pool_name="a100", min_size=least, max_size=9, min_gpu_utilization_percent=100)
+    wish = msgspec.structs.replace(
+        given.desired, provisioners=(Declared("NodeProvisioner", "a100", spec, (("", POLICY),)),)
+    )
+    scene = decide(msgspec.structs.replace(given, desired=wish))
+    assert about(scene, asked("provisioner/a100")).outcome == told

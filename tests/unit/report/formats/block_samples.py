@@ -1,0 +1,99 @@
+"""A document with a block of every kind, with texts that are given: harmless, or of someone who means no good."""
+
+from collections.abc import Iterator
+from itertools import chain, repeat
+
+from hypothesis import strategies as some
+
+from reconciler.model.problem import Problem
+from reconciler.report.blocks import (
+    Blank,
+    Block,
+    Column,
+    Detail,
+    Fact,
+    Facts,
+    Group,
+    Item,
+    Items,
+    Line,
+    Note,
+    Notes,
+    Problems,
+    Row,
+    Section,
+    Table,
+)
+from reconciler.report.document import Document, Finding, Judged
+from reconciler.report.visible import visible
+from tests.unit.report.problem_samples import AWKWARD
+
+HOSTILE = (
+    "<script>alert(1)</script>",
+    "<img src=x onerror=alert(1)>",
+    "</details></code></pre></td>",
+    "\x1b]0;title\x07\x1b[31mred",
+    "\r\n::error file=x::forged",
+    "a | b ` c `` d ~~~ e",
+    "**bold** _thin_ ~~gone~~ [here](https://example.org) ![see](x.png)",
+    "# heading",
+    "- item",
+    "1. item",
+    "+ item",
+    "> [!NOTE]",
+    "---",
+    "===",
+    "&lt;b&gt; &#60;b&#62;",
+    "https://example.org www.example.org <https://example.org> mailto:a@example.org",
+    "@team #12 GH-12 $x$ $`x`$",
+    "\\ \\* \\",
+    "```",
+    "\u202eabc 漢字 e\u0301",
+    "    indented",
+)
+MARKS = "`*_~|<>[]()#+-!@$&;=.:/\\ 1x"
+texts = some.one_of(
+    some.sampled_from(HOSTILE), some.text(some.sampled_from(AWKWARD + MARKS), min_size=1, max_size=30)
+).filter(lambda text: bool(visible(text).strip()))
+
+
+def documents_with(given: Iterator[str]) -> Document:
+    """Each place of a text in a document takes the next."""
+    word = given.__next__
+    table = Table(
+        (Column(word()), Column(word(), right=True)),
+        (
+            Group((Row((word(), word()), word(), "bad"), Row((word(), word()), word(), "warn")), word()),
+            Group((Row((word(), word()), word(), "good"),)),
+        ),
+    )
+    inner: tuple[Block, ...] = (
+        Facts((Fact(word(), (word(), word())), Fact(word(), (word(),)))),
+        Items((Item(word(), word(), word(), (Detail(word(), word(), "bad"), Detail(word()))), Item(word(), word()))),
+    )
+    return Document(
+        command="plan",
+        title=word(),
+        tool_version=word(),
+        blocks=(
+            Line((word(), word()), "strong"),
+            Blank(),
+            Notes((Note("error", word(), word()), Note("note", word()))),
+            table,
+            Section(word(), inner),
+            Section(word(), (Section(word(), (Line((word(),)),)),), folded=True),
+            Problems((Problem("p.yaml", 7, 2, word(), word(), word(), 1, word()),)),
+        ),
+        payload={"text": word()},
+        otherwise=word(),
+        judged=Judged(2, "object", "hold"),
+        findings=(Finding(word(), 3, 0, word(), word(), word(), severity="warning", subject=word()),),
+        annotations=(Finding(word(), 3, 0, word(), word(), word(), severity="note"),),
+    )
+
+
+PLAIN = documents_with(repeat("word"))
+hostile_documents = some.lists(texts, min_size=60, max_size=60).map(
+    lambda given: documents_with(chain(given, repeat("word")))
+)
+EVERY_TRICK = documents_with(chain(*repeat(HOSTILE, 4)))
