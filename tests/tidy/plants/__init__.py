@@ -1,7 +1,18 @@
 """Every planted tree: for each rule at least one that breaks it and one that keeps it."""
 
 from tests.tidy.plant import Plant
-from tests.tidy.plants import dead_files, determinism, documents, layers, lengths, purity, reasons, running, wording
+from tests.tidy.plants import (
+    dead_files,
+    determinism,
+    documents,
+    layers,
+    lengths,
+    mirror,
+    purity,
+    reasons,
+    running,
+    wording,
+)
 
 PLANTS: tuple[Plant, ...] = (
     *purity.PLANTS,
@@ -12,5 +23,6 @@ PLANTS: tuple[Plant, ...] = (
     *documents.PLANTS,
     *layers.PLANTS,
     *running.PLANTS,
+    *mirror.PLANTS,
     *reasons.PLANTS,
 )

@@ -34,6 +34,7 @@ from tests.tidy.rules.lengths import (
     functions_take_few_parameters,
 )
 from tests.tidy.rules.machine_paths import no_file_names_a_machine
+from tests.tidy.rules.mirror import unit_tests_mirror_the_package
 from tests.tidy.rules.names import names_say_what_a_thing_is
 from tests.tidy.rules.openings import modules_open_with_a_sentence
 from tests.tidy.rules.purity import (
@@ -74,6 +75,7 @@ RULES: tuple[Rule, ...] = (
     pure_folders_are_under_contract,
     planners_do_not_know_one_another,
     every_test_has_a_budget,
+    unit_tests_mirror_the_package,
     continuous_integration_runs_the_tests,
     phony_targets_exist,
     make_check_looks_at_the_tree,
