@@ -25,4 +25,5 @@ class Problem(msgspec.Struct, frozen=True, gc=False, order=True):
     excerpt: str = ""  # the source line
     severity: Literal["error", "warning"] = "error"  # a policy with warnings alone is in force
     subject: PolicyRef = PolicyRef()  # of a template: the policy for which the problem showed
+    field: str = ""  # that the sentence names, such as spec.minSize
     is_absent: bool = False  # what was asked for is not there

@@ -35,6 +35,9 @@ class Document(msgspec.Struct, frozen=True):
         return f"{self.kind.name}/{self.name}"
 
 
+_NAMED = "metadata.name"
+
+
 def read_head(node: Node, kinds: Sequence[Kind] = KINDS) -> tuple[Document | None, list[Problem]]:
     """The document, if its head can be read, as one of the kinds."""
     if not isinstance(node, Mapping):
@@ -49,10 +52,11 @@ def read_head(node: Node, kinds: Sequence[Kind] = KINDS) -> tuple[Document | Non
             break
         if key not in _HEAD:
             remedy = "" if meant(key, known) else "take it out"
-            problems.append(problem(entry.key.at, "RC107", f'unknown key "{key}"{did_you_mean(key, known)}', remedy))
+            told = f'unknown key "{key}"{did_you_mean(key, known)}'
+            problems.append(problem(entry.key.at, "RC107", told, remedy, key))
         elif key == "status":
             told = "a status is written by the reconciler, not by people"
-            problems.append(problem(entry.key.at, "RC107", told, "take it out"))
+            problems.append(problem(entry.key.at, "RC107", told, "take it out", key))
     if kind is None or not name:
         return None, problems
     labels, annotations = _texts(node, "labels"), _texts(node, "annotations")
@@ -76,7 +80,7 @@ def _kind(node: Mapping, kinds: Sequence[Kind]) -> tuple[Kind | None, list[Probl
         told = f'there is no kind "{name.text}"' + (f'; did you mean "{close}"?' if close else "")
         # What was meant is read all the same: the rest of its problems are told with this one.
         remedy = "" if close else f"write {choice(tuple(named))}"
-        return named.get(close), [problem(name.at, "RC102", told, remedy)]
+        return named.get(close), [problem(name.at, "RC102", told, remedy, "kind")]
     if version.text != API_VERSION:
         told = f"{kind.name} has no version {version.text.removeprefix(f'{GROUP}/')}"
         return kind, [problem(version.at, "RC102", told, f"write {API_VERSION}")]
@@ -87,7 +91,7 @@ def _name(node: Mapping, kind: Kind | None) -> tuple[str, Mark, list[Problem]]:
     metadata = node.get("metadata")
     if not isinstance(metadata, Mapping):
         at = metadata.at if metadata else node.at
-        return "", at, [problem(at, "RC109", "metadata.name is missing", "add metadata: {name: ...}")]
+        return "", at, [problem(at, "RC109", "metadata.name is missing", "add metadata: {name: ...}", _NAMED)]
     problems: list[Problem] = []
     known = [key for key in _METADATA if key != "namespace" or (kind and kind.namespaced)]
     for key, entry in metadata.entries.items():
@@ -102,35 +106,35 @@ def _name(node: Mapping, kind: Kind | None) -> tuple[str, Mark, list[Problem]]:
     name = metadata.get("name")
     if not isinstance(name, Scalar) or name.value is None:
         at = name.at if name else metadata.at
-        return "", at, [*problems, problem(at, "RC109", "metadata.name is missing", "add a name")]
+        return "", at, [*problems, problem(at, "RC109", "metadata.name is missing", "add a name", _NAMED)]
     if kind and len(name.text) > kind.longest_name:
         told = f"metadata.name: expected at most {kind.longest_name} characters, got {len(name.text)}"
-        return "", name.at, [*problems, problem(name.at, "RC109", told, "shorten it")]
+        return "", name.at, [*problems, problem(name.at, "RC109", told, "shorten it", _NAMED)]
     if not isinstance(name.value, str) or not _NAME.fullmatch(name.value):
         told = f"metadata.name: expected {NAME.words}, got {what(name)}"
-        return "", name.at, [*problems, problem(name.at, "RC109", told, _better_name(name.text))]
+        return "", name.at, [*problems, problem(name.at, "RC109", told, _better_name(name.text), _NAMED)]
     return name.text, name.at, problems
 
 
 def _noted(metadata: Mapping, field: str) -> Iterator[Problem]:
     """Labels and annotations are maps of texts, and labels have a form."""
-    noted = metadata.get(field)
+    noted, above = metadata.get(field), f"metadata.{field}"
     if noted is None or (isinstance(noted, Scalar) and noted.value is None):
         return
     if not isinstance(noted, Mapping):
-        yield problem(noted.at, "RC103", f"metadata.{field}: expected a map, got {what(noted)}")
+        yield problem(noted.at, "RC103", f"{above}: expected a map, got {what(noted)}", field=above)
         return
     for key, entry in noted.entries.items():
-        value = entry.value
+        value, at = entry.value, f"{above}.{key}"
         if not re.fullmatch(LABEL_KEY.pattern, key):
-            yield problem(entry.key.at, "RC106", f'metadata.{field}: expected {LABEL_KEY.words}, got "{key}"')
+            yield problem(entry.key.at, "RC106", f'{above}: expected {LABEL_KEY.words}, got "{key}"', field=above)
         if not isinstance(value, Scalar) or not isinstance(value.value, str):
-            told = f"metadata.{field}.{key}: expected a text, got {what(value)}"
+            told = f"{at}: expected a text, got {what(value)}"
             yield problem(
-                value.at, "RC103", told, f'write "{value.text}" in quotes' if isinstance(value, Scalar) else ""
+                value.at, "RC103", told, f'write "{value.text}" in quotes' if isinstance(value, Scalar) else "", at
             )
         elif field == "labels" and not re.fullmatch(LABEL_VALUE.pattern, value.text):
-            yield problem(value.at, "RC106", f"metadata.labels.{key}: expected {LABEL_VALUE.words}, got {what(value)}")
+            yield problem(value.at, "RC106", f"{at}: expected {LABEL_VALUE.words}, got {what(value)}", field=at)
 
 
 def _texts(node: Mapping, field: str) -> tuple[tuple[str, str], ...]:

@@ -49,7 +49,9 @@ def environments(paths: Iterable[str]) -> tuple[str, ...]:
     return BASE, *sorted({environment_of(path) for path in paths} - {BASE})
 
 
-def layered(documents: Sequence[Document], environment: str) -> tuple[list[Layered], list[Problem]]:
+def layered(
+    documents: Sequence[Document], environment: str, *, by_field: bool = False
+) -> tuple[list[Layered], list[Problem]]:
     """The objects of one environment, in the order of their names; and objects that one layer has twice."""
     layers: dict[tuple[str, str], list[Document]] = {}
     problems = []
@@ -62,7 +64,8 @@ def layered(documents: Sequence[Document], environment: str) -> tuple[list[Layer
             if key in seen:
                 first = seen[key].at
                 told = f"{document.title} stands here again"
-                remedy = f"it stands at {first.file}:{first.line}; take one of them out"
+                place = first.file if by_field else f"{first.file}:{first.line}"
+                remedy = f"it stands at {place}; take one of them out"
                 problems.append(problem(document.named_at, "RC110", told, remedy))
                 continue
             seen[key] = document

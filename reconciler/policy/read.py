@@ -72,8 +72,9 @@ class _Reader:
                 continue
             told = ", ".join(f"{name} {plain(cast('Node', item.get(name)))}" for name in names if item.get(name))
             if told in seen:
-                sentence = f"{written((*path, number))} has the same {told} as item {seen[told] + 1}"
-                self.problems.append(problem(item.at, "RC108", sentence, "take one of them out"))
+                at = written((*path, number))
+                sentence = f"{at} has the same {told} as item {seen[told] + 1}"
+                self.problems.append(problem(item.at, "RC108", sentence, "take one of them out", at))
             seen.setdefault(told, number)
 
     def _leaf(self, shape: Shape, node: Scalar, path: Path) -> Any:

@@ -65,7 +65,7 @@ def _resolved(bundle: Bundle, only: str | None) -> Resolved:
     for environment in wanted:
         if len(problems) > MOST_PROBLEMS:
             break
-        objects, found = layered(documents, environment)
+        objects, found = layered(documents, environment, by_field=bundle.by_field)
         wish, wrong = _wish(objects, bundle, environment, is_whole)
         wishes.append(wish)
         problems += found + wrong
@@ -157,7 +157,7 @@ def _wish(
     desired = _sorted_by_kind(declared, bundle.revision, environment)
     # What could not be read is not missing: an object with problems of its own is no dangling reference.
     titles = frozenset((layers.document.kind.name, layers.document.name) for layers in objects)
-    wish = Wish(desired, marks, titles, is_whole)
+    wish = Wish(desired, marks, titles, bundle.by_field, is_whole)
     for rule in CROSS_RULES:
         problems += rule(wish)
     return desired, problems

@@ -130,7 +130,7 @@ def _wrong_type(place: _Place) -> Problem:
     if place.field and place.field.required and place.above and plain(place.node) is None:
         return _lacks(place.path, place.field, place.above)  # nothing behind the key
     told = f"{written(place.path)}: expected {expected(place.shape)}, got {what(place.node)}"
-    return problem(place.node.at, "RC103", told, advice(place.shape, place.node, place.path))
+    return problem(place.node.at, "RC103", told, advice(place.shape, place.node, place.path), written(place.path))
 
 
 def _missing(place: _Place) -> Iterator[Problem]:
@@ -142,7 +142,7 @@ def _missing(place: _Place) -> Iterator[Problem]:
 
 def _lacks(path: Path, field: Field, within: Node) -> Problem:
     told = f"{written(path)} is missing: {_within_a_sentence(field.sentence)}"
-    return problem(within.at, "RC104", told, f"add {field.name}")
+    return problem(within.at, "RC104", told, f"add {field.name}", written(path))
 
 
 def _unknown(place: _Place) -> Iterator[Problem]:
@@ -170,7 +170,7 @@ def _wrong_value(error: "ValidationError", place: _Place, unreadable: set[Path])
             name = str(error.instance)
             words = expected(key) if isinstance(key, Choice) else key.words
             told = f'{written(place.path)}: expected {words}, got "{name}"'
-            yield problem(node.entries[name].key.at, "RC106", told)
+            yield problem(node.entries[name].key.at, "RC106", told, field=written(place.path))
         case ListOf() | MapOf() as shape:
             count = len(node.entries) if isinstance(node, Mapping) else len(getattr(node, "items", ()))
             yield _out_of_bounds(bounded(shape), place, count)
@@ -182,7 +182,7 @@ def _wrong_value(error: "ValidationError", place: _Place, unreadable: set[Path])
         case Choice(values=values) as shape if isinstance(node, Scalar):
             close = meant(node.text, values)
             told = f"{written(place.path)}: expected {expected(shape)}, got {what(node)}"
-            yield problem(node.at, "RC106", told, f"write {close}" if close else "")
+            yield problem(node.at, "RC106", told, f"write {close}" if close else "", written(place.path))
         case WholeNumber() as shape if isinstance(node, Scalar):
             yield _wrong_integer(shape, node, place.path)
         case Words() as shape if isinstance(node, Scalar):
@@ -190,20 +190,20 @@ def _wrong_value(error: "ValidationError", place: _Place, unreadable: set[Path])
             size = len(str(node.value))
             yield _wrong_form(shape, node, place.path) if is_form else _out_of_bounds(bounded(shape), place, size)
         case _:
-            yield problem(node.at, "RC106", f"{written(place.path)}: {error.message}")
+            yield problem(node.at, "RC106", f"{written(place.path)}: {error.message}", field=written(place.path))
 
 
 def _out_of_bounds(within: Within, place: _Place, count: int) -> Problem:
     """Lists, maps and texts may be short or long."""
     told = f"{written(place.path)}: expected {how_many(within, _UNITS[type(place.node)])}, got {count}"
-    return problem(place.node.at, "RC105", told)
+    return problem(place.node.at, "RC105", told, field=written(place.path))
 
 
 def _wrong_integer(shape: WholeNumber, node: Scalar, path: Path) -> Problem:
     least, most = shape.within.least, shape.within.most
     is_too_small = least is not None and isinstance(node.value, int) and node.value < least
     told = f"{written(path)}: expected {expected(shape)}, got {node.text}"
-    return problem(node.at, "RC105", told, f"the nearest is {least if is_too_small else most}")
+    return problem(node.at, "RC105", told, f"the nearest is {least if is_too_small else most}", written(path))
 
 
 def _wrong_form(shape: Words, node: Scalar, path: Path) -> Problem:
@@ -211,7 +211,7 @@ def _wrong_form(shape: Words, node: Scalar, path: Path) -> Problem:
     words = shape.shaped.words if shape.shaped else expected(shape)
     told = f"{written(path)}: expected {words}, got {what(node)}"
     has_form = shape.shaped and _pattern(shape.shaped.pattern).fullmatch(lower)
-    return problem(node.at, "RC106", told, f"write {lower}" if has_form else "")
+    return problem(node.at, "RC106", told, f"write {lower}" if has_form else "", written(path))
 
 
 def wrong_measure(shape: Measured, node: Scalar, path: Path) -> Problem:
@@ -223,7 +223,7 @@ def wrong_measure(shape: Measured, node: Scalar, path: Path) -> Problem:
         told = f"{node.text} {error}"
     except ValueError:
         pass
-    return problem(node.at, "RC106", f"{written(path)}: {told}", measure_advice(shape, node.text))
+    return problem(node.at, "RC106", f"{written(path)}: {told}", measure_advice(shape, node.text), written(path))
 
 
 def _within_a_sentence(sentence: str) -> str:

@@ -56,9 +56,9 @@ Node = Scalar | Mapping | Sequence
 Path = tuple[str | int, ...]
 
 
-def problem(at: Mark, code: str, sentence: str, remedy: str = "") -> Problem:
-    """A problem at a place."""
-    return Problem(at.file, at.line, at.column, code, _short(sentence), _short(remedy), at.width)
+def problem(at: Mark, code: str, sentence: str, remedy: str = "", field: str = "") -> Problem:
+    """A problem at a place; `field`: that the sentence names."""
+    return Problem(at.file, at.line, at.column, code, _short(sentence), _short(remedy), at.width, field=field)
 
 
 def _short(text: str) -> str:

@@ -1,6 +1,5 @@
 """Problems of custom resources, told by object and field: the lines of the text that was read are nobody's."""
 
-import re
 from collections.abc import Sequence
 
 import msgspec
@@ -15,21 +14,21 @@ Places = dict[tuple[int, int], str]
 
 
 def by_field(bundle: Bundle, problems: Sequence[Problem]) -> list[Problem]:
-    """The same problems; those of an object begin with the field, where their sentence does not name it anyway."""
+    """The same problems; those of an object begin with the field, unless their sentence names it, or a part of it."""
     wanted = {each.file for each in problems}
     fields = {text.path: _fields(text) for text in bundle.policies if text.path in wanted}
-    # Sentences point from one object to another, too.
-    names = "|".join(re.escape(text.path) for text in bundle.policies)
-    pointed = re.compile(rf"({names}):[0-9]+") if names else None
-    return [_told(each, fields[each.file], pointed) if each.file in fields else each for each in problems]
+    return [_told(each, fields[each.file]) if each.file in fields else each for each in problems]
 
 
-def _told(problem: Problem, fields: Places, pointed: re.Pattern[str] | None) -> Problem:
-    sentence, remedy = (pointed.sub(r"\1", text) if pointed else text for text in (problem.sentence, problem.remedy))
+def _told(problem: Problem, fields: Places) -> Problem:
     field = fields.get((problem.line, problem.column), "")
-    if field and field not in sentence:
-        sentence = f"{field}: {sentence}"
-    return msgspec.structs.replace(problem, line=0, column=0, width=1, excerpt="", sentence=sentence, remedy=remedy)
+    sentence = problem.sentence if not field or _is_within(problem.field, field) else f"{field}: {problem.sentence}"
+    return msgspec.structs.replace(problem, line=0, column=0, width=1, excerpt="", sentence=sentence)
+
+
+def _is_within(field: str, other: str) -> bool:
+    """Whether it is the other field, or a part of it."""
+    return field == other or field.startswith((f"{other}.", f"{other}["))
 
 
 def _fields(text: Text) -> Places:

@@ -14,6 +14,7 @@ class Wish(msgspec.Struct, frozen=True):
     desired: Desired
     marks: dict[tuple[str, str], dict[str, Mark]]  # by kind and name, then by path
     written: frozenset[tuple[str, str]]  # kind and name of all objects, those that could not be read included
+    by_field: bool = False  # people find a value by its field, and not by its line
     is_whole: bool = True  # False: a document could not be read, so that an object may be in it
 
     def problem(self, about: Declared[object], path: str, told: tuple[str, str, str]) -> Problem:
@@ -32,6 +33,8 @@ class Wish(msgspec.Struct, frozen=True):
         return [pool for pool in self.desired.pools if "*" in names or pool.name in names]
 
     def place(self, about: Declared[object], path: str = "") -> str:
-        """file:line of a value, to point from one place to another."""
+        """file:line of a value, or its object, to point from one place to another."""
+        if self.by_field:
+            return self.marks[about.kind, about.name][""].file
         mark = self.marks[about.kind, about.name].get(path) or self.marks[about.kind, about.name][""]
         return f"{mark.file}:{mark.line}"

@@ -2,6 +2,8 @@
 
 from collections.abc import Iterator
 
+import msgspec
+
 from reconciler.model.desired import Declared
 from reconciler.model.problem import Problem
 from reconciler.policy.rules.context import Wish
@@ -28,4 +30,5 @@ def _pool(wish: Wish, about: Declared[object], path: str, name: str) -> Iterator
     known = [each for kind, each in wish.written if kind == "GpuPool"]
     close = meant(name, known)
     told = f'{path}: there is no GpuPool "{name}"' + (f'; did you mean "{close}"?' if close else "")
-    yield wish.problem(about, path, ("RC301", told, "" if close else "declare it, or name another"))
+    found = wish.problem(about, path, ("RC301", told, "" if close else "declare it, or name another"))
+    yield msgspec.structs.replace(found, field=path)

@@ -68,6 +68,7 @@ class ResourceProblem(msgspec.Struct, frozen=True):
     sentence: str
     remedy: str
     severity: Literal["error", "warning"] = "error"
+    names_path: bool = False  # the sentence does
 
 
 def resource_problems(spec: msgspec.Struct) -> Iterator[ResourceProblem]:
@@ -135,10 +136,10 @@ def wrong_amounts(
         yield from _in_bytes(where, name, amount, may_be_none=may_be_none)
         if name in _COUNTED and amount.binary and amount.milli:
             told = f"{where}: {amount} is no number of {name}: Ki, Mi and Gi are for bytes"
-            yield ResourceProblem(where, "RC208", told, f"write {_number(amount)}")
+            yield ResourceProblem(where, "RC208", told, f"write {_number(amount)}", names_path=True)
         elif name in _WHOLE and amount.milli % 1000:
             told = f"{where}: {amount} is no whole number of {name}"
-            yield ResourceProblem(where, "RC208", told, "write a whole number")
+            yield ResourceProblem(where, "RC208", told, "write a whole number", names_path=True)
 
 
 def _in_bytes(path: str, resource: str, amount: Quantity, *, may_be_none: bool) -> Iterator[ResourceProblem]:
@@ -147,7 +148,7 @@ def _in_bytes(path: str, resource: str, amount: Quantity, *, may_be_none: bool) 
         return
     told = f"{path}: {amount} is {_bytes(amount)}, which cannot be meant"
     remedy = "write how much there is" if is_none else f"write {_number(amount)}Gi, or {_number(amount)}Mi"
-    yield ResourceProblem(path, "RC208", told, remedy)
+    yield ResourceProblem(path, "RC208", told, remedy, names_path=True)
 
 
 def _number(amount: Quantity) -> str:

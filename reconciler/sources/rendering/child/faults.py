@@ -64,8 +64,12 @@ def fault_of(wrong: BaseException, request: Request, environment: Environment) -
     name, line = _place(wrong, request["template"])
     tell = next(tell for kind, tell in _TABLE if isinstance(wrong, kind))
     told = tell(Seen(wrong, request["values"], environment))
-    sentence = " ".join(told.sentence.split())[:LONGEST_SENTENCE] + _did_you_mean(told)
+    sentence = _in_one_line(told.sentence)[:LONGEST_SENTENCE] + _did_you_mean(told)
     return Fault(code=told.code, name=name, line=line, sentence=sentence, word=told.word, remedy=told.remedy)
+
+
+def _in_one_line(text: str) -> str:
+    return " ".join(text.split())
 
 
 def _did_you_mean(told: Told) -> str:

@@ -9,11 +9,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as some
 
 from reconciler.kube.policies import ResourcePolicies
-from reconciler.model.bundle import Bundle
+from reconciler.model.bundle import Bundle, Text
 from reconciler.model.cluster.observed import Observed, Unread
 from reconciler.model.cluster.unstructured import Unstructured
 from reconciler.model.desired import Desired
+from reconciler.model.problem import Problem
 from reconciler.policy.custom_resources.bundle import bundle_of
+from reconciler.policy.custom_resources.by_field import by_field
 from reconciler.policy.custom_resources.render import custom_resources
 from reconciler.policy.resolve import resolve
 from reconciler.policy.rules.kinds import KINDS
@@ -259,6 +261,26 @@ def test_a_problem_names_object_and_field_and_no_line(before: str, after: str, f
     (found,) = [each for each in resolved.problems if sentence in each.sentence]
     assert (found.file, found.line, found.column, found.excerpt) == (file, 0, 0, "")
     assert found.sentence.count("spec.") == 1
+
+
+@pytest.mark.parametrize(
+    ("field", "begins"),
+    [
+        ("spec.minSize", ""),
+        ("spec.minSize.unit", ""),
+        ("spec.minSize[0]", ""),
+        ("", "spec.minSize: "),
+        ("spec", "spec.minSize: "),
+        ("spec.minSizes", "spec.minSize: "),
+    ],
+)
+def test_whether_a_problem_names_its_field_is_data(field: str, begins: str) -> None:
+    """Whatever words its sentence has."""
+    content = b"kind: NodeProvisioner\nspec:\n  minSize: 1\n"
+    bundle = Bundle("", (Text("NodeProvisioner/a100", content),), by_field=True)
+    words = "spec.minSize is named here"
+    (found,) = by_field(bundle, [Problem("NodeProvisioner/a100", 3, 12, "RC105", words, field=field)])
+    assert found.sentence == f"{begins}{words}"
 
 
 def test_a_problem_between_objects_points_to_the_other_by_its_name() -> None:
