@@ -45,7 +45,7 @@ def test_beyond_the_bound_a_pod_goes_nowhere_and_says_why(few_pairs: None) -> No
     found = {each.name: judging.mask(fleet.classes.of(each))[: len(NODES)].any() for each in pods}
     assert sum(found.values()) == 3  # of ten sets of labels each makes ten pairs
     refused = next(each for each in pods if not found[each.name])
-    assert TermsBeyondBound(breadth.MOST_PAIRS) in judging.reasons(fleet.classes.of(refused), 0)
+    assert any(isinstance(each, TermsBeyondBound) for each in judging.reasons(fleet.classes.of(refused), 0))
 
 
 def test_who_is_beyond_it_does_not_depend_on_who_came_first(few_pairs: None) -> None:
